@@ -1,0 +1,55 @@
+# Everything a person or CI does here. `make` lists it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.longhaul-ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check dev bench lock clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-7s %s\n", $$1, $$2}'
+
+setup: $(READY) ## an environment in .venv with the `longhaul` command (PYTHON= names the Python, 3.11 or newer)
+
+# Only what the lock files name is installed, each file checked by its hash; the stamp makes a second run instant.
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Longhaul needs Python 3.11 or newer; name one with PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $(READY)
+
+demo: setup ## a whole job, offline: embedded server, worker, scripted model
+	$(BIN)/python -m starter.demo
+
+# Fetches the servers first: a test's seconds must not be spent on a download.
+test: setup ## all tests, with all that they need
+	$(BIN)/python -m tests.servers
+	$(BIN)/python -m pytest
+
+check: setup ## format, lint, types, layers and the rules of the house
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/test_house.py
+
+dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
+	$(BIN)/longhaul dev
+
+bench: setup ## measure this machine; results go to docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+# Written for all platforms and Pythons at once, so that one pair of files serves everybody.
+lock: setup ## pin the newest versions that pyproject.toml allows
+	$(BIN)/uv pip compile pyproject.toml --group build --output-file requirements.lock $(LOCKING)
+	$(BIN)/uv pip compile pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
+
+LOCKING := --upgrade --universal --python-version 3.11 --generate-hashes --no-header --quiet
+
+clean: ## remove what was made here; caches in the home folder stay
+	rm -rf $(VENV) build *.egg-info tests/mockserver/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
+	rm -rf .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
