@@ -1,0 +1,27 @@
+"""The thinking part of Longhaul: what an agent session is, and what it does next. Pure, like arithmetic.
+
+Theory of operation
+-------------------
+A session is a list of *entries* (`agent.entries`): what was asked, what the model said, what the tools
+returned, what people decided. Nothing else is true; `agent.record` folds the entries into the state that the
+next step needs, and a roll-over carries the entries and folds them again.
+
+`agent.decision.decide(record, load)` looks at the record and names the next step:
+
+    Prepare    start the next request: which tools, which workspace
+    Think      ask the model
+    Examine    find out more about calls whose findings are old
+    Judge      write down what permission says about each call
+    Act        start the calls that may run
+    Park       wait for a person, for an outside system, or for calls that are running
+    Finish     end the reply
+    Idle       wait for a request
+    RollOver   go on in a fresh history
+
+Whoever drives it (a Temporal workflow, or a loop in a test) does the step, records what came of it, and asks
+again. What comes from outside goes through `agent.reception`, which answers with entries or with a reason why
+not.
+
+Nothing in this package reads a clock, a file, the environment or a random number; times and ids are given to
+it. It runs inside a workflow, so a changed rule changes live sessions: see `decision.BEHAVIOUR`.
+"""

@@ -1,0 +1,142 @@
+"""What people and outside systems answer to calls that wait: decisions and results, or a refusal."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from agent import entries as e
+from agent.bodies import CallDecision, ConfirmResult, ExternalResultItem, Unusable
+from agent.judgement import seen_digest
+from agent.letters import Received
+from agent.messages import DataBlock, TextBlock, ToolCallState, ToolResultBlock, ToolResultState
+from agent.permission.rules import PermissionRule
+from agent.record import Record
+from agent.state import OpenCall
+
+
+def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision, ...], approver: str) -> Received:
+    ids = [decision.call_id for decision in decisions]
+    if len(set(ids)) != len(ids):
+        raise Unusable(f"decisions: {ids} names a call twice; decide once on each")
+    decided = tuple(_decision(_waiting(record, reply_id, item.call_id, "person"), item) for item in decisions)
+    return Received((e.HumanDecided(decisions=decided, approver=approver),), {"decided": ids})
+
+
+def _decision(call: OpenCall, given: CallDecision) -> e.Decision:
+    if given.decision == "deny" and (given.input is not None or given.rules):
+        raise Unusable(f"decisions: a denial of {given.call_id!r} takes no input and no rules; leave them out")
+    if given.digest is not None and given.digest != seen_digest(call):
+        raise Unusable(
+            f"decisions: {given.call_id!r} has changed since that digest was taken; look at it again and decide"
+        )
+    if given.input is not None:
+        _check_edit(given.input)
+    return e.Decision(
+        call_id=given.call_id,
+        allow=given.decision == "allow",
+        reason=given.reason,
+        input=given.input,
+        rules=_granted(call, given),
+    )
+
+
+def _check_edit(text: str) -> None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"input: {text[:80]!r} is not JSON ({error}); give a JSON object of arguments") from error
+    if not isinstance(value, dict):
+        raise Unusable(f"input: {text[:80]!r} is not a JSON object of arguments")
+
+
+def _granted(call: OpenCall, given: CallDecision) -> tuple[PermissionRule, ...]:
+    """Only what was suggested: a rule that nobody was shown must not come in with an approval."""
+    if isinstance(given.rules, bool):
+        return call.suggested_rules if given.rules else ()
+    offered = {(rule.tool_name, rule.rule_content, rule.behavior): rule for rule in call.suggested_rules}
+    granted: list[PermissionRule] = []
+    for rule in given.rules:
+        suggested = offered.get((rule.tool_name, rule.rule_content, rule.behavior))
+        if suggested is None:
+            shown = ", ".join(f"{tool}({content or '*'})" for tool, content, _ in offered) or "none"
+            raise Unusable(
+                f"rules: {rule.tool_name}({rule.rule_content or '*'}) was not suggested for {call.block.id!r}; "
+                f"suggested: {shown}"
+            )
+        granted.append(suggested)
+    return tuple(granted)
+
+
+def as_decision(record: Record, result: ConfirmResult) -> CallDecision:
+    block = result.tool_call
+    call = record.reply.calls.get(block.id) if record.reply else None
+    if call and block.name != call.block.name:
+        raise Unusable(f"confirm_results: call {block.id!r} is of {call.block.name!r}, not of {block.name!r}")
+    edited = call is not None and block.input != call.input
+    return CallDecision(
+        call_id=block.id,
+        decision="allow" if result.confirmed else "deny",
+        input=block.input if result.confirmed and edited else None,
+        rules=(result.rules or ()) if result.confirmed else (),
+    )
+
+
+def external(record: Record, reply_id: str | None, results: tuple[ToolResultBlock, ...], weight: int) -> Received:
+    ids = [result.id for result in results]
+    if len(set(ids)) != len(ids):
+        raise Unusable(f"results: {ids} names a call twice; hand in one result for each")
+    for result in results:
+        call = _waiting(record, reply_id, result.id, "outside")
+        if result.name != call.block.name:
+            raise Unusable(f"results: call {result.id!r} is of {call.block.name!r}, not of {result.name!r}")
+    entries = tuple(e.ToolReturned(result=result, outside=True, weight=weight // len(results)) for result in results)
+    return Received(entries, {"received": ids})
+
+
+def as_result(record: Record, item: ExternalResultItem) -> ToolResultBlock:
+    name = record.call_names.get(item.id, "")
+    return ToolResultBlock(
+        id=item.id,
+        name=name,
+        output=_as_output(item.output),
+        state=ToolResultState.SUCCESS if item.state == "success" else ToolResultState.ERROR,
+    )
+
+
+def _as_output(output: Any) -> str | tuple[TextBlock | DataBlock, ...]:
+    if isinstance(output, str):
+        return output
+    try:
+        return _BLOCKS.validate_python(output)
+    except ValidationError:
+        return json.dumps(output, ensure_ascii=False)
+
+
+_BLOCKS = TypeAdapter(
+    Annotated[tuple[Annotated[TextBlock | DataBlock, Field(discriminator="type")], ...], Field(min_length=1)]
+)
+_WAITING = {"person": ToolCallState.ASKING, "outside": ToolCallState.SUBMITTED}
+_FOR = {"person": "a decision", "outside": "a result from outside"}
+
+
+def _waiting(record: Record, reply_id: str | None, call_id: str, whom: str) -> OpenCall:
+    """The open call that waits for this, or a refusal that says how things stand."""
+    reply = record.reply
+    if reply is None or not any(call.state is _WAITING[whom] for call in reply.calls.values()):
+        told = _told(record, call_id)
+        raise Unusable(f"this session waits for nothing of the kind: no call needs {_FOR[whom]}{told}")
+    if reply_id not in (None, reply.reply_id):
+        raise Unusable(f"reply_id: {reply_id!r} is not the reply being made; that is {reply.reply_id!r}")
+    call = reply.calls.get(call_id)
+    if call is None or call.state is not _WAITING[whom]:
+        waiting = [each.block.id for each in reply.calls.values() if each.state is _WAITING[whom]]
+        raise Unusable(f"call {call_id!r} does not wait for {_FOR[whom]}{_told(record, call_id)}; waiting: {waiting}")
+    return call
+
+
+def _told(record: Record, call_id: str) -> str:
+    call = record.reply.calls.get(call_id) if record.reply else None
+    if call is not None:
+        return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"
+    return f" ({call_id!r} has its result)" if call_id in record.call_names else f" ({call_id!r} is no call here)"

@@ -1,0 +1,234 @@
+"""The bodies that signals and updates may carry: plain JSON that a person can type, and the seed's own events."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
+
+from agent.messages import (
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+from agent.permission.rules import PermissionMode, PermissionRule
+from agent.values import Guest, Value
+
+MAX_ID_CHARS = 1_000
+MAX_REFUSAL_CHARS = 500
+"""Refusals quote what was sent and are carried along: unbounded ones would make a session too large to carry."""
+MAX_DEPTH = 50
+"""JSON within JSON. What nests deeper than about 200 could be recorded, but never be read back."""
+
+
+class Unusable(Exception):
+    """A body that can't be used; the sentence names the field, the value and what to do."""
+
+    def __init__(self, sentence: str) -> None:
+        cut = len(sentence) > MAX_REFUSAL_CHARS
+        super().__init__(f"{sentence[: MAX_REFUSAL_CHARS - 1]}…" if cut else sentence)
+
+
+def _as_messages(value: object) -> object:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return ({"name": "user", "role": "user", "content": value},)
+    if isinstance(value, dict | Msg):
+        return cast(object, (value,))
+    return value
+
+
+def _from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
+    """Who said what, and nothing that only the record may say (ids, times, usage, how it ended)."""
+    for message in messages:
+        if message.role == "system":
+            raise ValueError("a message with role 'system' can't come from outside; set the agent's system_prompt")
+        if all(isinstance(block, TextBlock) and not block.text.strip() for block in message.content):
+            raise ValueError("a message from outside needs some text or data; this one is empty")
+        for block in message.content:
+            if not isinstance(block, TextBlock | DataBlock | HintBlock):
+                raise ValueError(f"a message from outside can't hold a {block.type!r} block; send text, data or hint")
+    return tuple(
+        Msg(name=message.name, role=message.role, content=message.content, metadata=message.metadata)
+        for message in messages
+    )
+
+
+Messages = Annotated[tuple[Msg, ...], BeforeValidator(_as_messages)]
+
+
+class Submit(Value):
+    """Ask for a reply. Without messages the agent goes on from where it stands."""
+
+    request_id: str = Field(default="", max_length=MAX_ID_CHARS)
+    messages: Messages = ()
+
+    _checked = field_validator("messages")(_from_outside)
+
+
+class Observe(Value):
+    messages: Messages = Field(min_length=1)
+
+    _checked = field_validator("messages")(_from_outside)
+
+
+class Interrupt(Value):
+    reply_id: str | None = None
+    message: Messages = ()
+
+    _checked = field_validator("message")(_from_outside)
+
+
+class Configure(Value):
+    mode: PermissionMode | None = None
+    rules: tuple[PermissionRule, ...] = ()
+    max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
+    model: str | None = Field(default=None, min_length=1, max_length=1_000)
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
+def _as_json_text(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
+class CallDecision(Value):
+    """`rules`: true takes all that were suggested; a list takes those of them."""
+
+    call_id: str
+    decision: Literal["allow", "deny"]
+    reason: str = Field(default="", max_length=20_000)
+    input: Annotated[str | None, BeforeValidator(_as_json_text)] = None
+    rules: bool | tuple[PermissionRule, ...] = ()
+    digest: str | None = None
+
+
+class Confirm(Value):
+    reply_id: str | None = None
+    decisions: tuple[CallDecision, ...] = Field(min_length=1)
+    approver: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
+class ConfirmResult(Guest):
+    """The seed's answer to one call: the block comes back, perhaps with other arguments."""
+
+    confirmed: bool
+    tool_call: ToolCallBlock
+    rules: tuple[PermissionRule, ...] | None = None
+
+
+class UserConfirmResultEvent(Guest):
+    """The seed's event, valid as it stands (agentscope/event)."""
+
+    type: Literal["USER_CONFIRM_RESULT"] = "USER_CONFIRM_RESULT"
+    reply_id: str
+    confirm_results: tuple[ConfirmResult, ...] = Field(min_length=1)
+
+
+class ExternalResultItem(Value):
+    id: str
+    output: Any
+    """Text; or a list of text and data blocks; or any JSON value, which the model then reads as JSON."""
+    state: Literal["success", "error"] = "success"
+
+
+class ExternalResult(Value):
+    reply_id: str | None = None
+    results: tuple[ExternalResultItem, ...] = Field(min_length=1)
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
+class ExternalExecutionResultEvent(Guest):
+    """The seed's event, valid as it stands (agentscope/event)."""
+
+    type: Literal["EXTERNAL_EXECUTION_RESULT"] = "EXTERNAL_EXECUTION_RESULT"
+    reply_id: str
+    execution_results: tuple[ToolResultBlock, ...] = Field(min_length=1)
+
+    @field_validator("execution_results")
+    @classmethod
+    def _ended(cls, results: tuple[ToolResultBlock, ...]) -> tuple[ToolResultBlock, ...]:
+        for result in results:
+            if result.state not in (ToolResultState.SUCCESS, ToolResultState.ERROR):
+                raise ValueError(f"state {result.state.value!r} can't come from outside; send 'success' or 'error'")
+        return results
+
+
+Body = (
+    Submit
+    | Observe
+    | Interrupt
+    | Configure
+    | Confirm
+    | UserConfirmResultEvent
+    | ExternalResult
+    | ExternalExecutionResultEvent
+)
+
+SHAPES: dict[str, tuple[type[Body], ...]] = {
+    "submit": (Submit,),
+    "confirm": (Confirm, UserConfirmResultEvent),
+    "external_result": (ExternalResult, ExternalExecutionResultEvent),
+    "interrupt": (Interrupt,),
+    "observe": (Observe,),
+    "configure": (Configure,),
+}
+_SEED_FIELDS: dict[str, type[Body]] = {
+    "confirm_results": UserConfirmResultEvent,
+    "execution_results": ExternalExecutionResultEvent,
+}
+_OPTIONAL_BODY = {"interrupt", "submit"}
+
+
+def parse(name: str, arguments: list[Any]) -> Body:
+    """The body of a signal or update; raises Unusable for any other name, number of arguments or shape."""
+    shapes = SHAPES.get(name)
+    if shapes is None:
+        raise Unusable(f"there is no signal or update {name!r}; there are: {', '.join(SHAPES)}")
+    if len(arguments) > 1 or (not arguments and name not in _OPTIONAL_BODY):
+        raise Unusable(f"{name} takes one JSON object, and {len(arguments)} arguments came")
+    given = arguments[0] if arguments else None
+    if given is None and name in _OPTIONAL_BODY:
+        given = {}
+    if not isinstance(given, dict):
+        raise Unusable(f"{name} takes one JSON object, not {_brief(given)}")
+    body = cast(dict[str, Any], given)
+    _check_depth(name, body)
+    shape = next((seed for key, seed in _SEED_FIELDS.items() if key in body and seed in shapes), shapes[0])
+    try:
+        return shape.model_validate(body)
+    except ValidationError as error:
+        raise Unusable(f"{name}: {what_is_wrong(error)}") from error
+
+
+def _check_depth(name: str, body: object) -> None:
+    """Level by level, because a recursion here would end where the one that must be prevented does."""
+    level: list[object] = [body]
+    for _ in range(MAX_DEPTH):
+        level = [part for value in level for part in _parts(value)]
+    if level:
+        raise Unusable(f"{name}: the body nests deeper than {MAX_DEPTH} levels; send a flatter JSON object")
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast(dict[str, object], value).values()
+    return cast(list[object], value) if isinstance(value, list) else ()
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first complaint as `field: what (value); n more`, short enough for a log line."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "body"
+    more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message} (it is {_brief(first.get('input'))}){more}"
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,33 @@
+"""Call ids: the record keeps each one unique, whatever a model sends."""
+
+from agent.entries import ModelSaid
+from agent.messages import ContentBlock, ToolCallBlock
+from agent.record import Record
+
+
+def with_own_call_ids(said: ModelSaid, record: Record) -> ModelSaid:
+    """The entry as it came, or with new ids where one is empty or was used before.
+
+    Results, decisions and effects are found by call id, so a repeated id would answer the wrong call. A changed
+    message has no digest any more: it travels inline until a model call has seen it.
+    """
+    used = set[str]()
+    facts = dict(said.facts)
+    content: list[ContentBlock] = []
+    for block in said.message.content:
+        if isinstance(block, ToolCallBlock) and (not block.id or block.id in used or block.id in record.call_names):
+            own = f"{block.id or 'call'}-{record.seq + 1}-{len(content)}"
+            while own in used or own in record.call_names:
+                own += "-"
+            if block.id in facts and block.id not in used:
+                facts[own] = facts[block.id]
+            block = block.model_copy(update={"id": own})  # noqa: PLW2901  the renamed one takes its place
+        if isinstance(block, ToolCallBlock):
+            used.add(block.id)
+        content.append(block)
+    if tuple(content) == said.message.content:
+        return said
+    message = said.message.model_copy(update={"content": tuple(content)})
+    return said.model_copy(
+        update={"message": message, "facts": facts, "digest": "", "context_digest": "", "context_length": 0}
+    )

@@ -1,0 +1,226 @@
+"""The recorded entries: everything that ever happened in a session, in order.
+
+The state is a fold over them (`agent.fold`), so they are the only thing that has to survive a roll-over.
+Names are past tense: an entry can't be refused any more. Activities return entries as they stand, so nothing
+is translated on the way from the world into the record.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, RootModel
+
+from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
+from agent.permission.facts import CallFacts
+from agent.permission.rules import PermissionMode, PermissionRule
+from agent.settings import AgentSpec
+from agent.tools import ToolDescriptor
+from agent.values import Guest, sparse
+
+
+class Entry(Guest):
+    """`seq` counts from 1 and `at` is milliseconds since 1970; both are given by whoever records."""
+
+    seq: int = sparse(0)
+    at: int = sparse(0)
+
+
+class SessionOpened(Entry):
+    """The first entry: who talks with which agent."""
+
+    kind: Literal["opened"] = "opened"
+    session_id: str
+    user_id: str | None = sparse(None)
+    spec: AgentSpec
+    search_attributes: bool = sparse(True)
+    """Recorded, because workflow code may not read a setting that can differ at replay."""
+
+
+class RequestAccepted(Entry):
+    """Somebody wants a reply; it waits in the queue."""
+
+    kind: Literal["accepted"] = "accepted"
+    request_id: str
+    reply_id: str
+    body_digest: str
+    """Tells the same request sent twice from another one under the same id."""
+    messages: tuple[Msg, ...] = sparse(())
+    """Empty = go on from where the context stands."""
+    weight: int = sparse(0)
+    """Bytes that the body brought into the record."""
+
+
+class Observed(Entry):
+    """Messages for the context that ask for no reply."""
+
+    kind: Literal["observed"] = "observed"
+    messages: tuple[Msg, ...]
+    weight: int = sparse(0)
+
+
+class Configured(Entry):
+    """Mode, rules or limits changed from outside. None = as before."""
+
+    kind: Literal["configured"] = "configured"
+    mode: PermissionMode | None = sparse(None)
+    add_rules: tuple[PermissionRule, ...] = sparse(())
+    max_iters: int | None = sparse(None)
+    model: str | None = sparse(None)
+    by: str = sparse("")
+
+
+class ReplyStarted(Entry):
+    kind: Literal["started"] = "started"
+    reply_id: str
+
+
+class Prepared(Entry):
+    """What the worker found for this reply. `tools=None`: as before, so their schemas do not cross again."""
+
+    kind: Literal["prepared"] = "prepared"
+    behaviour: int
+    spec_digest: str
+    """Of the system prompt and the tool schemas: what model calls ask for by name."""
+    tools: tuple[ToolDescriptor, ...] | None = sparse(None)
+    workspace_root: str
+    workspace_nonce: str
+    """What the marker file in the workspace says: a worker that reads another one sees other files."""
+
+
+class ModelSaid(Entry):
+    kind: Literal["model_said"] = "model_said"
+    message: Msg
+    digest: str = sparse("")
+    """Of the message; empty when the record changed the message after the activity made it."""
+    context_digest: str = sparse("")
+    """Of the whole context up to and with this message."""
+    context_length: int = sparse(0)
+    facts: dict[str, CallFacts] = sparse({})
+    """By call id."""
+    model: str = sparse("")
+    stop_reason: str = sparse("")
+    sent: str = sparse("")
+    """Digest of the system prompt as it was sent, where hooks changed the recorded one."""
+    weight: int = sparse(0)
+
+
+class ModelFailed(Entry):
+    """A model gave up for good; the fallback model, if there is one, is next."""
+
+    kind: Literal["model_failed"] = "model_failed"
+    model: str
+    error: ErrorInfo
+
+
+class CallsExamined(Entry):
+    """Fresh findings: after an edit, after the working directory moved, after a long wait."""
+
+    kind: Literal["examined"] = "examined"
+    facts: dict[str, CallFacts]
+
+
+class Verdict(Guest):
+    """What permission says about one call."""
+
+    call_id: str
+    behavior: Literal["allow", "deny", "ask", "external", "invalid"]
+    """`invalid`: not a call that could run (unknown tool, broken arguments); the model reads why."""
+    reason: str = sparse("")
+    suggested_rules: tuple[PermissionRule, ...] = sparse(())
+
+
+class CallsJudged(Entry):
+    kind: Literal["judged"] = "judged"
+    verdicts: tuple[Verdict, ...]
+
+
+class Decision(Guest):
+    """A person's word on one call."""
+
+    call_id: str
+    allow: bool
+    reason: str = sparse("")
+    input: str | None = sparse(None)
+    """Other arguments to run with, as JSON; None = as the model wrote them."""
+    rules: tuple[PermissionRule, ...] = sparse(())
+
+
+class HumanDecided(Entry):
+    kind: Literal["decided"] = "decided"
+    decisions: tuple[Decision, ...]
+    approver: str = sparse("")
+
+
+class ToolReturned(Entry):
+    """The one result of a call, whoever made it."""
+
+    kind: Literal["returned"] = "returned"
+    result: ToolResultBlock
+    digest: str = sparse("")
+    """Of the message; empty for results that no activity made."""
+    weight: int = sparse(0)
+    cwd: str | None = sparse(None)
+    """The session's new working directory, when the call moved it."""
+    outside: bool = sparse(False)
+    """Handed in from outside for an external tool."""
+
+
+class CallUnsettled(Entry):
+    """The world had changed between the decision and the run; nothing was done, and it is decided again."""
+
+    kind: Literal["unsettled"] = "unsettled"
+    call_id: str
+    facts: CallFacts
+    reason: str
+
+
+class InterruptAsked(Entry):
+    kind: Literal["interrupted"] = "interrupted"
+    reply_id: str
+    messages: tuple[Msg, ...] = sparse(())
+    """Becomes the next request."""
+    weight: int = sparse(0)
+
+
+class Refused(Entry):
+    """A signal or update that changed nothing, and why."""
+
+    kind: Literal["refused"] = "refused"
+    name: str
+    reason: str
+    count: int = 0
+    """How many there have been with this one: the older ones are not carried on."""
+
+
+class ReplyFinished(Entry):
+    kind: Literal["finished"] = "finished"
+    reply_id: str
+    reason: FinishedReason
+    error: ErrorInfo | None = sparse(None)
+    closing: tuple[ToolResultBlock, ...] = sparse(())
+    """Results for the calls that were still open."""
+    metadata: dict[str, Any] = sparse({})
+
+
+AnyEntry = Annotated[
+    SessionOpened
+    | RequestAccepted
+    | Observed
+    | Configured
+    | ReplyStarted
+    | Prepared
+    | ModelSaid
+    | ModelFailed
+    | CallsExamined
+    | CallsJudged
+    | HumanDecided
+    | ToolReturned
+    | CallUnsettled
+    | InterruptAsked
+    | Refused
+    | ReplyFinished,
+    Field(discriminator="kind"),
+]
+
+
+class ToolOutcome(RootModel[Annotated[ToolReturned | CallUnsettled, Field(discriminator="kind")]]):
+    """What a tool's activity answers: one of the two, as it stands."""

@@ -1,0 +1,214 @@
+"""Durable events: what a client is told, as a pure function of the recorded entries.
+
+The types are the seed's (agentscope/event). `seq` counts from 1 without gaps; the same log gives the same
+events with the same numbers, on any worker and after any roll-over.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, assert_never
+
+from agent import entries as e
+from agent.messages import (
+    ErrorInfo,
+    FinishedReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolCallState,
+    ToolResultBlock,
+    ToolResultState,
+)
+from agent.results import denied_by_permission, denied_by_person, not_a_call
+from agent.times import iso
+from agent.values import Guest, sparse
+
+EventType = Literal[
+    "REPLY_START",
+    "REPLY_END",
+    "MODEL_CALL_START",
+    "MODEL_CALL_END",
+    "TEXT_BLOCK_START",
+    "TEXT_BLOCK_DELTA",
+    "TEXT_BLOCK_END",
+    "THINKING_BLOCK_START",
+    "THINKING_BLOCK_DELTA",
+    "THINKING_BLOCK_END",
+    "TOOL_CALL_START",
+    "TOOL_CALL_DELTA",
+    "TOOL_CALL_END",
+    "TOOL_RESULT_START",
+    "TOOL_RESULT_TEXT_DELTA",
+    "TOOL_RESULT_END",
+    "REQUIRE_USER_CONFIRM",
+    "REQUIRE_EXTERNAL_EXECUTION",
+    "USER_CONFIRM_RESULT",
+    "EXTERNAL_EXECUTION_RESULT",
+    "USER_INTERRUPT",
+    "EXCEED_MAX_ITERS",
+    "CUSTOM",
+]
+
+
+class AgentEvent(Guest):
+    """One event. Which fields are set depends on `type`; the rest are left out of the JSON."""
+
+    type: EventType
+    seq: int = sparse(0)
+    created_at: str = sparse("")
+    reply_id: str = sparse("")
+    name: str = sparse("")
+    """Agent (REPLY_START, EXCEED_MAX_ITERS) or kind (CUSTOM: `model_failed`, `call_unsettled`, …)."""
+    block_id: str = sparse("")
+    delta: str = sparse("")
+    tool_call_id: str = sparse("")
+    tool_call_name: str = sparse("")
+    tool_calls: tuple[ToolCallBlock, ...] = sparse(())
+    model_name: str = sparse("")
+    input_tokens: int = sparse(0)
+    output_tokens: int = sparse(0)
+    cache_input_tokens: int = sparse(0)
+    state: ToolResultState | None = sparse(None)
+    finished_reason: FinishedReason | None = sparse(None)
+    error: ErrorInfo | None = sparse(None)
+    value: Any = sparse(None)
+
+
+class EventFold:
+    """Folds a growing log into events, each entry once."""
+
+    def __init__(self) -> None:
+        self.events: list[AgentEvent] = []
+        self._read = 0
+        self._agent = ""
+        self._reply_id = ""
+        self._calls: dict[str, ToolCallBlock] = {}
+        self._started = set[str]()
+
+    def catch_up(self, log: Sequence[e.AnyEntry]) -> list[AgentEvent]:
+        """All events of `log`, which begins with the entries that were folded before."""
+        for entry in log[self._read :]:
+            for event in self._of(entry):
+                numbered = {"seq": len(self.events) + 1, "created_at": iso(entry.at), "reply_id": self._reply_id}
+                self.events.append(event.model_copy(update=numbered))
+        self._read = len(log)
+        return self.events
+
+    def _of(self, entry: e.AnyEntry) -> Iterator[AgentEvent]:  # noqa: C901, PLR0912  one arm per kind of entry
+        match entry:
+            case e.SessionOpened():
+                self._agent = entry.spec.name
+            case e.ReplyStarted():
+                self._reply_id = entry.reply_id
+                yield AgentEvent(type="REPLY_START", name=self._agent)
+            case e.ModelSaid():
+                yield from self._model_said(entry)
+            case e.ModelFailed():
+                yield AgentEvent(type="CUSTOM", name="model_failed", model_name=entry.model, error=entry.error)
+            case e.CallsJudged():
+                yield from self._judged(entry)
+            case e.HumanDecided():
+                yield from self._decided(entry)
+            case e.ToolReturned():
+                if entry.outside:
+                    yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
+                    yield from self._start(entry.result.id)
+                yield from _result(entry.result)
+            case e.CallUnsettled():
+                yield AgentEvent(
+                    type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value={"reason": entry.reason}
+                )
+            case e.InterruptAsked():
+                yield AgentEvent(type="USER_INTERRUPT")
+            case e.ReplyFinished():
+                yield from self._finished(entry)
+            case e.RequestAccepted() | e.Observed() | e.Configured() | e.Prepared() | e.CallsExamined() | e.Refused():
+                return  # Refusals are forgotten in time, so an event for them would shift all later numbers.
+            case _ as never:
+                assert_never(never)
+
+    def _model_said(self, entry: e.ModelSaid) -> Iterator[AgentEvent]:
+        yield AgentEvent(type="MODEL_CALL_START", model_name=entry.model)
+        for index, block in enumerate(entry.message.content):
+            block_id = f"{entry.seq}.{index}"
+            match block:
+                case TextBlock():
+                    yield AgentEvent(type="TEXT_BLOCK_START", block_id=block_id)
+                    yield AgentEvent(type="TEXT_BLOCK_DELTA", block_id=block_id, delta=block.text)
+                    yield AgentEvent(type="TEXT_BLOCK_END", block_id=block_id)
+                case ThinkingBlock():
+                    yield AgentEvent(type="THINKING_BLOCK_START", block_id=block_id)
+                    yield AgentEvent(type="THINKING_BLOCK_DELTA", block_id=block_id, delta=block.thinking)
+                    yield AgentEvent(type="THINKING_BLOCK_END", block_id=block_id)
+                case ToolCallBlock():
+                    self._calls[block.id] = block
+                    yield AgentEvent(type="TOOL_CALL_START", tool_call_id=block.id, tool_call_name=block.name)
+                    yield AgentEvent(type="TOOL_CALL_DELTA", tool_call_id=block.id, delta=block.input)
+                    yield AgentEvent(type="TOOL_CALL_END", tool_call_id=block.id)
+                case _:
+                    pass
+        usage = entry.message.usage
+        yield AgentEvent(
+            type="MODEL_CALL_END",
+            model_name=entry.model,
+            input_tokens=usage.input_tokens if usage else 0,
+            output_tokens=usage.output_tokens if usage else 0,
+            cache_input_tokens=usage.cache_input_tokens if usage else 0,
+        )
+
+    def _judged(self, entry: e.CallsJudged) -> Iterator[AgentEvent]:
+        for verdict in entry.verdicts:
+            if verdict.behavior == "allow":
+                yield from self._start(verdict.call_id)
+            elif verdict.behavior in ("deny", "invalid"):
+                closing = denied_by_permission if verdict.behavior == "deny" else not_a_call
+                yield from self._closed(closing(self._calls[verdict.call_id], verdict.reason))
+        for behavior, kind, state in _REQUIRES:
+            waiting = [verdict for verdict in entry.verdicts if verdict.behavior == behavior]
+            if waiting:
+                yield AgentEvent(type=kind, tool_calls=tuple(self._asked(verdict, state) for verdict in waiting))
+
+    def _asked(self, verdict: e.Verdict, state: ToolCallState) -> ToolCallBlock:
+        update = {"state": state, "suggested_rules": verdict.suggested_rules}
+        return self._calls[verdict.call_id].model_copy(update=update)
+
+    def _decided(self, entry: e.HumanDecided) -> Iterator[AgentEvent]:
+        for decision in entry.decisions:
+            if decision.input is not None:
+                block = self._calls[decision.call_id]
+                self._calls[decision.call_id] = block.model_copy(update={"input": decision.input})
+        told = [decision.model_dump(mode="json") for decision in entry.decisions]
+        yield AgentEvent(type="USER_CONFIRM_RESULT", value={"decisions": told, "approver": entry.approver})
+        for decision in entry.decisions:
+            if not decision.allow:
+                block = self._calls[decision.call_id]
+                yield from self._closed(denied_by_person(block, decision.reason, entry.approver))
+
+    def _start(self, call_id: str) -> Iterator[AgentEvent]:
+        """Once for each call: one that did not run for a changed world is allowed again."""
+        if call_id not in self._started:
+            self._started.add(call_id)
+            name = self._calls[call_id].name
+            yield AgentEvent(type="TOOL_RESULT_START", tool_call_id=call_id, tool_call_name=name)
+
+    def _closed(self, result: ToolResultBlock) -> Iterator[AgentEvent]:
+        """A result that no tool made, worded as the model reads it."""
+        yield from self._start(result.id)
+        yield from _result(result)
+
+    def _finished(self, entry: e.ReplyFinished) -> Iterator[AgentEvent]:
+        for result in entry.closing:
+            yield from self._closed(result)
+        if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
+            yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
+        yield AgentEvent(type="REPLY_END", finished_reason=entry.reason, error=entry.error)
+
+
+_REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (
+    ("ask", "REQUIRE_USER_CONFIRM", ToolCallState.ASKING),
+    ("external", "REQUIRE_EXTERNAL_EXECUTION", ToolCallState.SUBMITTED),
+)
+
+
+def _result(result: ToolResultBlock) -> Iterator[AgentEvent]:
+    yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=result.id, delta=result.get_text())
+    yield AgentEvent(type="TOOL_RESULT_END", tool_call_id=result.id, tool_call_name=result.name, state=result.state)

@@ -1,0 +1,177 @@
+"""What each entry does to the ledger, one function per kind.
+
+Rules of this file: what an entry does depends on the entry and the ledger alone; nothing here decides what
+happens next (`agent.decision` does), and nobody but `Record` calls it.
+"""
+
+from typing import assert_never
+
+from agent import entries as e
+from agent import fold_calls as calls
+from agent.ledger import KEPT_REFUSALS, KEPT_REQUESTS, Anchor, Finished, Handled, Ledger
+from agent.messages import Msg, Usage
+from agent.permission.facts import CallFacts
+from agent.state import OpenCall, ReplyContext
+from agent.times import iso
+
+
+def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PLR0915  one line per kind of entry
+    match entry:
+        case e.SessionOpened():
+            pass
+        case e.RequestAccepted():
+            _accept(ledger, entry)
+        case e.Observed():
+            _observe(ledger, entry)
+        case e.Configured():
+            _configure(ledger, entry)
+        case e.ReplyStarted():
+            _start(ledger, entry)
+        case e.Prepared():
+            _prepare(ledger, entry)
+        case e.ModelSaid():
+            _model_said(ledger, entry)
+        case e.ModelFailed():
+            ledger.current.failed_models.append(entry.model)
+        case e.CallsExamined():
+            calls.examined(ledger, entry)
+        case e.CallsJudged():
+            calls.judged(ledger, entry)
+        case e.HumanDecided():
+            calls.decided(ledger, entry)
+        case e.ToolReturned():
+            calls.returned(ledger, entry)
+        case e.CallUnsettled():
+            calls.unsettled(ledger, entry)
+        case e.InterruptAsked():
+            _interrupted(ledger, entry)
+        case e.Refused():
+            _refuse(ledger, entry)
+        case e.ReplyFinished():
+            _finish(ledger, entry)
+        case _ as never:
+            assert_never(never)
+
+
+def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
+    ledger.queue.append(entry)
+    ledger.handled[entry.request_id] = Handled(entry.reply_id, entry.body_digest)
+    while len(ledger.handled) > KEPT_REQUESTS:
+        del ledger.handled[next(iter(ledger.handled))]
+
+
+def _observe(ledger: Ledger, entry: e.Observed) -> None:
+    messages = _stamped(entry.messages, entry)
+    if ledger.reply and ledger.reply.calls:
+        ledger.deferred.extend(messages)
+    else:
+        ledger.append(messages)
+
+
+def _configure(ledger: Ledger, entry: e.Configured) -> None:
+    ledger.add_rules(entry.add_rules)
+    if entry.mode is not None:
+        context = ledger.state.permission_context
+        ledger.state.permission_context = context.model_copy(update={"mode": entry.mode})
+    if entry.max_iters is not None:
+        react = ledger.spec.react_config.model_copy(update={"max_iters": entry.max_iters})
+        ledger.spec = ledger.spec.model_copy(update={"react_config": react})
+    if entry.model is not None:
+        ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
+
+
+def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
+    request = ledger.queue.pop(0)
+    ledger.reply_start = len(ledger.state.context)
+    ledger.append(_stamped(request.messages, entry))
+    ledger.state.reply_context = ReplyContext(
+        reply_id=entry.reply_id, request_id=request.request_id, started_at=entry.at
+    )
+
+
+def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
+    ledger.current.prepared = True
+    ledger.state.behaviour = entry.behaviour
+    ledger.spec_digest = entry.spec_digest
+    if entry.tools is not None:
+        ledger.tools = {tool.name: tool for tool in entry.tools}
+    ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
+    ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
+
+
+def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
+    reply = ledger.current
+    ledger.model_calls += 1
+    message = entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at)})
+    ledger.append((message,), entry.digest)
+    # An Observed may have come while the model was thinking: it stands before this message, and the digest
+    # knows nothing of it. Anchored there, no later model call would see it.
+    if entry.context_digest and entry.context_length == len(ledger.state.context):
+        ledger.anchor = Anchor(entry.context_digest, entry.context_length)
+    usage = entry.message.usage or Usage()
+    reply.usage, ledger.usage = reply.usage + usage, ledger.usage + usage
+    reply.failed_models = []
+    for block in message.get_tool_calls():
+        ledger.call_names[block.id] = block.name
+        facts = entry.facts.get(block.id)
+        reply.calls[block.id] = OpenCall(
+            block=block,
+            input=block.input,
+            facts=CallFacts() if facts is None else facts,
+            facts_at=entry.at,
+            facts_stale=facts is None,
+        )
+    reply.answered = not reply.calls
+    reply.cur_iter += reply.answered
+
+
+def _refuse(ledger: Ledger, entry: e.Refused) -> None:
+    ledger.refused_count = max(ledger.refused_count + 1, entry.count)
+    ledger.refusals = [*ledger.refusals[-KEPT_REFUSALS + 1 :], entry]
+
+
+def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
+    ledger.current.interrupted = True
+    if entry.messages:
+        request_id = f"interrupt of {entry.reply_id} at {entry.seq}"
+        follow_up = e.RequestAccepted(
+            seq=entry.seq,
+            at=entry.at,
+            request_id=request_id,
+            reply_id=follow_up_id(entry.reply_id, entry.seq),
+            body_digest="",
+            messages=entry.messages,
+        )
+        ledger.queue.insert(0, follow_up)
+        ledger.handled[request_id] = Handled(follow_up.reply_id, "")
+
+
+def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
+    reply = ledger.current
+    for result in entry.closing:
+        calls.close(ledger, reply.calls[result.id], result, entry)
+    ledger.finished[reply.reply_id] = Finished(
+        reply_id=reply.reply_id,
+        request_id=reply.request_id,
+        reason=entry.reason,
+        at=entry.at,
+        error=entry.error,
+        usage=reply.usage,
+        start=ledger.reply_start,
+        end=len(ledger.state.context),
+    )
+    while len(ledger.finished) > KEPT_REQUESTS:
+        del ledger.finished[next(iter(ledger.finished))]
+    ledger.state.reply_context = None
+
+
+def follow_up_id(reply_id: str, seq: int) -> str:
+    """Reply id of the request that an interrupt's message becomes; no longer for the tenth in a row than for one."""
+    return f"{reply_id.partition('.')[0]}.{seq}"
+
+
+def _stamped(messages: tuple[Msg, ...], entry: e.AnyEntry) -> tuple[Msg, ...]:
+    return tuple(
+        message.model_copy(update={"id": f"m{entry.seq}.{index}", "created_at": iso(entry.at)})
+        for index, message in enumerate(messages)
+    )

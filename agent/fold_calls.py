@@ -1,0 +1,101 @@
+"""What entries about tool calls do to the ledger: findings, verdicts, decisions, results."""
+
+from typing import assert_never
+
+from agent import entries as e
+from agent.ledger import Ledger
+from agent.messages import Msg, ToolCallState, ToolResultBlock
+from agent.results import denied_by_permission, denied_by_person, not_a_call
+from agent.state import OpenCall
+from agent.times import iso
+
+FACTS_LAST_MS = 60_000
+"""Findings older than this are made again before an approved call runs: files change while people think."""
+
+
+def examined(ledger: Ledger, entry: e.CallsExamined) -> None:
+    for call_id, facts in entry.facts.items():
+        if call := ledger.current.calls.get(call_id):
+            call.facts, call.facts_at, call.facts_stale = facts, entry.at, False
+            if call.approved and call.approved_facts is None:
+                call.approved_facts = facts
+
+
+def judged(ledger: Ledger, entry: e.CallsJudged) -> None:
+    for verdict in entry.verdicts:
+        call = ledger.current.calls[verdict.call_id]
+        call.reason = verdict.reason
+        match verdict.behavior:
+            case "allow":
+                call.state = ToolCallState.ALLOWED
+            case "ask":
+                call.state, call.asked_at = ToolCallState.ASKING, entry.at
+                call.suggested_rules = verdict.suggested_rules
+                call.approved, call.approved_facts, call.changed = False, None, ""
+            case "external":
+                call.state, call.asked_at = ToolCallState.SUBMITTED, entry.at
+            case "deny":
+                close(ledger, call, denied_by_permission(call.block, verdict.reason), entry)
+            case "invalid":
+                close(ledger, call, not_a_call(call.block, verdict.reason), entry)
+            case _ as never:
+                assert_never(never)
+
+
+def decided(ledger: Ledger, entry: e.HumanDecided) -> None:
+    for decision in entry.decisions:
+        call = ledger.current.calls[decision.call_id]
+        call.approver = entry.approver
+        if decision.allow:
+            _approve(ledger, call, decision, entry.at)
+        else:
+            call.reason = decision.reason
+            ledger.current.rejected = True
+            close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
+        if decision.rules:
+            source = f"{entry.approver or 'somebody'} at an approval"
+            ledger.add_rules(tuple(rule.model_copy(update={"source": source}) for rule in decision.rules))
+
+
+def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> None:
+    call.approved, call.state = True, ToolCallState.PENDING
+    call.approved_facts = call.facts
+    if decision.input is not None and decision.input != call.input:
+        call.input, call.facts_stale, call.approved_facts = decision.input, True, None
+    if at - call.facts_at > FACTS_LAST_MS:
+        call.facts_stale = True
+
+
+def returned(ledger: Ledger, entry: e.ToolReturned) -> None:
+    if entry.cwd is not None:
+        ledger.state.tool_context.cwd = entry.cwd
+    call = ledger.current.calls[entry.result.id]
+    for other in ledger.current.calls.values():
+        moved = entry.cwd is not None or (bool(other.facts.before) and not call.facts.read_only)
+        other.facts_stale |= moved
+    close(ledger, call, entry.result, entry, entry.digest)
+
+
+def unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
+    call = ledger.current.calls[entry.call_id]
+    call.facts, call.facts_at, call.state = entry.facts, entry.at, ToolCallState.PENDING
+    call.facts_stale, call.approved, call.changed = False, False, entry.reason
+    call.times_unsettled += 1
+
+
+def close(ledger: Ledger, call: OpenCall, result: ToolResultBlock, entry: e.AnyEntry, digest: str = "") -> None:
+    reply = ledger.current
+    call.state = ToolCallState.FINISHED
+    message = Msg(
+        name=ledger.spec.name,
+        role="assistant",
+        content=(result,),
+        id=reply.reply_id,
+        created_at=iso(entry.at),
+    )
+    ledger.append((message,), digest)
+    if all(other.state is ToolCallState.FINISHED for other in reply.calls.values()):
+        reply.calls = {}
+        reply.cur_iter += 1
+        ledger.append(tuple(ledger.deferred))
+        ledger.deferred = []

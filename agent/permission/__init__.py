@@ -1,0 +1,1 @@
+"""Who may do what: rules, the facts that an activity must find out, and the decision table."""

@@ -1,0 +1,58 @@
+"""What an activity must find out about a call before `agent/` can decide on it.
+
+Facts are recorded; the table in `engine` reads nothing else. So a parser or a file system is asked once,
+in an activity, and replay never asks again.
+"""
+
+from typing import Literal
+
+from agent.values import Guest, sparse
+
+
+class SubCommand(Guest):
+    """One simple command of a shell line, wrappers looked through."""
+
+    words: tuple[str, ...]
+    """The literal words, quotes removed; the program is `words[0]`, a path cut to its last part only for matching.
+
+    A redirection that writes is a sub-command of its own, `> FILE`; an assignment leads its words, `A=1 make`.
+    """
+    read_only: bool = sparse(False)
+    """Proven from a positive list of programs, subcommands and flags; never presumed."""
+    edits_only: bool = sparse(False)
+    """Proven to change nothing but the paths that the facts list as written (`mkdir a`, `> FILE`)."""
+
+
+class PathFact(Guest):
+    """One path that the call would read or write."""
+
+    path: str
+    """Absolute, symlinks resolved."""
+    access: Literal["read", "write"] = sparse("read")
+    inside: bool = sparse(False)
+    """Under the workspace root."""
+    danger: str = sparse("")
+    """Why touching it is dangerous (".git is configuration that runs"), empty when it is not."""
+
+
+class CallFacts(Guest):
+    """Findings about one tool call, made by `call_model` or `examine_calls`."""
+
+    arguments_error: str = sparse("")
+    """Why the arguments can't be used (not JSON, against the schema): a sentence that the model reads."""
+    cwd: str = sparse("")
+    """The working directory that the findings assume."""
+    read_only: bool = sparse(False)
+    """The whole call is proven to change nothing."""
+    commands: tuple[SubCommand, ...] = sparse(())
+    paths: tuple[PathFact, ...] = sparse(())
+    not_understood: str = sparse("")
+    """The first construct that the parser or the examiner did not understand: the call asks."""
+    safety: str = sparse("")
+    """Why a person should look whatever the rules say (a dangerous command); empty when nothing was seen."""
+    before: str = sparse("")
+    """For edits: sha-256 of the file's bytes as seen; "absent" when there is no file."""
+    after: str = sparse("")
+    """For edits: sha-256 of the bytes that the call would write."""
+    notice: str = sparse("")
+    """What a person should see beside the arguments: a unified diff for edits (≤ 4,000 characters)."""

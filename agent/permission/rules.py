@@ -1,0 +1,46 @@
+"""Permission rules and the context they live in."""
+
+from enum import StrEnum
+
+from agent.values import Guest, sparse
+
+
+class Behavior(StrEnum):
+    """What a rule, or the engine, says about a call."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+class PermissionMode(StrEnum):
+    """How much the agent may do unasked; the table is in `agent.permission.engine`."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept_edits"
+    EXPLORE = "explore"
+    BYPASS = "bypass"
+    DONT_ASK = "dont_ask"
+
+
+class PermissionRule(Guest):
+    """One rule. `rule_content=None` (or empty) matches every call of the tool.
+
+    For Bash, `rule_content` is a command (`git status`) or a prefix (`git add:*`), matched against each
+    parsed sub-command. For file tools it is a glob on the resolved absolute path (`/proj/src/**`).
+    """
+
+    tool_name: str
+    rule_content: str | None = sparse(None)
+    behavior: Behavior = Behavior.ALLOW
+    source: str = sparse("")
+    """Where it comes from, for people: "agent file", "ana at approval"."""
+
+
+class PermissionContext(Guest):
+    """Mode, rules and the directories that edits may touch unasked in `accept_edits` and `dont_ask`."""
+
+    mode: PermissionMode = PermissionMode.DEFAULT
+    working_directories: tuple[str, ...] = ()
+    """Absolute resolved paths, beside the workspace root, which always counts."""
+    rules: tuple[PermissionRule, ...] = ()

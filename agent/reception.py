@@ -1,0 +1,116 @@
+"""What comes in from outside: bodies become entries, or are refused with a sentence that changes nothing.
+
+Rules of this file: it reads the record and never changes it; a refusal is the only exception it raises.
+"""
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from agent import answers
+from agent import entries as e
+from agent.bodies import (
+    Body,
+    Configure,
+    Confirm,
+    ExternalExecutionResultEvent,
+    ExternalResult,
+    Interrupt,
+    Observe,
+    Submit,
+    Unusable,
+    UserConfirmResultEvent,
+    parse,
+)
+from agent.canonical import digest_of
+from agent.decision import CARRY_LIMIT, FULL
+from agent.letters import Letter, Received
+from agent.record import Record
+
+MAX_QUEUE = 500
+
+
+def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -> Received:
+    """Read one letter; raises Unusable with the reason when it can't be acted on."""
+    body = parse(letter.name, letter.arguments)
+    if record.weight + letter.weight > CARRY_LIMIT and not _ends_something(body):
+        raise Unusable(FULL.message)
+    match body:
+        case Submit():
+            return _submit(record, body, letter, reply_id_of)
+        case Observe():
+            entry = e.Observed(messages=body.messages, weight=letter.weight)
+            return Received((entry,), {"observed": len(body.messages)})
+        case Interrupt():
+            return _interrupt(record, body, letter)
+        case Configure():
+            return _configure(body)
+        case Confirm():
+            return answers.confirm(record, body.reply_id, body.decisions, body.approver)
+        case UserConfirmResultEvent():
+            decisions = tuple(answers.as_decision(record, result) for result in body.confirm_results)
+            return answers.confirm(record, body.reply_id, decisions, "")
+        case ExternalResult():
+            results = tuple(answers.as_result(record, item) for item in body.results)
+            return answers.external(record, body.reply_id, results, letter.weight)
+        case ExternalExecutionResultEvent():
+            return answers.external(record, body.reply_id, body.execution_results, letter.weight)
+        case _ as never:
+            assert_never(never)
+
+
+def _ends_something(body: Body) -> bool:
+    """What a full session still takes: else a call that waits could neither be decided on nor be interrupted."""
+    match body:
+        case Confirm() | UserConfirmResultEvent() | Configure():
+            return True
+        case Interrupt():
+            return not body.message
+        case _:
+            return False
+
+
+def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[[str], str]) -> Received:
+    request_id = body.request_id or letter.fresh_id
+    digest = digest_of([message.model_dump(mode="json") for message in body.messages])
+    if before := record.handled.get(request_id):
+        if before.body_digest != digest:
+            raise Unusable(f"request_id {request_id!r} was used before for another message; take a new id")
+        return Received((), _receipt(record, request_id, before.reply_id))
+    if len(record.queue) >= MAX_QUEUE:
+        raise Unusable(f"{MAX_QUEUE} requests wait already; send this one again when some are done")
+    if not body.messages and not record.state.context:
+        raise Unusable("messages: there is nothing to go on from yet; send a first message")
+    entry = e.RequestAccepted(
+        request_id=request_id,
+        reply_id=reply_id_of(request_id),
+        body_digest=digest,
+        messages=body.messages,
+        weight=letter.weight,
+    )
+    return Received((entry,), {**_receipt(record, request_id, entry.reply_id), "position": len(record.queue)})
+
+
+def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:
+    waiting = [entry.request_id for entry in record.queue]
+    position = waiting.index(request_id) if request_id in waiting else 0
+    return {"request_id": request_id, "reply_id": reply_id, "position": position}
+
+
+def _interrupt(record: Record, body: Interrupt, letter: Letter) -> Received:
+    reply = record.reply
+    if reply is None:
+        raise Unusable("there is nothing to interrupt: no reply is being made")
+    if body.reply_id not in (None, reply.reply_id):
+        raise Unusable(f"reply_id: {body.reply_id!r} is not the reply being made; that is {reply.reply_id!r}")
+    if reply.interrupted:
+        raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
+    entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message, weight=letter.weight)
+    return Received((entry,), {"interrupted": reply.reply_id})
+
+
+def _configure(body: Configure) -> Received:
+    for rule in body.rules:
+        if not rule.tool_name:
+            raise Unusable("rules: a rule needs a tool_name")
+    entry = e.Configured(mode=body.mode, add_rules=body.rules, max_iters=body.max_iters, model=body.model, by=body.by)
+    return Received((entry,), {"configured": True})

@@ -1,0 +1,64 @@
+"""The record of a session: the entries in order, and the ledger that follows from them.
+
+Rules of this file: the record changes in `write` and nowhere else. What an entry does is in `agent.fold`; what
+happens next is in `agent.decision`.
+"""
+
+from agent import entries as e
+from agent.fold import apply
+from agent.ledger import Ledger
+from agent.state import AgentState, OpenCall
+
+
+class Record(Ledger):
+    """Build it with `Record.of(entries)`; read everything, change nothing."""
+
+    @classmethod
+    def of(cls, entries: list[e.AnyEntry]) -> "Record":
+        """Fold entries that were recorded before; the first one is SessionOpened."""
+        opened = entries[0]
+        if not isinstance(opened, e.SessionOpened):
+            raise ValueError(f"the first entry of a session is 'opened', not {opened.kind!r}")
+        record = cls(
+            state=AgentState(
+                session_id=opened.session_id,
+                user_id=opened.user_id,
+                agent=opened.spec.name,
+                permission_context=opened.spec.permission,
+            ),
+            spec=opened.spec,
+            search_attributes=opened.search_attributes,
+        )
+        for entry in entries:
+            record._take(entry)
+        return record
+
+    def write(self, entry: e.AnyEntry, at: int) -> None:
+        """Record one entry at a time in milliseconds since 1970."""
+        self._take(entry.model_copy(update={"seq": self.seq + 1, "at": at}))
+
+    def carried(self) -> list[e.AnyEntry]:
+        """The entries that a roll-over takes along, without what only open calls needed."""
+        open_calls = self.reply.calls if self.reply else {}
+        forgotten = {entry.seq for entry in self.log if isinstance(entry, e.Refused)}
+        forgotten -= {entry.seq for entry in self.refusals}
+        return [_slim(entry, open_calls) for entry in self.log if entry.seq not in forgotten]
+
+    def _take(self, entry: e.AnyEntry) -> None:
+        self.seq = entry.seq
+        self.log.append(entry)
+        self.weight += _weight(entry)
+        apply(self, entry)
+
+
+def _weight(entry: e.AnyEntry) -> int:
+    """Bytes of the entry as JSON, with a comma. Refusals weigh nothing: only KEPT_REFUSALS of them are ever carried."""
+    return 0 if isinstance(entry, e.Refused) else len(entry.model_dump_json().encode()) + 1
+
+
+def _slim(entry: e.AnyEntry, open_calls: dict[str, OpenCall]) -> e.AnyEntry:
+    if isinstance(entry, e.ModelSaid | e.CallsExamined) and entry.facts:
+        return entry.model_copy(
+            update={"facts": {key: facts for key, facts in entry.facts.items() if key in open_calls}}
+        )
+    return entry

@@ -1,0 +1,55 @@
+"""The results that no tool made: what the model reads when a call was denied, broken, cancelled or lost."""
+
+from agent.messages import ToolCallBlock, ToolResultBlock, ToolResultState
+
+
+def denied_by_person(call: ToolCallBlock, reason: str, approver: str) -> ToolResultBlock:
+    who = f" by {approver}" if approver else ""
+    why = f": {reason}" if reason else ". No reason was given."
+    return _result(call, ToolResultState.DENIED, f"This call was denied{who} and did not run{why}")
+
+
+def denied_by_permission(call: ToolCallBlock, reason: str) -> ToolResultBlock:
+    return _result(call, ToolResultState.DENIED, f"This call is not permitted and did not run: {reason}")
+
+
+def not_a_call(call: ToolCallBlock, reason: str) -> ToolResultBlock:
+    return _result(call, ToolResultState.ERROR, f"This call did not run: {reason}")
+
+
+def cancelled_before_start(call: ToolCallBlock) -> ToolResultBlock:
+    return _result(call, ToolResultState.INTERRUPTED, "Cancelled before start: this call did not run.")
+
+
+def cancelled_outside(call: ToolCallBlock) -> ToolResultBlock:
+    return _result(
+        call,
+        ToolResultState.INTERRUPTED,
+        "Cancelled before a result came: this call was handed to an outside system, which may have run it.",
+    )
+
+
+def stopped_under_way(call: ToolCallBlock) -> ToolResultBlock:
+    return _result(
+        call,
+        ToolResultState.INTERRUPTED,
+        "Interrupted: this call was under way when the reply was interrupted, and was stopped. It may have done part "
+        "of its work. Find out what is true before you repeat it.",
+    )
+
+
+def outcome_unknown(call: ToolCallBlock, why: str) -> ToolResultBlock:
+    return _result(
+        call,
+        ToolResultState.UNKNOWN,
+        f"Outcome unknown: this call was started, and then {why}. It may have run, in part or in whole, or not at "
+        "all, and it was not started again. Find out what is true before you repeat it.",
+    )
+
+
+def failed_to_run(call: ToolCallBlock, why: str) -> ToolResultBlock:
+    return _result(call, ToolResultState.ERROR, f"This call could not be run: {why}")
+
+
+def _result(call: ToolCallBlock, state: ToolResultState, text: str) -> ToolResultBlock:
+    return ToolResultBlock(id=call.id, name=call.name, output=text, state=state)

@@ -1,0 +1,93 @@
+"""AgentState: everything that has to be known to go on, as plain JSON with the seed's names."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.messages import Msg, ToolCallBlock, ToolCallState, Usage
+from agent.permission.facts import CallFacts
+from agent.permission.rules import PermissionContext, PermissionRule
+from agent.values import sparse
+
+
+class Living(BaseModel):
+    """A part of the state. Only `agent.record` changes it, by recorded entries."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class OpenCall(Living):
+    """A tool call of the current turn and how far it has come."""
+
+    block: ToolCallBlock
+    """As the model wrote it."""
+    input: str
+    """The arguments that would run: the model's, or an approver's edit of them."""
+    state: ToolCallState = ToolCallState.PENDING
+    facts: CallFacts = Field(default_factory=CallFacts)
+    facts_at: int = 0
+    """Milliseconds since 1970."""
+    facts_stale: bool = False
+    times_unsettled: int = 0
+    """How often the world had changed when it was about to run."""
+    changed: str = ""
+    """What had changed the last time, until somebody was told."""
+    reason: str = ""
+    """Why it was asked about, denied or allowed."""
+    suggested_rules: tuple[PermissionRule, ...] = ()
+    asked_at: int = 0
+    approved: bool = False
+    approver: str = ""
+    approved_facts: CallFacts | None = None
+    """What the approver had before them; None until the approver's own arguments have been looked at."""
+
+    @property
+    def edited(self) -> bool:
+        return self.input != self.block.input
+
+    def shown(self) -> ToolCallBlock:
+        """The block as a client sees it: with its state, the arguments that would run and the suggestions."""
+        return self.block.model_copy(
+            update={"input": self.input, "state": self.state, "suggested_rules": self.suggested_rules}
+        )
+
+
+class ReplyContext(Living):
+    """The reply that is being made."""
+
+    reply_id: str
+    request_id: str
+    started_at: int = 0
+    prepared: bool = False
+    cur_iter: int = 0
+    """Completed rounds: a model call and all of its results."""
+    calls: dict[str, OpenCall] = Field(default_factory=dict)
+    """The current turn's calls, in the model's order; emptied when each has its result."""
+    answered: bool = False
+    """The model's last message asks for nothing more."""
+    rejected: bool = False
+    """A person denied a call."""
+    failed_models: list[str] = Field(default_factory=list)
+    interrupted: bool = False
+    usage: Usage = Field(default_factory=Usage)
+
+
+class ToolContext(Living):
+    cwd: str = ""
+    """Working directory of the session; empty until the workspace is bound."""
+    activated_groups: tuple[str, ...] = ()
+
+
+class AgentState(Living):
+    """The seed's persisted unit (agentscope/state, seed 000). JSON round trip is exact."""
+
+    session_id: str
+    user_id: str | None = None
+    agent: str = "longhaul"
+    behaviour: int = 1
+    """Version of the rules in `agent/` that this session's current reply obeys."""
+    context: list[Msg] = Field(default_factory=list[Msg])
+    """One message per model call and per tool result; the pieces of one reply share its id."""
+    summary: str = ""
+    permission_context: PermissionContext = Field(default_factory=PermissionContext)
+    tool_context: ToolContext = Field(default_factory=ToolContext)
+    reply_context: ReplyContext | None = sparse(None)
+    shutdown_interrupted: bool = False

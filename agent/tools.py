@@ -1,0 +1,36 @@
+"""What the record knows of a tool: enough to decide, to schedule and to tell the model."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from agent.values import Guest
+
+
+class Effect(StrEnum):
+    """What happens when a call runs twice (DESIGN: effects)."""
+
+    READ = "read"
+    """Nothing: it is retried freely."""
+    IDEMPOTENT = "idempotent"
+    """The same as once: it is retried, with the call id as key."""
+    ONCE = "once"
+    """Something else: it has one attempt, and a lost one is *outcome unknown*."""
+
+
+class ToolDescriptor(Guest):
+    """One tool as recorded at `prepare_reply`: what is not here can't be called."""
+
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any] = Field(default_factory=dict)
+    digest: str = ""
+    """sha-256 of name, description, schema and flags: a worker with another digest does not run the call."""
+    effect: Effect = Effect.ONCE
+    concurrency_safe: bool = False
+    read_only: bool = False
+    """Every call of it changes nothing, whatever the arguments."""
+    external: bool = False
+    """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
+    timeout_seconds: float = 600.0

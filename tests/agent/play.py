@@ -1,0 +1,236 @@
+"""Plays whole runs in memory: does each step that `decide` names, from a script of what the world answers."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from pydantic import TypeAdapter
+
+from agent import entries as e
+from agent.bodies import Unusable
+from agent.calls import with_own_call_ids
+from agent.canonical import chain_digest, message_digest
+from agent.decision import Act, Examine, Finish, Idle, Judge, Load, Park, Prepare, RollOver, Step, Think, decide
+from agent.letters import Letter
+from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
+from agent.permission.facts import CallFacts
+from agent.permission.rules import Behavior, PermissionContext, PermissionRule
+from agent.reception import receive
+from agent.record import Record
+from agent.settings import AgentSpec
+from agent.tools import Effect, ToolDescriptor
+
+TOOLS = (
+    ToolDescriptor(name="Look", read_only=True, concurrency_safe=True, effect=Effect.READ),
+    ToolDescriptor(name="Measure", concurrency_safe=True),
+    ToolDescriptor(name="Paint"),
+    ToolDescriptor(name="Order", external=True),
+    ToolDescriptor(name="Demolish"),
+)
+"""Look passes unasked, Measure and Paint ask, Order runs outside, Demolish is forbidden."""
+
+RULES = (
+    PermissionRule(tool_name="Order", source="the house"),
+    PermissionRule(tool_name="Demolish", behavior=Behavior.DENY, source="the house"),
+)
+SPEC = AgentSpec(name="mason", model="scripted:wall", permission=PermissionContext(rules=RULES))
+NOON = 1_764_072_000_000
+"""2025-11-25T12:00:00Z in milliseconds."""
+
+Line = list[ContentBlock] | ErrorInfo
+ENTRIES = TypeAdapter(list[e.AnyEntry])
+
+
+def text(words: str) -> list[ContentBlock]:
+    return [TextBlock(text=words)]
+
+
+def calls(*pairs: str, arguments: str = "{}") -> list[ContentBlock]:
+    """`calls("a Look", "b Paint")`: two calls, by id and tool."""
+    split = (pair.split(" ") for pair in pairs)
+    return [ToolCallBlock(id=call_id, name=name, input=arguments) for call_id, name in split]
+
+
+def succeeded(call_id: str, name: str, words: str = "done", **fields: Any) -> e.ToolReturned:
+    return e.ToolReturned(result=ToolResultBlock(id=call_id, name=name, output=words), digest=f"d-{call_id}", **fields)
+
+
+def carried_over(record: Record) -> Record:
+    """The record that the next run starts with: through JSON, as Temporal takes it."""
+    return Record.of(ENTRIES.validate_json(ENTRIES.dump_json(record.carried())))
+
+
+@dataclass
+class Play:
+    """One session. `lines` is what the model says; `outcomes` what tools return (default: success)."""
+
+    lines: Iterable[Line] = ()
+    spec: AgentSpec = SPEC
+    facts: dict[str, list[CallFacts]] = field(default_factory=dict)
+    """By call id: the first is found when the model speaks, the next at each later look; the last one stays."""
+    outcomes: dict[str, list[e.ToolReturned | e.CallUnsettled]] = field(default_factory=dict)
+    tools: tuple[ToolDescriptor, ...] = TOOLS
+    now: int = NOON
+    load: Load = field(default_factory=Load)
+    running: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    meanwhile: list[Callable[[], object]] = field(default_factory=list)
+    """Each happens once, while the next step that takes time is under way."""
+    asked: Prepare | Think | Examine | None = None
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        opened = e.SessionOpened(seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec)
+        self.record = Record.of([opened])
+        self._lines = iter(self.lines)
+
+    def write(self, entry: e.AnyEntry) -> None:
+        self.now += 1
+        self.record.write(entry, self.now)
+
+    def tell(self, name: str, *arguments: Any, weight: int = 0) -> dict[str, Any] | str:
+        """Send a letter; the answer, or the sentence of the refusal."""
+        letter = Letter(name=name, arguments=list(arguments), weight=weight, fresh_id=f"fresh-{self.record.seq}")
+        try:
+            received = receive(self.record, letter, lambda request: f"reply-of-{request}")
+        except Unusable as refusal:
+            self.write(e.Refused(name=name, reason=str(refusal), count=self.record.refused_count + 1))
+            return str(refusal)
+        for entry in received.entries:
+            self.write(entry)
+        return received.answer
+
+    def say(self, words: str, request_id: str = "r1") -> dict[str, Any] | str:
+        return self.tell("submit", {"messages": words, "request_id": request_id})
+
+    def allow(self, *call_ids: str, **more: Any) -> dict[str, Any] | str:
+        decisions = [{"call_id": call_id, "decision": "allow", **more} for call_id in call_ids]
+        return self.tell("confirm", {"decisions": decisions, "approver": "ben"})
+
+    def deny(self, *call_ids: str, **more: Any) -> dict[str, Any] | str:
+        decisions = [{"call_id": call_id, "decision": "deny", **more} for call_id in call_ids]
+        return self.tell("confirm", {"decisions": decisions, "approver": "ben"})
+
+    def run(self, *, hold: bool = False) -> Step:
+        """Go on until nothing more happens by itself; with `hold`, running calls stay running."""
+        for _ in range(500):
+            step = self.begin()
+            if self.asked:
+                while self.meanwhile:
+                    self.meanwhile.pop(0)()
+                self.complete()
+            elif isinstance(step, RollOver):
+                return step
+            elif isinstance(step, Park | Idle):
+                if not self.running or hold:
+                    return step
+                self.end_call(self.running[0])
+        raise AssertionError(f"no end in sight: {self.steps[-10:]}")
+
+    def begin(self) -> Step:
+        """Ask for the next step and do it; one that takes time is only started."""
+        load = Load(self.load.events, self.load.bytes, self.load.roll_over_suggested, frozenset(self.running))
+        step = decide(self.record, load)
+        self.steps.append(step)
+        match step:
+            case Prepare(reply_id):
+                if self.record.reply is None:
+                    self.write(e.ReplyStarted(reply_id=reply_id))
+                self.asked = step
+            case Think():
+                self.asked, self.seen = step, len(self.record.state.context)
+            case Examine():
+                self.asked = step
+            case Judge(verdicts):
+                self.write(e.CallsJudged(verdicts=verdicts))
+            case Act(call_ids):
+                self.running.extend(call_ids)
+            case Finish(reply_id, reason, error, closing):
+                self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))
+            case Park() | Idle() | RollOver():
+                pass
+            case _ as never:
+                assert_never(never)
+        return step
+
+    def complete(self) -> None:
+        """Record what came of the step that was started."""
+        asked, self.asked = self.asked, None
+        match asked:
+            case Prepare():
+                known = None if self.record.tools else self.tools
+                self.write(
+                    e.Prepared(behaviour=1, spec_digest="s1", tools=known, workspace_root="/site", workspace_nonce="n")
+                )
+            case Think(model):
+                self._hear(model)
+            case Examine(call_ids):
+                self.write(e.CallsExamined(facts={call_id: self._find(call_id) for call_id in call_ids}))
+            case None:
+                raise AssertionError("nothing was started")
+            case _ as never:
+                assert_never(never)
+
+    def _hear(self, model: str) -> None:
+        line = next(self._lines, text("(end of script)"))
+        if isinstance(line, ErrorInfo):
+            self.write(e.ModelFailed(model=model, error=line))
+            return
+        message = AssistantMsg("mason", line, usage=Usage(input_tokens=10, output_tokens=3))
+        digest = message_digest(message)
+        self.write(
+            with_own_call_ids(
+                e.ModelSaid(
+                    message=message,
+                    digest=digest,
+                    context_digest=chain_digest(f"seen-{self.seen}", digest),
+                    context_length=self.seen + 1,
+                    facts={block.id: self._find(block.id) for block in message.get_tool_calls()},
+                    model=model,
+                ),
+                self.record,
+            )
+        )
+
+    def _find(self, call_id: str) -> CallFacts:
+        left = self.facts.get(call_id, [])
+        if not left:
+            return CallFacts()
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    def end_call(self, call_id: str) -> None:
+        self.running.remove(call_id)
+        left = self.outcomes.get(call_id, [])
+        self.write(left.pop(0) if left else succeeded(call_id, self.record.call_names[call_id]))
+
+    def roll_over(self) -> None:
+        self.record = carried_over(self.record)
+
+    def results(self) -> list[tuple[str, str, str]]:
+        """Every result in the context, in order: call id, state, text."""
+        blocks = (block for message in self.record.state.context for block in message.get_tool_results())
+        return [(block.id, block.state.value, block.get_text()) for block in blocks]
+
+    def ends(self) -> list[tuple[str, str]]:
+        """Every finished reply: its id and why it ended."""
+        return [(ended.reply_id, ended.reason.value) for ended in self.record.finished.values()]
+
+    def kinds(self) -> list[str]:
+        return [entry.kind for entry in self.record.log]
+
+
+def spoken(messages: Iterable[Msg]) -> list[str]:
+    """Each message in a few words: its text, `call a`, or `result a`."""
+    return [" + ".join(_brief(block) for block in message.content) for message in messages]
+
+
+def _brief(block: ContentBlock) -> str:
+    match block:
+        case TextBlock():
+            return block.text
+        case ToolCallBlock():
+            return f"call {block.id}"
+        case ToolResultBlock():
+            return f"result {block.id}"
+        case _:
+            return block.type

@@ -1,0 +1,262 @@
+"""Letters, answers and roll-overs in any order: what must be true of a session whatever happens."""
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agent import entries as e
+from agent.decision import Idle, Load, Park, RollOver, Think, decide
+from agent.events import EventFold
+from agent.messages import ErrorInfo, ToolCallBlock, ToolResultState
+from agent.permission.facts import CallFacts
+from agent.settings import ReActConfig
+from tests.agent.play import ENTRIES, SPEC, Line, Play, carried_over, succeeded, text
+
+IDS = ("a", "b", "c", "d")
+TOOL_NAMES = st.sampled_from(["Look", "Look", "Measure", "Paint", "Order", "Demolish", "Fly"])
+CALLS = st.lists(st.builds(lambda key, name: ToolCallBlock(id=key, name=name, input="{}"), st.sampled_from(("", *IDS)),
+                           TOOL_NAMES), min_size=1, max_size=4)  # fmt: skip
+LINES: st.SearchStrategy[Any] = st.one_of(
+    CALLS,
+    CALLS,
+    st.just(text("An answer.")),
+    st.just([]),
+    st.just(ErrorInfo(type="upstream", message="The provider was overloaded.")),
+)
+FACTS = st.sampled_from(
+    [CallFacts(), CallFacts(cwd="/site"), CallFacts(cwd="/other", before="absent"), CallFacts(arguments_error="broken")]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda part: st.lists(part, max_size=2) | st.dictionaries(st.text(max_size=8), part, max_size=2),
+    max_leaves=5,
+)
+LETTERS = st.sampled_from(["submit", "confirm", "external_result", "interrupt", "observe", "configure", "shout"])
+FIELDS = st.sampled_from(
+    ["messages", "message", "decisions", "results", "reply_id", "confirm_results", "execution_results", "mode", "rules"]
+)
+
+
+class AnyOrder(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.script: list[Line] = []
+        spec = SPEC.model_copy(update={"react_config": ReActConfig(max_iters=4)})
+        self.play = Play(iter(self.script), spec=spec)
+        self.play._lines = iter(lambda: self.script.pop(0), None)  # noqa: SLF001  it grows while it is read
+        self.told = 0
+
+    def send(self, name: str, *arguments: Any) -> None:
+        """Tell the session; a refused letter must have changed nothing but the refusals."""
+        before = self.frozen()
+        answer = self.play.tell(name, *arguments, weight=len(json.dumps(arguments)))
+        if isinstance(answer, str):
+            assert self.play.record.refusals[-1].reason == answer
+            assert self.frozen() == before
+
+    def frozen(self) -> str:
+        record = self.play.record
+        return repr(
+            (
+                record.state.model_dump_json(),
+                record.spec,
+                record.queue,
+                list(record.handled.items()),
+                record.links,
+                record.anchor,
+                record.deferred,
+                record.weight,
+                record.finished,
+            )
+        )
+
+    def waiting(self, state: str) -> list[str]:
+        reply = self.play.record.reply
+        return [key for key, call in reply.calls.items() if call.state == state] if reply else []
+
+    def some_call(self, data: st.DataObject, state: str) -> str:
+        reply = self.play.record.reply
+        others = list(reply.calls) if reply else []
+        return data.draw(st.sampled_from([*self.waiting(state) * 5, *others, "never"]))
+
+    @rule(data=st.data(), words=st.sampled_from(["Build", "Paint", ""]), again=st.booleans())
+    def ask_or_tell(self, data: st.DataObject, words: str, again: bool) -> None:
+        self.told += not again
+        letters: list[tuple[str, Any]] = [
+            ("submit", {"request_id": f"r{self.told}", "messages": words}),
+            ("observe", {"messages": "It rains."}),
+            ("interrupt", {"message": data.draw(st.none() | st.just("Stop!"))}),
+            ("configure", {"mode": data.draw(st.sampled_from(["default", "bypass", "explore", "dont_ask"]))}),
+            ("configure", {"max_iters": 3, "model": "other:m", "rules": [{"tool_name": "Measure"}]}),
+        ]
+        self.send(*data.draw(st.sampled_from(letters)))
+
+    @precondition(lambda self: self.waiting("asking"))
+    @rule(data=st.data(), allow=st.booleans(), edit=st.none() | st.just({"colour": "blue"}), rules=st.booleans())
+    def decide_on(self, data: st.DataObject, allow: bool, edit: dict[str, str] | None, rules: bool) -> None:
+        decision: dict[str, Any] = {"call_id": self.some_call(data, "asking"), "decision": "allow" if allow else "deny"}
+        decision |= {"input": edit, "rules": rules} if allow else {"reason": "no"}
+        self.send("confirm", {"decisions": [decision]})
+
+    @precondition(lambda self: self.waiting("asking"))
+    @rule(word=st.sampled_from(["allow", "deny"]))
+    def decide_on_all(self, word: str) -> None:
+        self.send("confirm", {"decisions": [{"call_id": key, "decision": word} for key in self.waiting("asking")]})
+
+    @precondition(lambda self: self.waiting("submitted"))
+    @rule(data=st.data())
+    def hand_in(self, data: st.DataObject) -> None:
+        call_id = self.some_call(data, "submitted")
+        self.send("external_result", {"results": [{"id": call_id, "output": [1, {"x": None}]}]})
+
+    @rule(name=LETTERS, body=JSON | st.dictionaries(FIELDS, JSON, max_size=2))
+    def send_rubbish(self, name: str, body: Any) -> None:
+        self.send(name, body)
+
+    @rule()
+    def wait_for_a_minute(self) -> None:
+        self.play.now += 70_000
+
+    @precondition(lambda self: self.play.asked is None)
+    @rule()
+    def take_one_step(self) -> None:
+        self.play.begin()
+
+    @precondition(lambda self: self.play.asked is None)
+    @rule()
+    def go_on(self) -> None:
+        while not self.play.asked and not isinstance(self.play.begin(), Park | Idle):
+            pass
+
+    @precondition(lambda self: not self.play.record.state.reply_context and not self.play.asked)
+    @rule()
+    def start_a_reply(self) -> None:
+        self.told += 1
+        self.send("submit", {"request_id": f"r{self.told}", "messages": "Build"})
+        self.go_on()
+        self.play.complete()
+        self.play.begin()
+
+    @precondition(lambda self: isinstance(self.play.asked, Think))
+    @rule(line=CALLS)
+    def make_calls(self, line: Line) -> None:
+        self.answer_with(line, CallFacts())
+        self.go_on()
+
+    @precondition(lambda self: self.play.asked is not None)
+    @rule(line=LINES, facts=FACTS)
+    def answer(self, line: Line, facts: CallFacts) -> None:
+        self.answer_with(line, facts)
+
+    def answer_with(self, line: Line, facts: CallFacts) -> None:
+        self.script[:] = [line]
+        reply = self.play.record.reply
+        ids = [*IDS, "", *(reply.calls if reply else ())]
+        self.play.facts = {call_id: [facts] for call_id in ids}
+        self.play.complete()
+
+    @precondition(lambda self: self.play.running)
+    @rule(data=st.data(), what=st.sampled_from(["success", "moved", "unknown", "unsettled"]))
+    def end_call(self, data: st.DataObject, what: str) -> None:
+        call_id = data.draw(st.sampled_from(self.play.running))
+        name = self.play.record.call_names[call_id]
+        outcome: e.ToolReturned | e.CallUnsettled = succeeded(call_id, name, what)
+        if what == "moved":
+            outcome = succeeded(call_id, name, cwd=f"/other/{self.told}")
+        elif what == "unknown":
+            result = succeeded(call_id, name).result.model_copy(update={"state": ToolResultState.UNKNOWN})
+            outcome = e.ToolReturned(result=result)
+        elif what == "unsettled":
+            outcome = e.CallUnsettled(call_id=call_id, facts=CallFacts(cwd="/new"), reason="it had moved")
+        self.play.outcomes[call_id] = [outcome]
+        self.play.end_call(call_id)
+
+    @precondition(lambda self: not self.play.running and self.play.asked is None)
+    @rule()
+    def roll_over(self) -> None:
+        before, refused, events = self.frozen_but_weight(), self.play.record.refused_count, self.events()
+        self.play.roll_over()
+        assert self.frozen_but_weight() == before
+        assert self.play.record.refused_count == refused
+        assert self.events() == events
+
+    def frozen_but_weight(self) -> str:
+        weight, self.play.record.weight = self.play.record.weight, 0
+        frozen = self.frozen()
+        self.play.record.weight = weight
+        return frozen
+
+    def events(self) -> list[str]:
+        return [event.model_dump_json() for event in EventFold().catch_up(self.play.record.log)]
+
+    @invariant()
+    def the_next_step_can_always_be_told(self) -> None:
+        step = decide(self.play.record, Load(roll_over_suggested=True, running=frozenset(self.play.running)))
+        assert not (isinstance(step, RollOver) and self.play.running)
+
+    @invariant()
+    def calls_and_results_stand_together(self) -> None:
+        """Between a turn's calls and the last of its results stands nothing else, and each has exactly one."""
+        record = self.play.record
+        missing: list[str] = []
+        for message in record.state.context:
+            results = [block.id for block in message.get_tool_results()]
+            if missing:
+                assert len(results) == 1
+                assert results[0] in missing
+                missing.remove(results[0])
+            else:
+                assert not results
+                missing = [call.id for call in message.get_tool_calls()]
+                assert len(set(missing)) == len(missing)
+        reply = record.reply
+        assert set(missing) == {key for key, call in (reply.calls if reply else {}).items() if call.state != "finished"}
+        assert len(set(record.call_names)) == sum(len(m.get_tool_calls()) for m in record.state.context)
+
+    @invariant()
+    def only_calls_that_were_allowed_are_running(self) -> None:
+        reply = self.play.record.reply
+        assert all(reply is not None and reply.calls[key].state == "allowed" for key in self.play.running)
+
+    @invariant()
+    def the_anchor_lies_within_the_context(self) -> None:
+        record = self.play.record
+        assert record.anchor.length <= len(record.state.context) == len(record.links)
+
+    @invariant()
+    def the_weight_is_no_less_than_what_would_be_carried(self) -> None:
+        record = self.play.record
+        heavy: list[e.AnyEntry] = [entry for entry in record.carried() if not isinstance(entry, e.Refused)]
+        assert len(ENTRIES.dump_json(heavy)) <= record.weight + 2
+
+    @invariant()
+    def events_are_numbered_without_gaps(self) -> None:
+        events = EventFold().catch_up(self.play.record.log)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+
+    def teardown(self) -> None:
+        """Left alone, the session comes to rest, and every call has its result or waits for somebody."""
+        play = self.play
+        self.script[:] = []
+        play._lines = iter(())  # noqa: SLF001
+        if play.asked:
+            play.complete()
+        step = play.run()
+        if isinstance(step, Park):
+            assert step.waits_for in ("person", "outside")
+            play.tell("interrupt")
+            play.run()
+        assert carried_over(play.record).state == play.record.state
+
+
+AnyOrder.TestCase.settings = settings(
+    max_examples=40,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
+TestAnyOrder = AnyOrder.TestCase

@@ -1,0 +1,121 @@
+"""Decisions that no whole run shows: at the edges, and with loads that a test must make up."""
+
+import pytest
+
+from agent.decision import CARRY_LIMIT, Examine, Idle, Load, Park, RollOver, decide, must_refuse_more
+from agent.judgement import effect_of
+from agent.messages import ToolCallState
+from agent.permission.facts import CallFacts
+from agent.permission.rules import PermissionMode
+from agent.tools import Effect, ToolDescriptor
+from tests.agent.play import TOOLS, Play, calls
+
+
+def _parked(*pairs: str) -> Play:
+    play = Play([calls(*pairs)])
+    play.say("Go")
+    play.run()
+    return play
+
+
+@pytest.mark.parametrize(
+    ("load", "rolls"),
+    [
+        (Load(events=2_000, bytes=4_000_000), False),
+        (Load(events=2_001), True),
+        (Load(bytes=4_000_001), True),
+        (Load(roll_over_suggested=True), True),
+        (Load(), False),
+    ],
+)
+def test_a_session_rolls_over_when_its_history_is_long(load: Load, rolls: bool) -> None:
+    assert (decide(Play().record, load) == RollOver()) is rolls
+
+
+def test_never_while_calls_run() -> None:
+    play = Play([calls("a Look")])
+    play.say("Go")
+    play.run(hold=True)
+
+    assert decide(play.record, Load(events=9_999, running=frozenset({"a"}))) == Park("running calls")
+
+
+def test_calls_that_still_run_when_the_reply_is_gone_are_waited_for() -> None:
+    assert decide(Play().record, Load(running=frozenset({"a"}))) == Park("running calls")
+
+
+def test_a_session_with_nothing_to_do_is_idle() -> None:
+    assert decide(Play().record, Load()) == Idle()
+
+
+def test_a_person_is_waited_for_before_the_outside() -> None:
+    assert _parked("a Order", "b Measure").steps[-1] == Park("person")
+    assert _parked("a Order").steps[-1] == Park("outside")
+
+
+def test_the_limit_is_what_may_be_carried() -> None:
+    play = Play()
+    play.record.weight = CARRY_LIMIT
+    assert not must_refuse_more(play.record)
+
+    play.record.weight += 1
+    assert must_refuse_more(play.record)
+
+
+def test_the_mode_of_the_moment_decides() -> None:
+    play = Play([calls("a Paint")])
+    play.say("Go")
+    play.tell("configure", {"mode": "bypass"})
+    play.run(hold=True)
+
+    assert play.record.state.permission_context.mode is PermissionMode.BYPASS
+    assert play.running == ["a"]
+
+
+def test_an_external_call_that_must_be_asked_about_is_handed_out_after_the_approval() -> None:
+    tool = ToolDescriptor(name="Mail", external=True)
+    play = Play([calls("a Mail")], tools=(*TOOLS, tool))
+    play.say("Go")
+    assert play.run() == Park("person")
+    play.allow("a")
+
+    assert play.run() == Park("outside")
+
+
+def test_an_edited_call_that_cannot_be_looked_at_is_given_up_and_not_looked_at_for_ever() -> None:
+    play = Play([calls("a Paint")], facts={"a": [CallFacts(cwd="/site"), CallFacts(arguments_error="no worker")]})
+    play.say("Go")
+    play.run()
+    play.allow("a", input={"colour": "blue"})
+
+    play.run()
+
+    assert [step for step in play.steps if isinstance(step, Examine)] == [Examine(("a",))]
+    assert [state for _, state, _ in play.results()] == ["error"]
+
+
+def test_without_any_tools_an_unknown_one_is_still_answered() -> None:
+    play = Play([calls("a Fly")], tools=())
+    play.say("Go")
+    play.run()
+
+    assert play.results() == [("a", "error", "This call did not run: there is no tool 'Fly'; the tools are: none")]
+
+
+def test_a_call_proven_read_only_may_be_repeated_whatever_its_tool_may_do() -> None:
+    play = _parked("a Paint")
+    assert play.record.reply is not None
+    call = play.record.reply.calls["a"]
+    tool = ToolDescriptor(name="Paint", effect=Effect.ONCE)
+
+    assert effect_of(call, tool) is Effect.ONCE
+    call.facts = CallFacts(read_only=True)
+    assert effect_of(call, tool) is Effect.READ
+
+
+def test_what_is_shown_of_a_call_is_what_would_run() -> None:
+    play = _parked("a Paint")
+    assert play.record.reply is not None
+    shown = play.record.reply.calls["a"].shown()
+
+    assert (shown.id, shown.state, shown.input) == ("a", ToolCallState.ASKING, "{}")

@@ -1,0 +1,52 @@
+"""agent/ computes: it reads no clock, no file, no environment, and rolls no dice."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import agent
+
+ROOM = Path(agent.__file__).parent
+FILES = sorted(ROOM.rglob("*.py"))
+FORBIDDEN = {
+    "asyncio", "concurrent", "glob", "io", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "select",
+    "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
+    "uuid", "temporalio", "httpx", "activities", "workflows", "starter", "worker",
+}  # fmt: skip
+NOW = {"now", "utcnow", "today", "uuid4", "urandom", "getenv", "environ"}
+BUILTINS = {"open", "input", "print", "exec", "eval", "compile", "__import__", "id", "hash", "globals"}
+"""`hash` and `id` differ from one process to the next: an order made from them would not replay."""
+
+
+def _sins(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name.split(".")[0] in FORBIDDEN)
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in FORBIDDEN:
+                yield module
+            case ast.Attribute(attr=attr) if attr in NOW:
+                yield attr
+            case ast.Call(func=ast.Name(id=name)) if name in BUILTINS:
+                yield name
+            case _:
+                pass
+
+
+def test_every_file_of_the_package_is_looked_at() -> None:
+    assert {"record.py", "decision.py", "reception.py", "engine.py"} <= {path.name for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOM)))
+def test_a_file_of_the_package_only_computes(path: Path) -> None:
+    assert list(_sins(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import time", "import os.path", "from uuid import uuid4", "datetime.now(UTC)", "open('x')", "hash('x')"],
+)
+def test_a_sin_would_be_found(line: str) -> None:
+    assert list(_sins(ast.parse(line)))

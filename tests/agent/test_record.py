@@ -1,0 +1,195 @@
+"""The record: what each entry does to it, and what a roll-over carries."""
+
+import pytest
+
+from agent import entries as e
+from agent.calls import with_own_call_ids
+from agent.fold import follow_up_id
+from agent.ledger import KEPT_REQUESTS
+from agent.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
+from agent.permission.facts import CallFacts
+from agent.record import Record
+from tests.agent.play import ENTRIES, NOON, SPEC, Play, calls, carried_over, succeeded, text
+
+OPENED = e.SessionOpened(seq=1, at=NOON, session_id="wall-7", spec=SPEC)
+
+
+def test_a_record_begins_with_the_opening() -> None:
+    record = Record.of([OPENED])
+
+    assert (record.state.session_id, record.state.user_id, record.state.agent) == ("wall-7", None, "mason")
+    assert record.state.permission_context == SPEC.permission
+    assert record.seq == 1
+
+
+def test_a_record_that_begins_with_anything_else_is_refused() -> None:
+    with pytest.raises(ValueError, match="the first entry of a session is 'opened', not 'observed'"):
+        Record.of([e.Observed(seq=1, messages=(UserMsg("ana", "Hi"),))])
+
+
+def test_what_needs_a_reply_is_refused_when_there_is_none() -> None:
+    with pytest.raises(ValueError, match="needs a reply that is being made, and there is none"):
+        Record.of([OPENED]).write(e.ModelFailed(model="m", error=_error()), NOON)
+
+
+def _error() -> ErrorInfo:
+    return ErrorInfo(type="upstream", message="gone")
+
+
+def test_each_entry_gets_the_next_number_and_its_time() -> None:
+    record = Record.of([OPENED])
+
+    record.write(e.Observed(messages=(UserMsg("ana", "Hi"),)), NOON + 5)
+    record.write(e.Observed(messages=(UserMsg("ana", "Ho"), UserMsg("ana", "Hu"))), NOON + 9)
+
+    assert [(entry.seq, entry.at - NOON) for entry in record.log] == [(1, 0), (2, 5), (3, 9)]
+    assert [message.id for message in record.state.context] == ["m2.0", "m3.0", "m3.1"]
+
+
+def test_only_the_newest_request_ids_are_remembered() -> None:
+    play = Play()
+    for number in range(KEPT_REQUESTS + 3):
+        play.write(e.RequestAccepted(request_id=f"r{number}", reply_id=f"R{number}", body_digest="d"))
+
+    assert len(play.record.handled) == KEPT_REQUESTS
+    assert next(iter(play.record.handled)) == "r3"
+
+
+def test_only_the_newest_ends_are_remembered() -> None:
+    play = Play(text("ok") for _ in range(KEPT_REQUESTS + 2))
+    for number in range(KEPT_REQUESTS + 2):
+        play.say("Go", f"r{number}")
+        play.run()
+
+    assert len(play.record.finished) == KEPT_REQUESTS
+    assert next(iter(play.record.finished)) == "reply-of-r2"
+
+
+def test_tools_that_did_not_change_are_kept() -> None:
+    play = Play([text("One."), text("Two.")])
+    play.say("Go", "r1")
+    play.run()
+    play.say("Go on", "r2")
+    play.run()
+
+    prepared = [entry for entry in play.record.log if isinstance(entry, e.Prepared)]
+    assert [entry.tools is None for entry in prepared] == [False, True]
+    assert "Look" in play.record.tools
+
+
+def test_a_model_calls_facts_are_carried_only_while_its_calls_are_open() -> None:
+    seen = {key: [CallFacts(cwd="/site", before="absent")] for key in ("a", "b")}
+    play = Play([calls("a Look"), calls("b Paint")], facts=seen)
+    play.say("Go")
+    play.run()
+
+    said = [entry for entry in play.record.carried() if isinstance(entry, e.ModelSaid)]
+
+    assert [sorted(entry.facts) for entry in said] == [[], ["b"]]
+
+
+def test_an_approval_within_which_facts_are_missing_is_looked_at_again() -> None:
+    play = Play([calls("a Paint")])
+    play.say("Go")
+    for _ in range(2):
+        play.begin()
+        play.complete() if play.asked else None
+    message = AssistantMsg("mason", calls("z Look"))
+    play.asked = None
+    play.record = Record.of(play.record.log[:4])
+    play.write(e.ModelSaid(message=message))
+
+    assert play.record.reply is not None
+    assert play.record.reply.calls["z"].facts_stale
+
+
+def test_findings_about_a_call_that_is_closed_are_ignored() -> None:
+    play = Play([calls("a Paint")])
+    play.say("Go")
+    play.run()
+
+    play.write(e.CallsExamined(facts={"gone": CallFacts(cwd="/x")}))
+
+    assert play.record.reply is not None
+    assert list(play.record.reply.calls) == ["a"]
+
+
+def test_a_message_with_an_anchor_that_fits_moves_the_anchor() -> None:
+    play = Play([text("Forty.")])
+    play.say("How many?")
+    play.run()
+
+    assert play.record.anchor.length == 2
+    assert play.record.anchor.digest != ""
+
+
+def test_the_follow_up_of_a_follow_up_is_no_longer_than_the_first() -> None:
+    assert follow_up_id(follow_up_id("abc", 7), 19) == "abc.19"
+
+
+def _said(*ids: str) -> e.ModelSaid:
+    blocks = [ToolCallBlock(id=call_id, name="Look", input="{}") for call_id in ids]
+    facts = {call_id: CallFacts(cwd=f"/{call_id}") for call_id in ids}
+    return e.ModelSaid(
+        message=AssistantMsg("mason", blocks), digest="d", context_digest="c", context_length=3, facts=facts
+    )
+
+
+def _ids(said: e.ModelSaid) -> list[str]:
+    return [call.id for call in said.message.get_tool_calls()]
+
+
+def test_unique_call_ids_are_left_alone() -> None:
+    said = _said("a", "b")
+
+    assert with_own_call_ids(said, Record.of([OPENED])) is said
+
+
+def test_a_changed_message_travels_inline_because_its_digest_no_longer_holds() -> None:
+    own = with_own_call_ids(_said("a", "a", ""), Record.of([OPENED]))
+
+    assert _ids(own) == ["a", "a-2-1", "call-2-2"]
+    assert (own.digest, own.context_digest, own.context_length) == ("", "", 0)
+    assert own.facts["call-2-2"] == CallFacts(cwd="/")
+    assert "a-2-1" not in own.facts
+
+
+def test_an_id_used_before_in_the_session_is_replaced_and_keeps_its_findings() -> None:
+    play = Play([calls("a Look")])
+    play.say("Go")
+    play.run()
+
+    own = with_own_call_ids(_said("a"), play.record)
+
+    (call_id,) = _ids(own)
+    assert call_id.startswith("a-")
+    assert own.facts[call_id] == CallFacts(cwd="/a")
+
+
+def test_a_model_that_guesses_the_replacement_id_gets_another() -> None:
+    own = with_own_call_ids(_said("a-2-2", "a", "a"), Record.of([OPENED]))
+
+    assert len(set(_ids(own))) == 3
+
+
+def test_the_weight_covers_everything_that_is_carried() -> None:
+    play = Play([calls("a Paint"), text("ü" * 5_000)], facts={"a": [CallFacts(notice="ü" * 4_000)]})
+    play.say("ü" * 3_000)
+    play.run()
+    play.deny("a", reason="ü" * 20_000)
+    play.tell("configure", {"rules": [{"tool_name": "Look", "rule_content": "ü" * 9_000}] * 20})
+    play.run()
+
+    assert len(ENTRIES.dump_json(play.record.carried())) <= play.record.weight + 2
+    assert carried_over(play.record).weight <= play.record.weight
+
+
+def test_a_result_that_moved_the_folder_makes_the_findings_about_open_calls_old() -> None:
+    play = Play([calls("a Look", "b Measure", "c Paint")])
+    play.say("Go")
+    play.run(hold=True)
+    play.outcomes["a"] = [succeeded("a", "Look", cwd="/elsewhere")]
+    play.end_call("a")
+
+    assert play.record.reply is not None
+    assert [play.record.reply.calls[key].facts_stale for key in "bc"] == [True, True]

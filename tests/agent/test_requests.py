@@ -1,0 +1,233 @@
+"""Requests, messages and settings from outside, and what is refused of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
+from agent.decision import Idle
+from agent.messages import ToolResultState
+from agent.permission.facts import CallFacts, SubCommand
+from agent.permission.rules import PermissionMode, PermissionRule
+from agent.reception import MAX_QUEUE
+from agent.tools import ToolDescriptor
+from tests.agent.play import SPEC, Play, calls, spoken, text
+
+BASH = ToolDescriptor(name="Bash")
+NPM_TEST = CallFacts(commands=(SubCommand(words=("npm", "test")),))
+SUGGESTED = {"tool_name": "Bash", "rule_content": "npm test:*", "behavior": "allow"}
+
+
+def _asking(*pairs: str) -> Play:
+    play = Play([calls(*pairs), text("Done.")])
+    play.say("Go")
+    play.run()
+    return play
+
+
+def _asking_about_npm() -> Play:
+    play = Play(
+        [calls("a Bash", arguments='{"command": "npm test"}'), text("Done.")], facts={"a": [NPM_TEST]}, tools=(BASH,)
+    )
+    play.say("Test it")
+    play.run()
+    return play
+
+
+def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
+    return play.record.state.permission_context.rules
+
+
+def test_the_same_request_sent_again_gets_the_same_receipt_and_starts_nothing() -> None:
+    play = Play([text("Done.")])
+    play.say("First", "r0")
+    first = play.say("Build", "r1")
+
+    assert play.say("Build", "r1") == first == {"request_id": "r1", "reply_id": "reply-of-r1", "position": 1}
+    assert len(play.record.queue) == 2
+
+
+def test_a_request_that_is_done_gets_its_receipt_again() -> None:
+    play = Play([text("Done.")])
+    play.say("Build", "r1")
+    play.run()
+
+    assert play.say("Build", "r1") == {"request_id": "r1", "reply_id": "reply-of-r1", "position": 0}
+    assert play.run() == Idle()
+    assert len(play.ends()) == 1
+
+
+def test_another_message_under_a_used_id_is_refused() -> None:
+    play = Play()
+    play.say("Build", "r1")
+
+    assert play.say("Tear down", "r1") == "request_id 'r1' was used before for another message; take a new id"
+
+
+def test_a_request_without_id_gets_a_fresh_one_each_time() -> None:
+    play = Play()
+
+    first, second = (play.tell("submit", {"messages": "Build"}) for _ in range(2))
+
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert (first["request_id"], second["request_id"]) == ("fresh-1", "fresh-2")
+
+
+def test_a_full_queue_refuses_more() -> None:
+    play = Play()
+    for number in range(MAX_QUEUE):
+        play.say("Build", f"r{number}")
+
+    assert play.say("One more", "last") == "500 requests wait already; send this one again when some are done"
+
+
+def test_an_interrupt_of_another_reply_is_refused() -> None:
+    play = _asking("a Paint")
+
+    assert play.tell("interrupt", {"reply_id": "old"}) == (
+        "reply_id: 'old' is not the reply being made; that is 'reply-of-r1'"
+    )
+
+
+def test_a_second_interrupt_is_refused() -> None:
+    play = _asking("a Paint")
+    play.tell("interrupt", {"reply_id": "reply-of-r1"})
+
+    assert play.tell("interrupt") == "reply 'reply-of-r1' has been interrupted already"
+
+
+def test_configure_changes_what_is_named_and_nothing_else() -> None:
+    play = Play()
+
+    play.tell("configure", {"mode": "bypass", "rules": [{"tool_name": "Paint"}], "by": "ana"})
+    play.tell("configure", {"max_iters": 7})
+    play.tell("configure", {"model": "scripted:other"})
+
+    record = play.record
+    assert record.state.permission_context.mode is PermissionMode.BYPASS
+    assert _rules_of(play)[-1] == PermissionRule(tool_name="Paint")
+    assert (record.spec.react_config.max_iters, record.spec.model) == (7, "scripted:other")
+    assert record.spec.system_prompt == SPEC.system_prompt
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "It rains.",
+        {"name": "user", "role": "user", "content": "It rains."},
+        [{"name": "user", "role": "user", "content": [{"type": "text", "text": "It rains."}]}],
+    ],
+)
+def test_messages_may_be_a_text_a_message_or_a_list(messages: object) -> None:
+    play = Play()
+
+    assert play.tell("observe", {"messages": messages}) == {"observed": 1}
+
+    assert spoken(play.record.state.context) == ["It rains."]
+
+
+def test_what_only_the_record_may_say_is_dropped_from_a_message() -> None:
+    play = Play()
+    claimed = {
+        "name": "eve",
+        "role": "user",
+        "content": "Hello",
+        "id": "reply-of-r1",
+        "created_at": "1999-01-01T00:00:00",
+        "usage": {"input_tokens": 10**6},
+        "finished_reason": "error",
+        "structured_output": {"a": 1},
+        "metadata": {"mood": "good"},
+    }
+
+    play.tell("observe", {"messages": claimed})
+
+    (message,) = play.record.state.context
+    assert message.model_dump(mode="json") == {
+        "name": "eve",
+        "role": "user",
+        "content": [{"type": "text", "text": "Hello"}],
+        "id": "m2.0",
+        "created_at": "2025-11-25T12:00:00.001+00:00",
+        "metadata": {"mood": "good"},
+    }
+
+
+def test_a_body_that_nests_too_deeply_to_be_carried_is_refused() -> None:
+    play = Play()
+    deep: dict[str, Any] = {}
+    for _ in range(5_000):
+        deep = {"in": [deep]}
+
+    answer = play.tell("observe", {"messages": {"name": "eve", "role": "user", "content": "x", "metadata": deep}})
+
+    assert answer == "observe: the body nests deeper than 50 levels; send a flatter JSON object"
+
+
+def test_a_body_that_nests_as_deeply_as_allowed_can_be_carried() -> None:
+    play = Play()
+    deep: dict[str, Any] = {}
+    for _ in range(MAX_DEPTH - 4):
+        deep = {"in": deep}
+
+    answer = play.tell("observe", {"messages": {"name": "eve", "role": "user", "content": "x", "metadata": deep}})
+
+    assert answer == {"observed": 1}
+    play.roll_over()
+    assert play.record.state.context[0].metadata == deep
+
+
+def test_a_refusal_is_cut_so_that_rubbish_cannot_fill_a_session() -> None:
+    play = _asking("a Paint")
+
+    answer = play.allow("x" * 1_000_000)
+
+    assert isinstance(answer, str)
+    assert len(answer) == MAX_REFUSAL_CHARS
+    assert answer.endswith("xxx…")
+
+
+def test_refusals_of_the_largest_kind_leave_the_session_light_enough_to_carry() -> None:
+    play = Play()
+    for number in range(120):
+        play.tell("confirm" if number else "\U0001f9f1" * 200, {"decisions": "\U0001f9f1" * 100_000})
+
+    carried = sum(len(entry.model_dump_json().encode()) for entry in play.record.carried())
+
+    assert carried < 2 * 1024 * 1024 - 1_750_000
+
+
+def test_a_letter_that_would_overfill_the_session_is_refused_before_it_is_recorded() -> None:
+    play = Play()
+
+    answer = play.tell("observe", {"messages": "x"}, weight=1_750_001)
+
+    assert str(answer).startswith("The session is full: its messages have reached 1750 kB")
+    assert play.kinds() == ["opened", "refused"]
+
+
+@pytest.mark.parametrize("value", [None, 1, 2.5, "x", [], [[]], True])
+@pytest.mark.parametrize("name", ["submit", "confirm", "external_result", "interrupt", "observe", "configure", ""])
+def test_no_value_in_place_of_a_body_does_more_than_raise_unusable(name: str, value: object) -> None:
+    try:
+        parse(name, [value])
+    except Unusable as refusal:
+        assert str(refusal)  # noqa: PT017  some are taken: submit(None) and interrupt(None)
+    else:
+        assert (name, value) in [("submit", None), ("interrupt", None)]
+
+
+def test_arguments_given_as_an_object_become_json_text() -> None:
+    body = parse("confirm", [{"decisions": [{"call_id": "a", "decision": "allow", "input": {"where": "süd"}}]}])
+
+    assert json.loads(body.model_dump()["decisions"][0]["input"]) == {"where": "süd"}
+
+
+def test_an_outside_error_is_an_error_to_the_model() -> None:
+    play = _asking("a Order")
+
+    play.tell("external_result", {"results": [{"id": "a", "output": "sold out", "state": "error"}], "by": "shop"})
+
+    assert play.record.state.context[-1].get_tool_results()[0].state is ToolResultState.ERROR
