@@ -1,0 +1,168 @@
+"""The tool `Bash`: one command in a real bash, supervised, in a scrubbed environment."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from activities.tools.clipping import ClippedBytes
+from activities.tools.shell_facts import examine_command
+from activities.tools.supervised import Ending, run_supervised
+from activities.tools.supervisor import NOTE_FD
+from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from agent.permission.facts import CallFacts
+from agent.tools import Effect
+
+DEFAULT_TIMEOUT_MS = 120_000
+MAX_TIMEOUT_MS = 600_000
+COMMAND_CAP_BYTES = 100_000
+"""Linux takes no single argument above 128 KB."""
+
+INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
+"""What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""
+
+GIT_HARDENED = {
+    "GIT_CONFIG_COUNT": "3",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_KEY_1": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_1": "explicit",
+    "GIT_CONFIG_KEY_2": "core.hooksPath",
+    "GIT_CONFIG_VALUE_2": "/dev/null",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+}
+"""For commands that run unasked as read-only: the proof holds for git only while no repository can name a program."""
+
+REPORT_CWD = f"trap 'builtin pwd -P >&{NOTE_FD}' EXIT; "
+
+DESCRIPTION = """\
+Runs a command in bash and returns its output (stdout and stderr as they come).
+
+- The working directory persists between calls (`cd` counts for the next call); variables, functions and shell options \
+do not. Every call is a fresh `bash -c` without start-up files, and stdin is empty.
+- Background processes do not outlive the call: what is still running when the command ends is killed.
+- `timeout` is in milliseconds: 120000 if not given, at most 600000. When the time is up everything is killed and the \
+output so far is returned.
+- Output above 30,000 characters is cut in the middle: its start and its end are kept.
+- The environment holds PATH, HOME, locale and little else: no keys or tokens of the worker.
+- Quote paths that contain spaces. To read, search or change files, prefer the tools made for it."""
+
+INPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "description": "The command to run."},
+        "description": {"type": "string", "description": "What it does, in five to ten words, for people."},
+        "timeout": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_TIMEOUT_MS,
+            "description": f"Milliseconds until it is killed; {DEFAULT_TIMEOUT_MS} if not given.",
+        },
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+class Bash(Tool):
+    """`command` runs once; nothing of it is alive afterwards.
+
+    `extra_environment` names further variables of the worker that commands may see: the operator's choice.
+    """
+
+    name = "Bash"
+    description = DESCRIPTION
+    effect = Effect.ONCE
+    timeout_seconds = MAX_TIMEOUT_MS / 1000 + 30
+    input_schema = INPUT_SCHEMA
+
+    def __init__(self, extra_environment: tuple[str, ...] = ()) -> None:
+        self._granted = INHERITED | set(extra_environment)
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        command = str(arguments.get("command", ""))
+        return await asyncio.to_thread(examine_command, command, _start_folder(place), place.root)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        command, timeout_ms = call.arguments["command"], call.arguments.get("timeout", DEFAULT_TIMEOUT_MS)
+        _refuse_impossible(command)
+        cwd = _start_folder(call.place)
+        await self._refuse_other_findings(call, cwd)
+        output = ClippedBytes()
+        shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
+        environment = scrubbed(os.environ, self._granted) | (GIT_HARDENED if call.facts.read_only else {})
+        try:
+            ending = await run_supervised(shell, cwd, environment, timeout_ms / 1000, output)
+        except OSError as error:
+            raise ToolError(f"bash could not be started in {str(cwd)!r}: {error.strerror}") from None
+        return _tool_output(ending, output, timeout_ms, _moved_to(ending.note, call.place))
+
+    async def _refuse_other_findings(self, call: ToolCall, cwd: Path) -> None:
+        fresh = await self.examine(call.arguments, call.place)
+        if call.facts.cwd != str(cwd):
+            raise NeedsDecision(
+                fresh, f"the command was decided on for {call.facts.cwd!r}, but would run in {str(cwd)!r}"
+            )
+        if call.facts.paths != fresh.paths:
+            raise NeedsDecision(fresh, "the paths that the command names lead elsewhere than when it was decided on")
+
+
+def scrubbed(environment: Mapping[str, str], granted: frozenset[str] | set[str] = INHERITED) -> dict[str, str]:
+    """The variables of `environment` that a command may see, and the ones that it always gets."""
+    kept = {name: value for name, value in environment.items() if name in granted or name.startswith("LC_")}
+    return {"PATH": os.defpath, **kept, "SHELL": "/bin/bash", "TERM": "dumb"}
+
+
+def _start_folder(place: Place) -> Path:
+    """The session's working directory, or the root when a command has removed it: else no command could ever run."""
+    return place.cwd if place.cwd.is_dir() else place.root
+
+
+def _refuse_impossible(command: str) -> None:
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        raise ToolError("the command is not valid Unicode (it contains half of a surrogate pair)") from None
+    if "\0" in command:
+        raise ToolError("the command contains a NUL character, which bash can't take")
+    if size > COMMAND_CAP_BYTES:
+        raise ToolError(
+            f"the command has {size} bytes, the most is {COMMAND_CAP_BYTES}; write a script with Write and run that"
+        )
+
+
+def _moved_to(note: bytes, place: Place) -> Path | None:
+    """The working directory that the shell's EXIT trap wrote down, if it is one and another than before."""
+    try:
+        folder = Path(note.decode().removesuffix("\n"))
+    except UnicodeDecodeError:
+        return None
+    if "\0" in str(folder) or not folder.is_absolute() or not folder.is_dir() or folder == place.cwd:
+        return None
+    return folder
+
+
+def _tool_output(ending: Ending, output: ClippedBytes, timeout_ms: int, moved_to: Path | None) -> ToolOutput:
+    code = ending.status if ending.status >= 0 else 128 - ending.status
+    remarks: list[str] = []
+    match ending.how:
+        case "timeout":
+            remarks.append(f"[killed: not done after its timeout of {timeout_ms} ms; the output so far is above]")
+        case "exited" if code:
+            remarks.append(f"exit code {code}")
+        case "exited":
+            pass
+        case "cut" | "lost":
+            remarks.append("[killed from outside before it was done; the output so far is above]")
+    if ending.how == "exited" and ending.killed:
+        remarks.append(f"[{ending.killed} background process(es) killed at the end of the call]")
+    shown = output.text()
+    text = "\n".join([shown.removesuffix("\n"), *remarks] if shown else remarks)
+    return ToolOutput(
+        output=text or "(no output)",
+        failed=ending.how != "exited" or code != 0,
+        metadata={"exit_code": code, "ended": ending.how, "output_bytes": output.total_bytes},
+        cwd=moved_to,
+    )

@@ -1,0 +1,193 @@
+"""The tool `Grep`: ripgrep where it is installed, else a small program of ours that takes the same options."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from activities.tools import plain_grep
+from activities.tools.paths import in_kernel_room, path_fact, resolve, secret_globs
+from activities.tools.supervised import Ending, run_supervised
+from activities.tools.threads import in_thread
+from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from agent.permission.facts import CallFacts
+from agent.tools import Effect
+
+TIMEOUT_SECONDS = 30.0
+DEFAULT_HEAD_LIMIT = 250
+CHARACTER_CAP = 100_000
+COLUMNS_CAP = 500
+PATTERN_CAP_BYTES = 20_000
+VERSION_CONTROL = (".git", ".svn", ".hg", ".bzr", ".jj", ".sl")
+
+DESCRIPTION = f"""\
+Searches file contents for a regular expression (Rust syntax; escape braces to find them).
+
+- `output_mode`: `files_with_matches` (default) gives names, `content` gives lines, `count` gives lines per file.
+- `-A`, `-B`, `-C` add lines after, before, around each match (content mode only).
+- `glob` ("*.py", "src/**/*.ts") and `type` ("py", "rust") choose files. What .gitignore names, version control \
+folders, and files that hold secrets (.env, keys) are left out, unless `path` is that file.
+- The first {DEFAULT_HEAD_LIMIT} output lines are returned; `head_limit` and `offset` page through the others.
+- Lines are cut at {COLUMNS_CAP} characters.
+- Paths are shown relative to the working directory when they are below it."""
+
+INPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "minLength": 1, "description": "The regular expression."},
+        "path": {"type": "string", "description": "File or folder to search; the working directory if not given."},
+        "output_mode": {"type": "string", "enum": ["content", "files_with_matches", "count"]},
+        "glob": {"type": "string", "description": "Only files that match."},
+        "type": {"type": "string", "pattern": "^[A-Za-z0-9_+-]+$", "description": "Only files of this type."},
+        "-i": {"type": "boolean", "description": "Ignore case."},
+        "-n": {"type": "boolean", "description": "Line numbers in content mode; true if not given."},
+        "-A": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "Lines after each match."},
+        "-B": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "Lines before each match."},
+        "-C": {"type": "integer", "minimum": 0, "maximum": 1000, "description": "Lines around each match."},
+        "multiline": {"type": "boolean", "description": "Matches may span lines, and . matches newlines."},
+        "head_limit": {"type": "integer", "minimum": 0, "description": "At most so many output lines; 0 = all."},
+        "offset": {"type": "integer", "minimum": 0, "description": "Leave out so many output lines first."},
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+}
+
+
+class LineWindow:
+    """Output lines from `offset` on, at most `limit` (0 = all) and CHARACTER_CAP characters; the others are dropped."""
+
+    def __init__(self, offset: int, limit: int) -> None:
+        self._skip, self._limit = offset, limit
+        self._rest = b""
+        self._room = CHARACTER_CAP
+        self.lines: list[str] = []
+        self.names_files: bool | None = None
+        """Whether the first line, dropped or not, begins as a path does; None = no line came."""
+        self.total_bytes = 0
+        self.full = False
+
+    def add(self, chunk: bytes) -> None:
+        self.total_bytes += len(chunk)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._take(line)
+        self._rest = self._rest[:CHARACTER_CAP]
+
+    def _take(self, line: bytes) -> None:
+        if self.names_files is None:
+            self.names_files = line.startswith((b"./", b"/"))
+        if self._skip:
+            self._skip -= 1
+            return
+        text = line.decode(errors="replace").replace("\0", "�").removeprefix("./")
+        self._room -= len(text) + 1
+        if self._room < 0 or (self._limit and len(self.lines) == self._limit):
+            self.full = True
+        if not self.full:
+            self.lines.append(text)
+
+
+class Grep(Tool):
+    """Finds text in files. `ripgrep` is the program's path; None takes the plain one."""
+
+    name = "Grep"
+    description = DESCRIPTION
+    effect = Effect.READ
+    concurrency_safe = True
+    read_only = True
+    timeout_seconds = TIMEOUT_SECONDS + 30
+    input_schema = INPUT_SCHEMA
+
+    def __init__(self, ripgrep: str | None = shutil.which("rg")) -> None:
+        self._program = (ripgrep,) if ripgrep else (sys.executable, "-I", "-S", plain_grep.__file__)
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        return await in_thread(lambda _: _facts(arguments, place))
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        target = await in_thread(lambda _: _target(call))
+        cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
+        window = LineWindow(call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT))
+        command = [*self._program, *options(call.arguments, target), "--", _argument(target, cwd)]
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+        try:
+            ending = await run_supervised(command, cwd, environment, TIMEOUT_SECONDS, window)
+        except OSError as error:
+            raise ToolError(f"the search could not be started in {str(cwd)!r}: {error.strerror}") from None
+        return _tool_output(ending, window, call.arguments.get("offset", 0))
+
+
+def options(arguments: dict[str, Any], target: Path) -> list[str]:
+    """The search program's options; nothing of the model's can become one, or name a configuration to load."""
+    pattern = arguments["pattern"]
+    _refuse_impossible(pattern, arguments.get("glob", ""))
+    mode = arguments.get("output_mode", "files_with_matches")
+    chosen = ["--no-config", "--no-messages", "--hidden", "--color=never", "--no-heading", "--with-filename"]
+    chosen += ["--sort=path", f"--max-columns={COLUMNS_CAP}", "--max-columns-preview"]
+    if mode == "content":
+        chosen.append("--line-number" if arguments.get("-n", True) else "--no-line-number")
+        chosen += [f"{option}{arguments[option]}" for option in ("-A", "-B", "-C") if option in arguments]
+    else:
+        chosen.append("--files-with-matches" if mode == "files_with_matches" else "--count")
+    if arguments.get("-i"):
+        chosen.append("--ignore-case")
+    if arguments.get("multiline"):
+        chosen += ["--multiline", "--multiline-dotall"]
+    if "type" in arguments:
+        chosen.append(f"--type={arguments['type']}")
+    if arguments.get("glob"):
+        chosen.append(f"--glob={arguments['glob']}")
+    if target.is_dir():
+        # After the model's own glob: of two that match the later one counts.
+        chosen += [f"--glob=!{folder}" for folder in VERSION_CONTROL]
+        chosen += [f"--iglob=!{glob}" for glob in secret_globs()]
+    return [*chosen, f"--regexp={pattern}"]
+
+
+def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
+    try:
+        target = resolve(arguments.get("path") or ".", place)
+    except ToolError as error:
+        return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(path_fact(target, "read", place.root),))
+
+
+def _target(call: ToolCall) -> Path:
+    target = resolve(call.arguments.get("path") or ".", call.place)
+    if [fact.path for fact in call.facts.paths] != [str(target)]:
+        raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
+    if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
+        raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")
+    if not target.exists():
+        raise ToolError(f"{str(target)!r} does not exist")
+    return target
+
+
+def _argument(target: Path, cwd: Path) -> str:
+    """The path as the program gets it: it begins with `./` or `/`, and so does each line that names a file."""
+    if target == cwd:
+        return "./"
+    return f"./{target.relative_to(cwd)}" if target.is_relative_to(cwd) else str(target)
+
+
+def _refuse_impossible(pattern: str, glob: str) -> None:
+    for name, text in (("pattern", pattern), ("glob", glob)):
+        if "\0" in text or re.search("[\ud800-\udfff]", text) or len(text.encode()) > PATTERN_CAP_BYTES:
+            raise ToolError(f"{name}: give at most {PATTERN_CAP_BYTES} bytes of Unicode text without NUL characters")
+
+
+def _tool_output(ending: Ending, window: LineWindow, offset: int) -> ToolOutput:
+    text = "\n".join(window.lines)
+    if ending.how == "exited" and ending.status not in (0, 1) and window.names_files is False:
+        # With --no-messages all that is still said aloud is about the pattern, the glob or the type.
+        raise ToolError(f"the search could not be made: {text[:2000]}")
+    remarks = []
+    if ending.how == "timeout":
+        remarks.append(f"[stopped after {TIMEOUT_SECONDS:.0f} s: not everything was searched; choose a smaller path]")
+    elif window.full:
+        remarks.append(f"[more follows; go on with offset={offset + len(window.lines)}]")
+    if not window.lines:
+        remarks.insert(0, f"No matches after the first {offset} lines." if offset else "No matches.")
+    return ToolOutput("\n".join([*window.lines, *remarks]), failed=ending.how == "timeout")

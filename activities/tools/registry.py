@@ -1,0 +1,232 @@
+"""The tools of one worker: by name, as descriptors for the record, and the check of what a model hands them."""
+
+import hashlib
+import importlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from activities.tools.bash import Bash
+from activities.tools.edit import Edit
+from activities.tools.globs import Glob
+from activities.tools.grep import Grep
+from activities.tools.read import Read
+from activities.tools.tool import Tool
+from activities.tools.write import Write
+from agent.tools import Effect, ToolDescriptor
+
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""No dot: names with one belong to our own activities."""
+_SHOWN_CAP = 120
+
+
+class ToolSetupError(Exception):
+    """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""
+
+
+class ArgumentsError(Exception):
+    """The model's mistake: its arguments can't be used; the text is a sentence that it can act on."""
+
+
+class Toolbox:
+    """Tools by name, fixed at the start of the worker. Raises ToolSetupError for two of one name, or a wrong one."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self._add(tool)
+        self._descriptors = {name: describe(tool) for name, tool in self._tools.items()}
+        self._validators = {name: _validator(tool) for name, tool in self._tools.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    @property
+    def digest(self) -> str:
+        """sha-256 over all descriptors: two workers with the same one have the same tools."""
+        return _digest_of([self._descriptors[name].digest for name in sorted(self._descriptors)])
+
+    def get(self, name: str) -> Tool | None:
+        """The tool, or None when this worker has none of that name."""
+        return self._tools.get(name)
+
+    def descriptor(self, name: str) -> ToolDescriptor | None:
+        """What the record keeps of the tool, or None when this worker has none of that name."""
+        return self._descriptors.get(name)
+
+    def descriptors(self, names: Sequence[str]) -> tuple[ToolDescriptor, ...]:
+        """Those of `names` that this worker has, in that order."""
+        return tuple(self._descriptors[name] for name in names if name in self._descriptors)
+
+    def validate(self, name: str, raw_input: str) -> dict[str, Any]:
+        """The arguments of a call from the string that the model wrote. Nothing is repaired: what a person approves is
+        what the model said. Raises ArgumentsError with a sentence for the model, KeyError for a tool not here."""
+        arguments = parse_arguments(raw_input)
+        try:
+            error = best_match(self._validators[name].iter_errors(arguments))
+        except (Unresolvable, RecursionError, re.error) as cause:
+            raise ArgumentsError(f"the schema of {name} can't be applied: {type(cause).__name__}") from None
+        if error is not None:
+            raise ArgumentsError(_sentence(error))
+        return arguments
+
+    def _add(self, tool: Tool) -> None:
+        if not TOOL_NAME.fullmatch(tool.name):
+            raise ToolSetupError(
+                f"{tool.name!r} can't be the name of a tool: it takes at most 64 letters, digits, _ and -, "
+                "and begins with a letter or _"
+            )
+        if tool.name in self._tools:
+            raise ToolSetupError(f"two tools have the name {tool.name!r}; rename one, for example @tool(name=…)")
+        self._tools[tool.name] = tool
+
+
+def default_tools(extra_environment: tuple[str, ...] = ()) -> list[Tool]:
+    """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see."""
+    return [Bash(extra_environment), Read(), Write(), Edit(), Grep(), Glob()]
+
+
+def load_modules(names: str) -> list[Tool]:
+    """The tools of the modules in `names` ("shop.tools, shop.mail"): every Tool instance at the top of a module, also
+    the functions under `@tool`. Raises ToolSetupError for a module that can't be imported or has none."""
+    found: list[Tool] = []
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
+            raise ToolSetupError(
+                f"the tool module {name!r} can't be imported: {type(error).__name__}: {error}"
+            ) from error
+        tools = [value for value in vars(module).values() if isinstance(value, Tool)]
+        if not tools:
+            raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool() above a function in it")
+        # One that two modules import is still one tool.
+        found += [tool for tool in tools if not any(tool is known for known in found)]
+    return found
+
+
+def describe(tool: Tool) -> ToolDescriptor:
+    """The descriptor of one tool, with the digest of everything that it says."""
+    plain = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "effect": Effect(tool.effect).value,
+        "concurrency_safe": tool.concurrency_safe,
+        "read_only": tool.read_only,
+        "external": tool.is_external_tool,
+        "timeout_seconds": float(tool.timeout_seconds),
+    }
+    return ToolDescriptor.model_validate({**plain, "digest": _digest_of(plain)})
+
+
+def parse_arguments(raw_input: str) -> dict[str, Any]:
+    """One JSON object, strictly: no repeated key, no NaN. Nothing at all counts as `{}`. Raises ArgumentsError."""
+    if not raw_input.strip():
+        return {}
+    try:
+        parsed = json.loads(raw_input, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ArgumentsError(_json_sentence(raw_input, error)) from None
+    except RecursionError:
+        raise ArgumentsError("the arguments are nested too deeply; give a flatter JSON object") from None
+    except ValueError:
+        raise ArgumentsError("the arguments hold a number with too many digits; give it as a string") from None
+    if not isinstance(parsed, dict):
+        raise ArgumentsError(f'the arguments are {_kind(parsed)}; a JSON object like {{"name": "value"}} is needed')
+    return parsed
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ArgumentsError(f"the arguments name {_short(twice)} twice; give each once")
+    return plain
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ArgumentsError(f"the arguments contain {name}, which is not JSON; give a number or null")
+
+
+def _json_sentence(raw: str, error: json.JSONDecodeError) -> str:
+    if error.pos >= len(raw.rstrip()) or error.msg.startswith("Unterminated string"):
+        return (
+            f"the arguments are not valid JSON: they break off after {len(raw)} characters ({error.msg}). "
+            "If they were too long for one reply, do the work in smaller calls"
+        )
+    near = raw[max(0, error.pos - 30) : error.pos + 30]
+    return f"the arguments are not valid JSON: {error.msg} at character {error.pos}, near {near!r}"
+
+
+def _validator(tool: Tool) -> Draft202012Validator:
+    try:
+        Draft202012Validator.check_schema(tool.input_schema)
+    except SchemaError as error:
+        raise ToolSetupError(f"the input schema of {tool.name!r} is not a JSON schema: {error.message}") from None
+    # An empty registry: a reference to another document is an error, and never fetched.
+    return Draft202012Validator(tool.input_schema, registry=Registry())
+
+
+def _sentence(error: ValidationError) -> str:
+    """What is wrong, naming the field, the value and what is expected."""
+    field = ".".join(str(part) for part in error.absolute_path) or "the arguments"
+    value: Any = error.instance
+    expected: Any = error.validator_value
+    schema: Any = error.schema
+    match error.validator:
+        case "required":
+            missing = [name for name in expected if name not in value]
+            return f"{field}: {', '.join(map(repr, missing))} is missing"
+        case "additionalProperties" if expected is False:
+            known = sorted(schema.get("properties", {}))
+            unknown = sorted(set(value) - set(known))
+            return (
+                f"{field}: {', '.join(map(_short, unknown))} is not known here; known are {', '.join(known) or 'none'}"
+            )
+        case "type":
+            wanted = " or ".join(expected) if isinstance(expected, list) else str(expected)
+            return f"{field}: {_short(value)} is {_kind(value)}, but {wanted} is expected"
+        case "enum":
+            return f"{field}: {_short(value)} is not one of {', '.join(map(_short, expected))}"
+        case "minimum" | "maximum" | "minLength" | "maxLength" | "pattern" | "minItems" | "maxItems":
+            return f"{field}: {_short(value)} does not fit {error.validator} {expected}"
+        case _:
+            return f"{field}: {_cut(error.message)} (expected: {error.validator} {_short(expected)})"
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def _short(value: object) -> str:
+    return _cut(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CAP else f"{text[:_SHOWN_CAP]}… ({len(text)} characters)"
+
+
+def _digest_of(plain: object) -> str:
+    canonical = json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,134 @@
+"""What is found out about one command line, collected: its commands, its paths, and what speaks against it."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tree_sitter import Node
+
+from activities.tools import shell_tree
+from activities.tools.paths import path_fact, resolve
+from activities.tools.shell_danger import danger_of
+from activities.tools.shell_files import home_written_out
+from activities.tools.shell_words import loosely
+from activities.tools.shell_wrappers import unwrap
+from activities.tools.tool import Place, ToolError
+from agent.permission.facts import CallFacts, PathFact, SubCommand
+
+MAX_PARSED_CHARACTERS = 100_000
+MAX_LISTED = 300
+MAX_SCRIPT_DEPTH = 3
+
+Directories = tuple[str, ...]
+"""Where the shell may be at this point: several when a `cd` may have failed, or a link makes `..` ambiguous."""
+
+
+@dataclass
+class Findings:
+    root: Path
+    cwd: str
+    foreign: str = ""
+    safety: str = ""
+    commands: dict[tuple[str, ...], SubCommand] = field(default_factory=dict)
+    paths: dict[tuple[str, str], PathFact] = field(default_factory=dict)
+
+    def doubt(self, construct: str) -> None:
+        """Name what is not understood; the first one stays."""
+        self.foreign = self.foreign or construct
+
+    def warn(self, danger: str) -> None:
+        """Name what is dangerous, if anything; the first one stays."""
+        self.safety = self.safety or danger
+
+    def facts(self) -> CallFacts:
+        read_only = not self.foreign and not self.safety and all(fact.access == "read" for fact in self.paths.values())
+        return CallFacts(
+            cwd=self.cwd,
+            read_only=read_only
+            and bool(self.commands)
+            and all(command.read_only for command in self.commands.values()),
+            commands=tuple(self.commands.values()),
+            paths=tuple(self.paths.values()),
+            not_understood=self.foreign,
+            safety=self.safety,
+        )
+
+    def add(self, words: tuple[str, ...], *, read_only: bool = False, edits_only: bool = False) -> None:
+        """List a sub-command; of two findings on the same words the worse one stays."""
+        before = self.commands.get(words)
+        if before is None and len(self.commands) >= MAX_LISTED:
+            self.doubt(f"more than {MAX_LISTED} commands")
+            return
+        if before is not None:
+            read_only, edits_only = read_only and before.read_only, edits_only and before.edits_only
+        self.commands[words] = SubCommand(words=words, read_only=read_only, edits_only=edits_only)
+        self.warn(danger_of(words))
+
+    def touch(self, raw: str, access: Literal["read", "write"], directories: Directories) -> bool:
+        """Record where `raw` leads from each directory; False when that can't be told."""
+        for directory in directories:
+            try:
+                resolved = resolve(raw, Place(self.root, Path(directory)))
+            except (ToolError, OSError, ValueError):
+                return False
+            fact = path_fact(resolved, access, self.root)
+            self.paths[fact.path, fact.access] = fact
+        return True
+
+    def list_loosely(self, tree: Node, depth: int = 0) -> None:
+        """The commands of a line that is not understood, wherever they stand: never proven, good for deny rules."""
+        for node, _ in shell_tree.every_node(tree):
+            if node.type == "command":
+                self._list_command(node, depth)
+            elif node.type == "file_redirect" and node.children:
+                target = loosely(shell_tree.raw(node.children[-1]))
+                if any(">" in child.type for child in node.children):
+                    self.redirected(target, (self.cwd,))
+
+    def _list_command(self, node: Node, depth: int) -> None:
+        parts = [child for child in node.children if not child.type.endswith("redirect")]
+        words = tuple(loosely(shell_tree.raw(part)) for part in parts if part.type != "variable_assignment")
+        if words:
+            self.list_wrapped(words, depth)
+
+    def list_wrapped(self, words: tuple[str, ...], depth: int = 0) -> None:
+        """List a command that is not proven, and all that it runs."""
+        self.add(words)
+        self._look_for_danger(words)
+        unwrapped = unwrap(words)
+        if depth >= MAX_SCRIPT_DEPTH and (unwrapped.inner or unwrapped.script):
+            self.doubt("too deep nesting")
+            return
+        for inner in unwrapped.inner:
+            if inner not in self.commands:
+                self.list_wrapped(inner, depth + 1)
+        if unwrapped.script:
+            self.list_loosely(shell_tree.parse(unwrapped.script[:MAX_PARSED_CHARACTERS]), depth + 1)
+
+    def _look_for_danger(self, words: tuple[str, ...]) -> None:
+        """Any word of an unproven command that leads to a dangerous file: what the command does with it is unknown."""
+        if len(words) > MAX_LISTED:
+            self.warn(f"more than {MAX_LISTED} words are too many to look at")
+        for word in words[1:MAX_LISTED]:
+            raw = word.rpartition("=")[2] if word.startswith("-") or "=" in word else word
+            for candidate in {raw, raw.removeprefix("@")}:
+                self.warn(self._danger_at(candidate))
+
+    def _danger_at(self, raw: str) -> str:
+        try:
+            resolved = resolve(home_written_out(raw), Place(self.root, Path(self.cwd)))
+        except (ToolError, OSError, ValueError):
+            return ""
+        return path_fact(resolved, "write", self.root).danger
+
+    def redirected(self, target: str, directories: Directories) -> None:
+        """A redirection is a sub-command of its own, `> FILE`: a rule for `echo` says nothing about files."""
+        for directory in directories:
+            if not self.touch(target, "write", (directory,)):
+                self.doubt("a redirection to a path that can't be told")
+                return
+            resolved = os.path.realpath(Path(directory) / target)
+            self.add((">", resolved), edits_only=True)
+            if resolved.startswith("/dev/"):
+                self.warn(f"writing to {resolved} reaches a device")

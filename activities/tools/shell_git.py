@@ -1,0 +1,118 @@
+"""The git part of the positive list. Configuration can make git run programs, so nothing that sets any is proven."""
+
+from activities.tools.shell_flags import Program, Proof, flags, prove
+
+_DIFF = (
+    "stat? name-only name-status patch no-patch unified= cached staged numstat shortstat summary raw quiet exit-code"
+    " check"
+    " word-diff? color? no-color color-words? diff-filter= find-renames? find-copies? relative? minimal patience"
+    " histogram"
+    " full-index abbrev? text ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines no-renames"
+    " no-ext-diff no-textconv src-prefix= dst-prefix= no-prefix merge-base function-context compact-summary"
+    " diff-algorithm="
+    " ignore-submodules? submodule? dirstat? pickaxe-all pickaxe-regex"
+)
+_LOG = (
+    _DIFF
+    + " oneline graph all decorate? no-decorate pretty? format= abbrev-commit no-abbrev-commit since= until= after="
+    " before= author= committer= grep= follow max-count= skip= reverse merges no-merges first-parent date= branches?"
+    " tags?"
+    " remotes? left-right cherry-pick cherry topo-order date-order author-date-order regexp-ignore-case invert-grep"
+    " all-match"
+    " fixed-strings extended-regexp perl-regexp notes? no-notes walk-reflogs parents children cc"
+)
+# -O is left out: of `git grep` it runs a pager.
+_SHORT = "pusbwzaWRq U= S= G= M? C?"
+
+
+def _git(short: str = "", long: str = "", most: int = 1000, *, digits: bool = False) -> Program:
+    return Program(flags(short, long), "git", most, digits)
+
+
+_SHOWN = _git(_SHORT + " n= cmgiEFP L=", _LOG, digits=True)
+
+SUBCOMMANDS: dict[str, Program] = {
+    "status": _git(
+        "sbvz u?", "short branch porcelain? long verbose untracked-files? ignored? null show-stash ahead-behind column?"
+    ),
+    "log": _SHOWN,
+    "show": _SHOWN,
+    "whatchanged": _SHOWN,
+    "reflog": _git(most=0),
+    "shortlog": _git("nse", "numbered summary email all since= until= no-merges"),
+    "diff": _git(_SHORT, _DIFF, digits=True),
+    "diff-tree": _git(_SHORT + " rtvmc", _DIFF + " no-commit-id root pretty? format= oneline"),
+    "rev-parse": _git(
+        "q",
+        "verify short? abbrev-ref? show-toplevel git-dir git-common-dir is-inside-work-tree is-bare-repository"
+        " show-prefix"
+        " show-cdup symbolic-full-name symbolic all quiet absolute-git-dir",
+    ),
+    "rev-list": _git(
+        "n=", "all count max-count= since= until= no-merges merges first-parent left-right reverse", digits=True
+    ),
+    "ls-files": _git(
+        "cdmoistuzkv x=",
+        "cached deleted modified others ignored stage unmerged exclude= exclude-standard error-unmatch full-name",
+    ),
+    "ls-tree": _git("drtlz", "name-only name-status long full-name full-tree abbrev?"),
+    "blame": _git("wslectnfp L= M? C?", "since= porcelain line-porcelain show-email date= show-name show-number root"),
+    "grep": _git(
+        "abcEFGhHiIlLnopPqvwz A= B= C= e= m=",
+        "count ignore-case line-number files-with-matches name-only"
+        " word-regexp extended-regexp"
+        " fixed-strings perl-regexp cached untracked no-color color? all-match and or not heading break show-function",
+    ),
+    "branch": _git(
+        "arv i q",
+        "all remotes list verbose show-current sort= format= ignore-case no-color color? no-column",
+        most=0,
+    ),
+    "tag": _git("l n?", "list sort= format=", most=0),
+    "remote": _git("v", "verbose", most=0),
+    "describe": _git("", "tags all long always dirty? abbrev= match= exact-match contains first-parent"),
+    "cat-file": _git("tpse"),
+    "show-ref": _git("dqs", "heads tags head verify quiet hash? branches"),
+    "for-each-ref": _git("", "sort= format= count= merged? contains? no-merged? points-at="),
+    "merge-base": _git("a", "all is-ancestor octopus fork-point"),
+    "name-rev": _git("", "tags name-only always"),
+    "check-ignore": _git("vqn", "verbose quiet non-matching no-index"),
+    "count-objects": _git("vH", "verbose human-readable", most=0),
+    "version": _git("", "build-options", most=0),
+}
+_LISTING = {("branch", "--list"), ("tag", "-l"), ("tag", "--list")}
+_TWO_WORDS: dict[tuple[str, ...], Program] = {
+    ("stash", "list"): _SHOWN,
+    ("stash", "show"): _git(_SHORT, _DIFF),
+    ("worktree", "list"): _git("v", "porcelain verbose", most=0),
+    ("remote", "get-url"): _git("", "all push"),
+    ("submodule", "status"): _git("", "recursive cached"),
+    ("reflog", "show"): _SHOWN,
+}
+
+
+def prove_git(arguments: tuple[str, ...]) -> Proof | None:
+    """What the git command reads, when it is proven to change nothing and to run nothing."""
+    at, folders = 0, []
+    while at < len(arguments) and arguments[at].startswith("-"):
+        if arguments[at] == "-C" and at + 1 < len(arguments):
+            folders.append(arguments[at + 1])
+            at += 1
+        elif arguments[at] not in ("--no-pager", "-P", "--no-optional-locks"):
+            return None
+        at += 1
+    rest = arguments[at:]
+    if not rest or len(folders) > 1:
+        return None
+    proof = _subcommand(rest)
+    return None if proof is None else Proof(proof.reads + tuple(folders), here=True)
+
+
+def _subcommand(rest: tuple[str, ...]) -> Proof | None:
+    two_words = _TWO_WORDS.get(rest[:2])
+    if two_words is not None:
+        return prove(two_words, rest[2:])
+    if rest[:2] in _LISTING and not any(word.startswith("-") for word in rest[2:]):
+        return Proof()
+    known = SUBCOMMANDS.get(rest[0])
+    return None if known is None else prove(known, rest[1:])

@@ -1,0 +1,85 @@
+"""What a tool is to the worker: its description for the model, what it finds out beforehand, and what it does."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent.messages import DataBlock, TextBlock
+from agent.permission.facts import CallFacts
+from agent.tools import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call works: the workspace and the session's working directory in it."""
+
+    root: Path
+    """Workspace root: absolute, symlinks resolved."""
+    cwd: Path
+    """Working directory of the session, absolute; Bash may have moved it, also out of the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One run of one call."""
+
+    id: str
+    """Unique in the session: the idempotency key."""
+    arguments: dict[str, Any]
+    """Valid against the tool's schema."""
+    place: Place
+    facts: CallFacts
+    """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a call came to. Text output is cut by the tool itself at its own cap."""
+
+    output: str | tuple[TextBlock | DataBlock, ...]
+    failed: bool = False
+    """The tool ran and says that it did not work (exit code, no such file); the model reads why in `output`."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    cwd: Path | None = None
+    """The session's new working directory, when the call moved it."""
+
+
+class NeedsDecision(Exception):
+    """The world is not as it was when the call was decided on (another cwd, file content, link target).
+
+    Raised before any effect; `facts` are the new findings, and the session decides again.
+    """
+
+    def __init__(self, facts: CallFacts, reason: str) -> None:
+        super().__init__(reason)
+        self.facts = facts
+        self.reason = reason
+
+
+class ToolError(Exception):
+    """The model's mistake or bad luck, in words that it can act on: becomes a result of state `error`."""
+
+
+class Tool:
+    """A tool with behaviour of its own. Subclass it, or use `@tool` of `activities.tools.function`."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    effect: Effect = Effect.ONCE
+    concurrency_safe: bool = False
+    read_only: bool = False
+    is_external_tool: bool = False
+    timeout_seconds: float = 600.0
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        """Find out what permission needs to know, without changing anything. Must not raise for odd arguments."""
+        return CallFacts(cwd=str(place.cwd), read_only=self.read_only)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        """Do it. Raises ToolError (the model reads it), NeedsDecision, or anything else (becomes an error result).
+
+        Cancellation arrives as `asyncio.CancelledError`; what was started must be dead when it leaves.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.run: an external tool is never run here")

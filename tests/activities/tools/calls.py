@@ -1,0 +1,27 @@
+"""How these tests use a tool: examined and run as the session does it, without the session."""
+
+from pathlib import Path
+from typing import Any
+
+from activities.tools.tool import Place, Tool, ToolCall, ToolOutput
+from agent.permission.facts import CallFacts
+
+
+def place_at(root: Path) -> Place:
+    return Place(root=root, cwd=root)
+
+
+def called(arguments: dict[str, Any], place: Place, facts: CallFacts, attempt: int = 1) -> ToolCall:
+    return ToolCall(id="call-7", arguments=arguments, place=place, facts=facts, attempt=attempt)
+
+
+async def use(tool: Tool, place: Place, **arguments: Any) -> ToolOutput:
+    """Examine, then run on exactly these findings."""
+    facts = await tool.examine(arguments, place)
+    return await tool.run(called(arguments, place, facts))
+
+
+async def text_of(tool: Tool, place: Place, **arguments: Any) -> str:
+    output = (await use(tool, place, **arguments)).output
+    assert isinstance(output, str)
+    return output

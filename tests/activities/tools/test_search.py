@@ -1,0 +1,190 @@
+"""Grep with both of its programs, and Glob."""
+
+import os
+import shutil
+from typing import Any
+
+import pytest
+
+from activities.tools.globs import Glob, alternatives
+from activities.tools.grep import Grep
+from activities.tools.tool import NeedsDecision, Place, ToolError
+from tests.activities.tools.calls import called, text_of, use
+
+RIPGREP = shutil.which("rg")
+
+
+@pytest.fixture(params=["plain", pytest.param("rg", marks=pytest.mark.skipif(RIPGREP is None, reason="no rg here"))])
+def grep(request: pytest.FixtureRequest) -> Grep:
+    return Grep(RIPGREP if request.param == "rg" else None)
+
+
+@pytest.fixture
+def tree(place: Place) -> Place:
+    for name, text in {
+        "a.py": "import os\nneedle = 1\nprint(needle)\nlast\n",
+        "b.txt": "no match\nNeedle here\n",
+        "sub/c.py": "x\ny\nneedle\nz\nw\nneedle\n",
+        "sub/-e.py": "needle\n",
+        ".hidden/d.py": "needle\n",
+        ".git/config": "needle\n",
+        ".env": "needle=1\n",
+        "keys/server.pem": "needle\n",
+        "blob.bin": "needle\0\n",
+    }.items():
+        (place.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.root / name).write_text(text)
+    (place.root / "out").symlink_to("/etc")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, [".hidden/d.py", "a.py", "sub/-e.py", "sub/c.py"]),
+        ({"output_mode": "count"}, [".hidden/d.py:1", "a.py:2", "sub/-e.py:1", "sub/c.py:2"]),
+        ({"output_mode": "content", "path": "a.py"}, ["a.py:2:needle = 1", "a.py:3:print(needle)"]),
+        ({"output_mode": "content", "path": "a.py", "-n": False}, ["a.py:needle = 1", "a.py:print(needle)"]),
+        (
+            {"output_mode": "content", "path": "sub/c.py", "-B": 1},
+            ["sub/c.py-2-y", "sub/c.py:3:needle", "--", "sub/c.py-5-w", "sub/c.py:6:needle"],
+        ),
+        ({"-i": True, "glob": "*.txt"}, ["b.txt"]),
+        ({"glob": "sub/**"}, ["sub/-e.py", "sub/c.py"]),
+        ({"glob": "{b,c}.{py,txt}"}, ["sub/c.py"]),
+        ({"type": "py", "path": "sub"}, ["sub/-e.py", "sub/c.py"]),
+        ({"glob": "!sub/**", "type": "py"}, [".hidden/d.py", "a.py"]),
+        ({"head_limit": 2}, [".hidden/d.py", "a.py", "[more follows; go on with offset=2]"]),
+        ({"head_limit": 2, "offset": 2}, ["sub/-e.py", "sub/c.py"]),
+        ({"path": ".env"}, [".env"]),
+        ({"pattern": "-e"}, ["No matches."]),
+        ({"pattern": r"os\nneedle", "multiline": True}, ["a.py"]),
+        ({"pattern": "nowhere"}, ["No matches."]),
+    ],
+)
+async def test_both_programs_give_the_same_lines(
+    grep: Grep, tree: Place, arguments: dict[str, Any], expected: list[str]
+) -> None:
+    shown = await text_of(grep, tree, **{"pattern": "needle", **arguments})
+
+    assert shown.splitlines() == expected
+
+
+async def test_long_lines_are_cut(grep: Grep, place: Place) -> None:
+    (place.root / "f").write_text("needle" + "x" * 5000 + "\n")
+
+    shown = await text_of(grep, place, pattern="needle", output_mode="content")
+
+    assert len(shown) < 600
+
+
+@pytest.mark.parametrize("arguments", [{"pattern": "("}, {"pattern": "x", "type": "nonesuch"}])
+async def test_a_wrong_expression_or_type_is_said_to_be_wrong(
+    grep: Grep, tree: Place, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(ToolError, match="could not be made"):
+        await use(grep, tree, **arguments)
+
+
+async def test_no_argument_can_become_an_option(grep: Grep, tree: Place) -> None:
+    witness = tree.root / "witness"
+    hostile = f"--pre=touch {witness}"
+
+    for arguments in ({"pattern": hostile}, {"pattern": "x", "glob": hostile}):
+        await use(grep, tree, **arguments)
+    with pytest.raises(ToolError, match="does not exist"):
+        await use(grep, tree, pattern="x", path=hostile)
+
+    assert not witness.exists()
+
+
+async def test_a_search_outside_is_a_finding_and_a_pipe_is_not_read(grep: Grep, tree: Place) -> None:
+    facts = await grep.examine({"pattern": "root", "path": "out"}, tree)
+    assert [(fact.path, fact.inside) for fact in facts.paths] == [("/etc", False)]
+    assert facts.read_only
+
+    os.mkfifo(tree.root / "pipe")
+    with pytest.raises(ToolError, match="neither a folder nor a regular file"):
+        await use(grep, tree, pattern="x", path="pipe")
+
+
+async def test_a_search_that_leads_elsewhere_by_now_is_not_made(tree: Place) -> None:
+    facts = await Grep().examine({"pattern": "x", "path": "sub"}, tree)
+    shutil.rmtree(tree.root / "sub")
+    (tree.root / "sub").symlink_to("/etc")
+
+    with pytest.raises(NeedsDecision):
+        await Grep().run(called({"pattern": "x", "path": "sub"}, tree, facts))
+
+
+async def test_glob_finds_newest_first(place: Place) -> None:
+    for age, name in enumerate(("new.py", "sub/middle.py", "old.py")):
+        (place.root / name).parent.mkdir(exist_ok=True)
+        (place.root / name).touch()
+        os.utime(place.root / name, (1_700_000_000 - age, 1_700_000_000 - age))
+
+    assert (await text_of(Glob(), place, pattern="**/*.py")).splitlines() == ["new.py", "sub/middle.py", "old.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.py", {"a.py"}),
+        ("**/c.py", {"sub/c.py"}),
+        ("sub/**", {"sub/c.py", "sub/-e.py"}),
+        ("*/[!x]*.{py,pem}", {"sub/c.py", "sub/-e.py", ".hidden/d.py", "keys/server.pem"}),
+        ("**/**/**/b.txt", {"b.txt"}),
+        ("out/passwd", {"No files match."}),
+        (".git/*", {"No files match."}),
+    ],
+)
+async def test_glob_patterns(tree: Place, pattern: str, expected: set[str]) -> None:
+    assert set((await text_of(Glob(), tree, pattern=pattern)).splitlines()) == expected
+
+
+async def test_an_absolute_pattern_starts_at_its_fixed_part(tree: Place) -> None:
+    pattern = f"{tree.root}/sub/*.py"
+
+    facts = await Glob().examine({"pattern": pattern}, tree)
+
+    assert [fact.path for fact in facts.paths] == [str(tree.root / "sub")]
+    assert set((await text_of(Glob(), tree, pattern=pattern)).splitlines()) == {"sub/c.py", "sub/-e.py"}
+
+
+@pytest.mark.parametrize("pattern", ["../*", "**/../../*", "{..,x}/*", "{a,b}" * 10])
+async def test_a_pattern_that_climbs_or_explodes_is_refused(tree: Place, pattern: str) -> None:
+    assert (await Glob().examine({"pattern": pattern}, tree)).arguments_error != ""
+
+
+async def test_a_loop_of_linked_folders_ends(place: Place) -> None:
+    (place.root / "d").mkdir()
+    (place.root / "d" / "f.txt").touch()
+    (place.root / "d" / "self").symlink_to(place.root / "d")
+
+    assert set((await text_of(Glob(), place, pattern="**/*.txt")).splitlines()) == {"d/f.txt"}
+
+
+async def test_a_hostile_pattern_is_not_slow(place: Place) -> None:
+    (place.root / ("a" * 200)).touch()
+
+    assert await text_of(Glob(), place, pattern="*a" * 60 + "b") == "No files match."
+
+
+async def test_at_most_a_thousand_names_and_the_number_of_all(place: Place) -> None:
+    for number in range(1003):
+        (place.root / f"{number}.txt").touch()
+
+    lines = (await text_of(Glob(), place, pattern="*.txt")).splitlines()
+
+    assert len(lines) == 1001
+    assert lines[-1] == "[1003 files match; these are the 1000 newest]"
+
+
+def test_braces_nest() -> None:
+    assert sorted(alternatives("a.{b,c{d,e}}")) == ["a.b", "a.cd", "a.ce"]
+
+
+async def test_a_name_with_control_characters_is_shown_escaped(place: Place) -> None:
+    (place.root / "a\nb\x1b[2J.txt").touch()
+
+    assert await text_of(Glob(), place, pattern="*.txt") == r"a\nb\x1b[2J.txt"
