@@ -1,0 +1,136 @@
+"""Claude through Anthropic's Messages API and SDK, always streamed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+from anthropic.types import RawMessageStreamEvent
+
+from activities.models.anthropic_prompt import build_payload
+from activities.models.assembly import Assembly
+from activities.models.failures import ProviderError
+from activities.models.model import Delta, ModelReply, ModelRequest
+from activities.models.streams import finish, readable, timeout_of
+from agent.messages import Usage
+
+
+class AnthropicModel:
+    """Raises the SDK's errors and `activities.models.failures`; nothing is retried here, Temporal does that."""
+
+    def __init__(self, api_key: str, base_url: str | None) -> None:
+        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+
+    async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
+        notes: list[str] = []
+        payload = build_payload(request, notes)
+        reply = _Reply(on_delta, notes)
+        stream = await self._client.messages.create(**payload, stream=True, timeout=timeout_of(request.config))
+        # Leaving the block closes the connection, also when the call is cancelled in the middle.
+        async with stream:
+            with readable():
+                async for event in stream:
+                    reply.take(event)
+        return reply.finish(request)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class _Reply:
+    def __init__(self, on_delta: Callable[[Delta], None], notes: list[str]) -> None:
+        self._assembly = Assembly(on_delta)
+        self._notes = notes
+        self._signatures: dict[int, str] = {}
+        self._whole_arguments: dict[int, object] = {}
+        self._counts: dict[str, int] = {}
+        self._model = ""
+        self._stop_reason = ""
+        self._ended = False
+
+    def take(self, event: RawMessageStreamEvent) -> None:
+        match event.type:
+            case "message_start":
+                self._model = event.message.model or ""
+                self._count(event.message.usage)
+            case "content_block_start":
+                self._open(event.index, event.content_block)
+            case "content_block_delta":
+                self._add(event.index, event.delta)
+            case "message_delta":
+                self._stop_reason = event.delta.stop_reason or self._stop_reason
+                self._count(event.usage)
+            case "message_stop":
+                self._ended = True
+            case _:
+                pass  # an event type that Anthropic adds later, or the end of a block
+
+    def _open(self, index: int, block: Any) -> None:
+        match block.type:
+            case "text":
+                self._assembly.add(index, "text", block.text or "")
+            case "thinking":
+                self._assembly.add(index, "thinking", block.thinking or "")
+                self._sign(index, block.signature or "")
+            case "redacted_thinking":
+                self._assembly.open(index, "thinking")
+                self._assembly.keep(index, redacted_thinking_data=block.data)
+            case "tool_use":
+                self._assembly.open(index, "tool_call", call_id=block.id or "", tool_name=block.name or "")
+                self._whole_arguments[index] = block.input
+            case other:
+                self._notes.append(f"A block of type {other!r} in the reply was left out.")
+
+    def _add(self, index: int, delta: Any) -> None:
+        match delta.type:
+            case "text_delta":
+                self._assembly.add(index, "text", delta.text)
+            case "thinking_delta":
+                self._assembly.add(index, "thinking", delta.thinking)
+            case "input_json_delta" if index in self._whole_arguments:
+                self._assembly.add(index, "tool_call", delta.partial_json)
+            case "signature_delta":
+                self._sign(index, delta.signature)
+            case _:
+                pass  # citations, and the arguments of tools that the provider runs itself
+
+    def _sign(self, index: int, piece: str) -> None:
+        self._signatures[index] = self._signatures.get(index, "") + piece
+        self._assembly.open(index, "thinking")
+        self._assembly.keep(index, signature=self._signatures[index])
+
+    def _count(self, usage: Any) -> None:
+        """The counts are cumulative; a later event leaves out what has not changed."""
+        for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
+            value = getattr(usage, name, None)
+            if value is not None:
+                self._counts[name] = value
+
+    def finish(self, request: ModelRequest) -> ModelReply:
+        for index, arguments in self._whole_arguments.items():
+            # Compatible servers send the arguments whole in the first event, where Anthropic has an empty object.
+            if arguments and not self._assembly.text_of(index):
+                self._assembly.add(index, "tool_call", json.dumps(arguments))
+        stop_reason = self._stop_reason if self._ended else ""
+        reply = finish(
+            self._assembly,
+            request,
+            model=self._model,
+            usage=self._usage(),
+            stop_reason=stop_reason,
+            notes=self._notes,
+        )
+        if stop_reason == "model_context_window_exceeded" and not reply.content:
+            raise ProviderError(400, stop_reason, "the conversation leaves no room for a reply")
+        return reply
+
+    def _usage(self) -> Usage:
+        read = self._counts.get("cache_read_input_tokens", 0)
+        created = self._counts.get("cache_creation_input_tokens", 0)
+        return Usage(
+            # Anthropic counts cached tokens apart, we count them in.
+            input_tokens=self._counts.get("input_tokens", 0) + read + created,
+            output_tokens=self._counts.get("output_tokens", 0),
+            cache_input_tokens=read,
+            cache_creation_input_tokens=created,
+        )

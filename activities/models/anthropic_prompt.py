@@ -1,0 +1,189 @@
+"""A request in the shape of Anthropic's Messages API. Source: platform.claude.com, "Messages", "Extended thinking"."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from activities.models.model import ModelRequest
+from activities.models.text import scrub_json
+from activities.models.turns import (
+    AssistantTurn,
+    Part,
+    Turn,
+    UserTurn,
+    arguments_of,
+    arrange,
+    failed,
+    left_out,
+    parts_of,
+    wire_id,
+    wire_name,
+    wire_schema,
+    with_names,
+)
+from agent.messages import Base64Source, DataBlock, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_CACHE_MARK = {"type": "ephemeral"}
+_MARKED_MESSAGES = 2
+"""Anthropic allows four marks; system and tools take one each. The one before the last finds the previous call's
+prefix even when a turn added more blocks than the 20 that a lookup goes back."""
+
+
+def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+    """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`."""
+    turns = arrange(request.messages)
+    messages = _messages(turns, notes)
+    _mark_for_cache(messages)
+    payload: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.config.max_output_tokens,
+        "messages": messages,
+        **_thinking(request, turns, notes),
+    }
+    if request.system.strip():
+        payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
+    if request.tools:
+        payload["tools"] = _tools(request)
+    _set_temperature(payload, request, notes)
+    return {key: scrub_json(value) for key, value in payload.items()}
+
+
+def _tools(request: ModelRequest) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = []
+    for tool in request.tools:
+        described = {"description": tool.description} if tool.description else {}
+        tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
+    tools[-1]["cache_control"] = _CACHE_MARK
+    return tools
+
+
+def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        match turn:
+            case UserTurn():
+                _append(messages, "user", [_part(part, notes) for part in with_names(turn.said)])
+            case AssistantTurn():
+                _append(messages, "assistant", _blocks(turn, notes))
+                # First in the user turn, or Anthropic refuses the request; what was said meanwhile comes after.
+                _append(messages, "user", [_result(result, notes) for result in turn.answers()])
+            case _ as never:
+                assert_never(never)
+    if not messages or messages[0]["role"] != "user":
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]})
+    if messages[-1]["role"] != "user":
+        # A request that ends with the assistant asks it to continue its own words, which newer models refuse.
+        _append(messages, "user", [{"type": "text", "text": "(Continue.)"}])
+    return messages
+
+
+def _append(messages: list[dict[str, Any]], role: str, content: list[dict[str, Any]]) -> None:
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] += content
+    elif content:
+        messages.append({"role": role, "content": content})
+
+
+def _blocks(turn: AssistantTurn, notes: list[str]) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = []
+    for block in turn.blocks:
+        match block:
+            case TextBlock():
+                content.append({"type": "text", "text": block.text})
+            case ToolCallBlock():
+                called = {"id": wire_id(block.id), "name": wire_name(block.name), "input": arguments_of(block)}
+                content.append({"type": "tool_use", **called})
+            case ThinkingBlock():
+                content += _thought(block, notes)
+            case _ as never:
+                assert_never(never)
+    return content
+
+
+def _thought(block: ThinkingBlock, notes: list[str]) -> list[dict[str, Any]]:
+    extras = block.model_extra or {}
+    if data := extras.get("redacted_thinking_data"):
+        return [{"type": "redacted_thinking", "data": data}]
+    if signature := extras.get("signature"):
+        return [{"type": "thinking", "thinking": block.thinking, "signature": signature}]
+    notes.append("Thinking of another provider was left out: Anthropic takes back only what it has signed.")
+    return []
+
+
+def _result(result: ToolResultBlock, notes: list[str]) -> dict[str, Any]:
+    parts = parts_of(result.output) or [TextBlock(text="(no output)")]
+    content = [_part(part, notes) for part in parts]
+    sent = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
+    return {**sent, "is_error": True} if failed(result) else sent
+
+
+def _part(part: Part, notes: list[str]) -> dict[str, Any]:
+    if isinstance(part, TextBlock):
+        return {"type": "text", "text": part.text}
+    kind = _kind_of(part)
+    if kind is None:
+        notes.append(f"An attachment of type {part.source.media_type!r} was left out.")
+        return {"type": "text", "text": left_out(part).text}
+    source = part.source
+    if isinstance(source, Base64Source):
+        return {"type": kind, "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}
+    return {"type": kind, "source": {"type": "url", "url": source.url}}
+
+
+def _kind_of(part: DataBlock) -> str | None:
+    source = part.source
+    if not isinstance(source, Base64Source) and not source.url.startswith(("https://", "http://")):
+        return None
+    if source.media_type == "application/pdf":
+        return "document"
+    return "image" if source.media_type in _IMAGES else None
+
+
+def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
+    users = [message for message in messages if message["role"] == "user"]
+    for message in users[-_MARKED_MESSAGES:]:
+        message["content"][-1]["cache_control"] = _CACHE_MARK
+
+
+def _thinking(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
+    budget = request.config.thinking_budget_tokens
+    if budget is None:
+        return {}
+    if not _may_think(turns):
+        notes.append("Thinking is off for this call: the calls that it continues were made without it.")
+        return {}
+    if _version(request.model) >= (4, 6):
+        notes.append("The thinking budget was left out: this model sets its own.")
+        return {"thinking": {"type": "adaptive", "display": "summarized"}}
+    room = {"max_tokens": request.config.max_output_tokens + budget}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, **room}
+
+
+def _may_think(turns: Sequence[Turn]) -> bool:
+    """Anthropic refuses a thinking call whose tool loop was begun without, as after a fallback to another provider."""
+    last = next((turn for turn in reversed(turns) if isinstance(turn, AssistantTurn)), None)
+    if last is None or not last.calls():
+        return True
+    first = last.blocks[0]
+    return isinstance(first, ThinkingBlock) and bool(_thought(first, []))
+
+
+def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
+    if request.config.temperature is None:
+        return
+    if "thinking" in payload or _version(request.model) >= (4, 7):
+        notes.append("The temperature was left out: this model takes none with these settings.")
+        return
+    payload["extra_body"] = {"temperature": request.config.temperature}
+
+
+def _version(model: str) -> tuple[int, int]:
+    """Of a Claude model, from its name; (0, 0) for a name without one, as compatible servers have.
+
+    From 4.6 on thinking is adaptive, from 4.7 on a budget and a temperature are refused ("Extended thinking").
+    """
+    if re.match(r"claude-(mythos|fable)-", model):
+        return (5, 0)
+    found = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2})(?!\d))?(?!\d)", model)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)

@@ -1,0 +1,59 @@
+"""What a model is to `call_model`: one request in, one reply out, pieces on the way."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from agent.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
+from agent.settings import ModelConfig
+from agent.tools import ToolDescriptor
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `messages` are the recorded ones in order: one per model call and one per tool result, so
+    neighbours of one role have to be joined for providers that want them in turn, and the results of one
+    turn's calls follow the assistant message that made them (in any order, nothing in between)."""
+
+    model: str
+    """The provider's own name, without our prefix."""
+    system: str
+    messages: Sequence[Msg]
+    tools: Sequence[ToolDescriptor]
+    config: ModelConfig
+    call_number: int = 0
+    """How many model calls the session has made before this one; the scripted model answers with that line."""
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply while it streams."""
+
+    kind: Literal["text", "thinking", "tool_call"]
+    index: int
+    """Which block of the reply."""
+    text: str
+    tool_call_id: str = ""
+    tool_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    content: tuple[TextBlock | ThinkingBlock | ToolCallBlock, ...]
+    """In the order that the model produced them. `ToolCallBlock.input` is the raw string, broken or not."""
+    usage: Usage
+    model: str
+    """The provider's name of what answered."""
+    stop_reason: str = ""
+    """As the provider says: end_turn, tool_use, max_tokens, refusal, …"""
+    notes: tuple[str, ...] = field(default=())
+    """What the provider's API could not express and was left out or changed, for the log."""
+
+
+class Model(Protocol):
+    """A provider. Raises the provider SDK's own errors; `activities.models.verdicts` reads them."""
+
+    async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,134 @@
+"""A request in the shape of OpenAI's Responses API. Source: platform.openai.com, "Conversation state", "Reasoning"."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from activities.models.model import ModelRequest
+from activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
+from activities.models.text import scrub_json
+from activities.models.turns import (
+    AssistantTurn,
+    Part,
+    UserTurn,
+    arrange,
+    left_out,
+    parts_of,
+    wire_id,
+    wire_name,
+    wire_schema,
+    with_names,
+)
+from agent.messages import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+
+
+def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`."""
+    payload: dict[str, Any] = {
+        "model": request.model,
+        "input": _items(request, notes),
+        "max_output_tokens": request.config.max_output_tokens,
+        # Nothing is kept at the provider: the record is ours, and a session may go on with another provider.
+        "store": False,
+    }
+    if request.system.strip():
+        payload["instructions"] = request.system
+    if request.tools:
+        payload["tools"] = _tools(request)
+    _set_reasoning(payload, request, notes)
+    return {key: scrub_json(value) for key, value in payload.items()}
+
+
+def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
+    config = request.config
+    if config.thinking_budget_tokens is not None:
+        notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
+    if config.reasoning_effort is not None:
+        payload["reasoning"] = {"effort": config.reasoning_effort}
+    if config.reasoning_effort is not None or is_reasoning_model(request.model):
+        # Models without reasoning refuse this field; without it reasoning is lost between the calls of one turn.
+        payload["include"] = ["reasoning.encrypted_content"]
+        if config.temperature is not None:
+            notes.append("The temperature was left out: reasoning models take none.")
+    elif config.temperature is not None:
+        payload["temperature"] = config.temperature
+
+
+def _tools(request: ModelRequest) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": wire_schema(tool),
+            # Strict mode refuses schemas with optional fields, which most tools have.
+            "strict": False,
+        }
+        for tool in request.tools
+    ]
+
+
+def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for turn in arrange(request.messages):
+        match turn:
+            case UserTurn():
+                items.append({"role": "user", "content": _content(with_names(turn.said), notes)})
+            case AssistantTurn():
+                items += _assistant_items(turn, notes)
+                items += [_result(result, notes) for result in turn.answers()]
+            case _ as never:
+                assert_never(never)
+    return items or [{"role": "user", "content": "(The conversation begins here.)"}]
+
+
+def _assistant_items(turn: AssistantTurn, notes: list[str]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for place, block in enumerate(turn.blocks):
+        match block:
+            case TextBlock():
+                items.append({"role": "assistant", "content": [{"type": "output_text", "text": block.text}]})
+            case ToolCallBlock():
+                called = {"call_id": wire_id(block.id), "name": wire_name(block.name)}
+                items.append({"type": "function_call", **called, "arguments": arguments_text(block)})
+            case ThinkingBlock():
+                led_to_something = any(not isinstance(later, ThinkingBlock) for later in turn.blocks[place + 1 :])
+                items += _thought(block, notes) if led_to_something else []
+            case _ as never:
+                assert_never(never)
+    return items
+
+
+def _thought(block: ThinkingBlock, notes: list[str]) -> list[dict[str, Any]]:
+    extras = block.model_extra or {}
+    if not extras.get("encrypted_content"):
+        notes.append("Thinking of another provider was left out: OpenAI takes back only its own.")
+        return []
+    summary = [{"type": "summary_text", "text": block.thinking}] if block.thinking else []
+    kept = {"id": extras.get("item_id", ""), "encrypted_content": extras["encrypted_content"]}
+    return [{"type": "reasoning", "summary": summary, **kept}]
+
+
+def _result(result: ToolResultBlock, notes: list[str]) -> dict[str, Any]:
+    parts = parts_of(result.output) or [TextBlock(text="(no output)")]
+    mark = state_mark(result)
+    if all(isinstance(part, TextBlock) for part in parts):
+        output: Any = mark + "\n".join(part.text for part in parts if isinstance(part, TextBlock))
+    else:
+        output = _content([TextBlock(text=mark.strip()), *parts] if mark else parts, notes)
+    return {"type": "function_call_output", "call_id": wire_id(result.id), "output": output}
+
+
+def _content(parts: Sequence[Part], notes: list[str]) -> list[dict[str, Any]]:
+    return [_part(part, notes) for part in parts]
+
+
+def _part(part: Part, notes: list[str]) -> dict[str, Any]:
+    if isinstance(part, TextBlock):
+        return {"type": "input_text", "text": part.text}
+    attachment = attachment_of(part)
+    if attachment is None:
+        notes.append(f"An attachment of type {part.source.media_type!r} was left out.")
+        return {"type": "input_text", "text": left_out(part).text}
+    if attachment.kind == "image":
+        return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
+    return {"type": "input_file", "filename": attachment.name, "file_data": attachment.url}

@@ -1,0 +1,213 @@
+"""The recorded messages as turns: what every provider needs before it gives them its own shape.
+
+The record has one message per model call and per tool result, and hints, late results and fallbacks in between.
+Here neighbours of one side are joined, each result stands with the call that it answers, each call has exactly one
+result, and nothing is left that a provider refuses for its form (empty text, arguments that are no JSON object).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard, assert_never
+
+from agent.messages import (
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+from agent.tools import ToolDescriptor
+
+Part = TextBlock | DataBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One part of what reaches the model from outside."""
+
+    speaker: str
+    """Empty for the plain user and for hints."""
+    part: Part
+
+
+@dataclass(slots=True)
+class UserTurn:
+    said: list[Said] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AssistantTurn:
+    blocks: list[TextBlock | ThinkingBlock | ToolCallBlock] = field(default_factory=list)
+    results: dict[str, ToolResultBlock] = field(default_factory=dict)
+    """By call id."""
+
+    def calls(self) -> list[ToolCallBlock]:
+        return [block for block in self.blocks if isinstance(block, ToolCallBlock)]
+
+    def answers(self) -> list[ToolResultBlock]:
+        """One result per call, in the order of the calls."""
+        return [self.results.get(call.id) or _unanswered(call) for call in self.calls()]
+
+
+Turn = UserTurn | AssistantTurn
+
+
+def arrange(messages: Sequence[Msg]) -> list[Turn]:
+    """Fold `messages` into turns. Only an assistant turn with calls may be followed by another assistant turn."""
+    arrangement = _Arrangement()
+    for message in messages:
+        arrangement.take(message)
+    return [turn for turn in arrangement.turns if _says_something(turn)]
+
+
+def parts_of(content: str | Iterable[Part]) -> list[Part]:
+    """The parts of a hint or a result, without blank text."""
+    parts: list[Part] = [TextBlock(text=content)] if isinstance(content, str) else list(content)
+    return [part for part in parts if not isinstance(part, TextBlock) or part.text.strip()]
+
+
+def failed(result: ToolResultBlock) -> bool:
+    """Whether the model has to be told that the call did not do what it should."""
+    return result.state not in (ToolResultState.SUCCESS, ToolResultState.RUNNING)
+
+
+def with_names(said: Sequence[Said]) -> list[Part]:
+    """The parts in order, with `name: ` before what a named speaker says: for APIs that know no speakers."""
+    parts: list[Part] = []
+    last = ""
+    for item in said:
+        if item.speaker and isinstance(item.part, TextBlock):
+            parts.append(TextBlock(text=f"{item.speaker}: {item.part.text}"))
+        else:
+            if item.speaker and item.speaker != last:
+                parts.append(TextBlock(text=f"{item.speaker}:"))
+            parts.append(item.part)
+        last = item.speaker
+    return parts
+
+
+def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
+    """The call's arguments as an object. What can't be parsed is sent as `{"_unparsable": "..."}`.
+
+    The model's broken arguments stay in the record; raising here would make every later call of the session fail.
+    """
+    if not call.input.strip():
+        return {}
+    try:
+        arguments = json.loads(call.input, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return {"_unparsable": call.input}
+    return arguments if isinstance(arguments, dict) and _depth_fits(arguments) else {"_unparsable": call.input}
+
+
+def left_out(block: DataBlock) -> TextBlock:
+    """What the model reads in place of an attachment that its API can't take."""
+    name = f" {block.name!r}" if block.name else ""
+    return TextBlock(text=f"(The attachment{name} of type {block.source.media_type!r} can't be shown to this model.)")
+
+
+def wire_id(call_id: str, longest: int = 64) -> str:
+    """A call id that each provider takes: another provider's odd or long id becomes a digest of itself."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", call_id) and len(call_id) <= longest:
+        return call_id
+    return "call_" + hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def wire_name(tool_name: str) -> str:
+    """A tool name that each provider takes, also where the model invented it: bad characters become `_`."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", tool_name)[:64] or "unnamed"
+
+
+def wire_schema(tool: ToolDescriptor) -> dict[str, Any]:
+    """The tool's schema with what each provider insists on: that it describes an object, and its properties."""
+    return {"type": "object", "properties": {}, **tool.input_schema}
+
+
+class _Arrangement:
+    """The turns so far, and the assistant turn that the message at hand has written to."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self._writing: AssistantTurn | None = None
+
+    def take(self, message: Msg) -> None:
+        self._writing = None
+        speaker = message.name if message.role == "user" and message.name.lower() != "user" else ""
+        for block in message.content:
+            match block:
+                case ToolResultBlock():
+                    self._answer(block)
+                case ToolCallBlock() | ThinkingBlock():
+                    self._assistant(block).blocks.append(block)
+                case HintBlock():
+                    self._user().said += [Said("", part) for part in parts_of(block.hint)]
+                case TextBlock() if not block.text.strip():
+                    continue
+                case TextBlock() if message.role == "assistant":
+                    self._assistant(block).blocks.append(block)
+                case TextBlock() | DataBlock():
+                    self._user().said.append(Said(speaker, block))
+                case _ as never:
+                    assert_never(never)
+
+    def _user(self) -> UserTurn:
+        last = self.turns[-1] if self.turns else None
+        if isinstance(last, UserTurn):
+            return last
+        self.turns.append(turn := UserTurn())
+        return turn
+
+    def _assistant(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> AssistantTurn:
+        """The turn to add `block` to. A message after one with calls opens another: the results come in between."""
+        last = self.turns[-1] if self.turns else None
+        if isinstance(last, AssistantTurn) and not last.results and (last is self._writing or not last.calls()):
+            repeated = isinstance(block, ToolCallBlock) and any(call.id == block.id for call in last.calls())
+            if not repeated:
+                self._writing = last
+                return last
+        self.turns.append(turn := AssistantTurn())
+        self._writing = turn
+        return turn
+
+    def _answer(self, result: ToolResultBlock) -> None:
+        """Put `result` to its call, however far back: a hint in between must not part them on the wire."""
+        turn = next((turn for turn in reversed(self.turns) if _has_call(turn, result.id)), None)
+        if turn is not None and result.id not in turn.results:
+            turn.results[result.id] = result
+            return
+        label = f"(Result of an earlier call of {result.name!r}, which is no longer shown.)"
+        self._user().said += [Said("", part) for part in (TextBlock(text=label), *parts_of(result.output))]
+
+
+def _has_call(turn: Turn, call_id: str) -> TypeGuard[AssistantTurn]:
+    return isinstance(turn, AssistantTurn) and any(call.id == call_id for call in turn.calls())
+
+
+def _unanswered(call: ToolCallBlock) -> ToolResultBlock:
+    text = "No result of this call was recorded; whether it ran is unknown."
+    return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.UNKNOWN)
+
+
+def _says_something(turn: Turn) -> bool:
+    """Thinking alone is no turn: providers refuse it without what it led to."""
+    if isinstance(turn, UserTurn):
+        return bool(turn.said)
+    return any(not isinstance(block, ThinkingBlock) for block in turn.blocks)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _depth_fits(value: object, left: int = 60) -> bool:
+    """The SDKs walk the payload recursively: arguments nested deeper than this could exhaust the stack."""
+    if left == 0:
+        return False
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_depth_fits(child, left - 1) for child in children)

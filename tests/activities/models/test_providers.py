@@ -1,0 +1,154 @@
+"""Names, keys and addresses of models."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.models.context_windows import context_length
+from activities.models.failures import SetupError
+from activities.models.model import Delta, ModelRequest
+from activities.models.providers import ModelName, Providers, parse_model_name
+from activities.models.verdicts import judge
+from agent.messages import TextBlock, UserMsg
+from agent.settings import ModelConfig
+from tests.activities.models.wire import Answer, Wire, chat_says, claude_says
+
+
+def ask(**config: object) -> ModelRequest:
+    return ModelRequest("", "", [UserMsg("user", "Hi")], (), ModelConfig.model_validate(config))
+
+
+def ignore(_: Delta) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("full", "parts"),
+    [
+        ("anthropic:claude-x", ModelName("anthropic", "claude-x")),
+        ("openai-chat:qwen2.5:7b", ModelName("openai-chat", "qwen2.5:7b")),
+        ("scripted:/tmp/a b.jsonl", ModelName("scripted", "/tmp/a b.jsonl")),
+        ("qwen:qwen-plus", ModelName("qwen", "qwen-plus")),
+    ],
+)
+def test_a_name_is_split_at_its_first_colon(full: str, parts: ModelName) -> None:
+    assert parse_model_name(full) == parts
+
+
+@pytest.mark.parametrize("full", ["claude-x", "", "anthropic:", "anthropic: ", "mistral:large", ":x"])
+def test_an_unknown_name_is_refused_with_the_known_prefixes(full: str) -> None:
+    with pytest.raises(
+        SetupError, match=r"is unknown: write anthropic:NAME, openai:NAME .* qwen:NAME or scripted:FILE"
+    ):
+        parse_model_name(full)
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("anthropic:c", "ANTHROPIC_API_KEY"),
+        ("openai:g", "OPENAI_API_KEY"),
+        ("openai-chat:g", "OPENAI_API_KEY"),
+        ("qwen:q", "DASHSCOPE_API_KEY"),
+    ],
+)
+async def test_a_missing_key_is_named_and_never_retried(model: str, variable: str) -> None:
+    with pytest.raises(SetupError, match=f"environment variable {variable} is not set on the worker") as caught:
+        await Providers({variable: "  "}).call(model, ask(), ignore)
+
+    assert (judge(caught.value).kind, judge(caught.value).error_type) == ("never", "setup")
+
+
+async def test_a_key_with_odd_characters_is_not_shown() -> None:
+    with pytest.raises(SetupError, match="does not hold a key: odd characters") as caught:
+        await Providers({"ANTHROPIC_API_KEY": "schlüssel"}).call("anthropic:c", ask(), ignore)
+
+    assert "schl" not in str(caught.value)
+
+
+async def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(SetupError, match="base_url 'localhost:8000' is no address"):
+        await Providers({"OPENAI_API_KEY": "k"}).call("openai:g", ask(base_url="localhost:8000"), ignore)
+
+
+async def test_address_and_key_come_from_the_environment_or_from_names_in_the_settings(wire: Wire) -> None:
+    environ = {"ANTHROPIC_BASE_URL": wire.url, "ANTHROPIC_API_KEY": " sk-usual\n", "TEAM_KEY": "sk-team"}
+    providers = Providers(environ)
+    wire.answers += [Answer(claude_says("a")), Answer(claude_says("b"))]
+
+    await providers.call("anthropic:claude-haiku-4-5", ask(), ignore)
+    await providers.call("anthropic:claude-haiku-4-5", ask(api_key_env="TEAM_KEY"), ignore)
+    await providers.close()
+
+    assert ["authorization: bearer sk-usual" in head.lower() for head in wire.heads] == [True, False]
+    assert ["authorization: bearer sk-team" in head.lower() for head in wire.heads] == [False, True]
+
+
+async def test_a_server_of_ones_own_needs_no_key(wire: Wire) -> None:
+    providers = Providers({})
+    wire.answers.append(Answer(chat_says("hello")))
+
+    reply = await providers.call("openai-chat:llama", ask(base_url=wire.url), ignore)
+    await providers.close()
+
+    assert reply.stop_reason == "stop"
+
+
+def test_no_sdk_is_loaded_before_its_first_use() -> None:
+    script = (
+        "import sys, activities.models.providers, activities.models.verdicts, activities.models.scripted\n"
+        "print([name for name in ('anthropic', 'openai', 'httpx', 'httpx2') if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("anthropic:claude-sonnet-5", 200_000),
+        ("openai:gpt-4.1-mini", 1_047_576),
+        ("openai:gpt-4o", 128_000),
+        ("openai-chat:Qwen/Qwen3-Coder-30B", 262_144),
+        ("qwen:qwen-max", 32_768),
+        ("o3", 200_000),
+        ("scripted:/tmp/x.jsonl", 128_000),
+        ("openai-chat:my-own", 128_000),
+    ],
+)
+def test_the_window_is_known_from_the_name_or_assumed(model: str, tokens: int) -> None:
+    assert context_length(model) == tokens
+
+
+async def test_only_the_scripted_model_does_without_a_key_that_was_chosen(tmp_path: Path, wire: Wire) -> None:
+    file = tmp_path / "demo.jsonl"
+    file.write_text('{"text": "Hello"}\n')
+    wire.answers += [Answer(chat_says("a")), Answer(chat_says("b"))]
+    providers = Providers({"OPENAI_API_KEY": "sk-first"})
+
+    scripted = await providers.call(f"scripted:{file}", ask(), ignore)
+    calls = [providers.call("openai-chat:m", ask(base_url=wire.url), ignore) for _ in range(2)]
+    await asyncio.gather(*calls)
+    await providers.close()
+
+    assert scripted.content == (TextBlock(text="Hello"),)
+    assert len(wire.bodies) == 2
+    with pytest.raises(SetupError, match="TEAM_KEY is not set"):
+        await providers.call("openai-chat:m", ask(base_url=wire.url, api_key_env="TEAM_KEY"), ignore)
+
+
+async def test_keys_are_not_sent_to_an_address_that_the_worker_does_not_know() -> None:
+    with pytest.raises(SetupError, match=r"does not send keys to 'https://evil.example/v1'"):
+        await Providers({"OPENAI_API_KEY": "k"}).call("openai:g", ask(base_url="https://evil.example/v1"), ignore)
+
+
+async def test_an_address_that_only_begins_like_an_allowed_one_gets_no_key() -> None:
+    providers = Providers({"OPENAI_API_KEY": "k", "LONGHAUL_BASE_URLS": "https://models.example"})
+
+    with pytest.raises(SetupError, match="does not send keys"):
+        await providers.call("openai:g", ask(base_url="https://models.example.evil.net"), ignore)

@@ -1,0 +1,117 @@
+"""A provider of the tests' own on a real port: it keeps the bytes that came and sends exactly the bytes it is told.
+
+For what aimock can't show (it keeps a normalised request) or do (a connection cut at a chosen byte).
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What to send for one request. Without `whole` the connection breaks off after the body."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    whole: bool = True
+    then_wait: bool = False
+    """Keep silent after the body until the caller hangs up."""
+
+
+@dataclass
+class Wire:
+    url: str = ""
+    answers: list[Answer] = field(default_factory=list)
+    """Sent in order, one per request."""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = next(
+            int(line.split(":")[1]) for line in head.split("\r\n") if line.lower().startswith("content-length")
+        )
+        self.heads.append(head)
+        self.bodies.append(json.loads(await reader.readexactly(length)))
+        answer = self.answers.pop(0)
+        declared = len(answer.body) if answer.whole else len(answer.body) + 1000
+        headers = {"content-type": "text/event-stream", "content-length": str(declared), **answer.headers}
+        lines = [f"HTTP/1.1 {answer.status} Said", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        writer.write("\r\n".join(lines).encode() + answer.body)
+        await writer.drain()
+        if answer.then_wait:
+            await reader.read()
+            self.hung_up.set()
+        writer.close()
+
+
+def events(*payloads: dict[str, Any]) -> bytes:
+    """Server-sent events, named by their `type` as Anthropic and the Responses API do."""
+    return b"".join(
+        f"event: {payload.get('type', 'message')}\ndata: {json.dumps(payload)}\n\n".encode() for payload in payloads
+    )
+
+
+def chunks(*payloads: dict[str, Any], done: bool = True) -> bytes:
+    """Chat Completions' unnamed events, with the final mark unless `done` is false."""
+    body = b"".join(f"data: {json.dumps(payload)}\n\n".encode() for payload in payloads)
+    return body + (b"data: [DONE]\n\n" if done else b"")
+
+
+def claude_says(text: str) -> bytes:
+    return events(
+        {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    )
+
+
+def claude_message(**usage: int) -> dict[str, Any]:
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude-from-the-wire"}
+    return {**about, "stop_reason": None, "usage": usage}
+
+
+def response_event(kind: str, **fields: Any) -> dict[str, Any]:
+    about = {"id": "resp_1", "object": "response", "model": "gpt-from-the-wire", "output": [], "created_at": 1}
+    return {"type": kind, "sequence_number": 1, "response": {**about, **fields}}
+
+
+def response_says(text: str) -> bytes:
+    item = {"type": "message", "id": "msg_9", "role": "assistant", "status": "in_progress", "content": []}
+    usage = {"input_tokens": 21, "output_tokens": 5, "total_tokens": 26, "input_tokens_details": {"cached_tokens": 8}}
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "msg_9"}
+    return events(
+        {"type": "response.output_item.added", "output_index": 0, "item": item, "sequence_number": 2},
+        {**delta, "delta": text, "sequence_number": 3},
+        response_event("response.completed", status="completed", usage=usage),
+    )
+
+
+def chat_chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {
+        "id": "c1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "qwen-from-the-wire",
+        "choices": [choice],
+    }
+
+
+def chat_says(text: str) -> bytes:
+    return chunks(chat_chunk({"role": "assistant", "content": text}), chat_chunk({}, "stop"))
+
+
+BEGINNINGS = {
+    "anthropic:claude-haiku-4-5": claude_says("never ends").partition(b"event: content_block_stop")[0],
+    "openai:gpt-4.1": response_says("never ends").partition(b"event: response.completed")[0],
+    "openai-chat:qwen3": chat_says("never ends").partition(b"\n\n")[0] + b"\n\n",
+}
+"""By model: a stream that has shown all of its text and goes on for ever."""
