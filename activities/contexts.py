@@ -1,0 +1,136 @@
+"""Contexts by content: what this process still has of a session's messages, and how it gets the rest.
+
+Nothing here is needed for correctness. A session's messages are kept in order with the digest of the chain up
+to each; an address (`prefix digest + tail`) that does not fit is filled up from the session itself.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from activities.contract import ContextAddress, Inline, Ref, TranscriptPage
+from agent.canonical import chain_digest, message_digest
+from agent.messages import Msg
+
+log = logging.getLogger(__name__)
+
+Pull = Callable[[int], Awaitable[TranscriptPage]]
+"""One page of the session's transcript from an index on."""
+
+KEPT_LOOSE = 200
+"""Tool results that no model call has taken up yet, per session."""
+
+
+@dataclass
+class SessionContext:
+    """The messages of one session and epoch, as far as this process has seen them."""
+
+    messages: list[Msg] = field(default_factory=list)
+    chain: list[str] = field(default_factory=list)
+    """`chain[n]` is the digest of the context that ends with `messages[n]`."""
+    loose: OrderedDict[str, Msg] = field(default_factory=OrderedDict)
+    bytes: int = 0
+
+    def has(self, digest: str, length: int) -> bool:
+        return length == 0 or (length <= len(self.chain) and self.chain[length - 1] == digest)
+
+    def append(self, message: Msg, own_digest: str) -> str:
+        digest = chain_digest(self.chain[-1] if self.chain else "", own_digest)
+        self.messages.append(message)
+        self.chain.append(digest)
+        self.bytes += size_of(message)
+        return digest
+
+    def cut(self, length: int) -> None:
+        """Forget what comes after: a lost attempt's messages must not stay in the way."""
+        for message in self.messages[length:]:
+            self.bytes -= size_of(message)
+        del self.messages[length:]
+        del self.chain[length:]
+
+    def keep(self, digest: str, message: Msg) -> None:
+        self.loose[digest] = message
+        while len(self.loose) > KEPT_LOOSE:
+            self.loose.popitem(last=False)
+
+
+class Contexts:
+    """The sessions of one worker process, least recently used out first, bounded in bytes."""
+
+    def __init__(self, capacity_bytes: int = 256_000_000) -> None:
+        self._capacity = capacity_bytes
+        self._sessions: OrderedDict[tuple[str, int], SessionContext] = OrderedDict()
+        self.pulls = 0
+        """Times that something had to be fetched from a session."""
+
+    def session(self, workflow_id: str, epoch: int) -> SessionContext:
+        key = (workflow_id, epoch)
+        session = self._sessions.setdefault(key, SessionContext())
+        self._sessions.move_to_end(key)
+        total = sum(each.bytes for each in self._sessions.values()) if len(self._sessions) > 1 else 0
+        while total > self._capacity and len(self._sessions) > 1:
+            _, dropped = self._sessions.popitem(last=False)
+            total -= dropped.bytes
+        return session
+
+    async def resolve(self, session: SessionContext, address: ContextAddress, pull: Pull) -> list[Msg]:
+        """All messages of the address, in order; the session then ends with them."""
+        if not session.has(address.prefix_digest, address.prefix_length):
+            await self._fill(session, address, pull)
+        session.cut(address.prefix_length)
+        tail = [
+            (item.digest, session.loose.get(item.digest)) if isinstance(item, Ref) else _inline(item)
+            for item in address.tail
+        ]
+        if any(message is None for _, message in tail):
+            self.pulls += 1
+            fetched = await _fetch(pull, address.prefix_length, len(tail))
+            tail = [(message_digest(message), message) for message in fetched]
+        for digest, message in tail:
+            if message is not None:
+                session.append(message, digest)
+                session.loose.pop(digest, None)
+        return list(session.messages)
+
+    async def _fill(self, session: SessionContext, address: ContextAddress, pull: Pull) -> None:
+        """Fetch the prefix: what is missing at the end if the rest fits, else all of it."""
+        self.pulls += 1
+        for start in dict.fromkeys((min(len(session.chain), address.prefix_length - 1), 0)):
+            session.cut(start)
+            for message in await _fetch(pull, start, address.prefix_length - start):
+                session.append(message, message_digest(message))
+            if session.has(address.prefix_digest, address.prefix_length):
+                return
+        log.warning("a context was rebuilt under another digest; it goes on from the new one")
+
+
+async def message_at(pull: Pull, index: int) -> Msg:
+    """One message of the session's transcript."""
+    return (await _fetch(pull, index, 1))[0]
+
+
+async def _fetch(pull: Pull, start: int, count: int) -> list[Msg]:
+    messages: list[Msg] = []
+    while len(messages) < count:
+        page = await pull(start + len(messages))
+        if not page.messages:
+            raise LookupError(
+                f"the session has {page.total} messages, and number {start + len(messages)} was asked for"
+            )
+        messages.extend(page.messages)
+    return messages[:count]
+
+
+def _inline(item: Inline) -> tuple[str, Msg]:
+    return message_digest(item.message), item.message
+
+
+def size_of(message: Msg) -> int:
+    """Bytes, near enough to bound a cache: the text and a constant per block."""
+    return sum(_block_size(block) for block in message.content) + 200
+
+
+def _block_size(block: object) -> int:
+    texts = (getattr(block, name, "") for name in ("text", "thinking", "input", "output", "hint"))
+    return 200 + sum(len(text) if isinstance(text, str) else 4_000 for text in texts)

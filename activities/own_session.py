@@ -1,0 +1,31 @@
+"""What an activity asks its own session by query, when its worker does not have it."""
+
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import WorkflowHandle
+
+from activities.contract import SPEC, TRANSCRIPT, SpecTexts, TranscriptPage
+
+
+def key() -> str:
+    """The id of the session that this activity works for."""
+    workflow_id = activity.info().workflow_id
+    if workflow_id is None:
+        raise RuntimeError("this activity was started without a session; ours are always started by one")
+    return workflow_id
+
+
+def _handle() -> WorkflowHandle[Any, Any]:
+    """Pinned to the run: a query answered by another run could be about another epoch."""
+    return activity.client().get_workflow_handle(key(), run_id=activity.info().workflow_run_id)
+
+
+async def pull_page(epoch: int, start: int) -> TranscriptPage:
+    page: TranscriptPage = await _handle().query(TRANSCRIPT, args=[epoch, start], result_type=TranscriptPage)
+    return page
+
+
+async def pull_spec() -> SpecTexts:
+    spec: SpecTexts = await _handle().query(SPEC, result_type=SpecTexts)
+    return spec

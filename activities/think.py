@@ -1,0 +1,137 @@
+"""call_model: put the context together, ask the provider, look at the calls that came back."""
+
+import logging
+from datetime import timedelta
+from itertools import count
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities import own_session
+from activities.contexts import Contexts
+from activities.contract import CALL_MODEL, MODEL_FAILED, CallModel
+from activities.examine import Examination
+from activities.heartbeat import beating
+from activities.models.model import Delta, ModelReply, ModelRequest
+from activities.models.providers import Providers
+from activities.models.verdicts import judge
+from activities.specs import Specs
+from activities.tools.tool import Place
+from activities.workspaces import Workspaces
+from agent.canonical import message_digest
+from agent.entries import ModelSaid
+from agent.messages import ContentBlock, ErrorInfo, Msg, ToolCallBlock
+
+log = logging.getLogger(__name__)
+
+REPLY_LIMIT_BYTES = 1_500_000
+"""Above 2 MiB the server refuses the result, and nobody would hear why."""
+
+
+class Thinking:
+    def __init__(
+        self, contexts: Contexts, specs: Specs, providers: Providers, workspaces: Workspaces, examination: Examination
+    ) -> None:
+        self._contexts = contexts
+        self._specs = specs
+        self._providers = providers
+        self._workspaces = workspaces
+        self._examination = examination
+
+    @activity.defn(name=CALL_MODEL)
+    async def call_model(self, ask: CallModel) -> ModelSaid:
+        """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
+        async with beating():
+            place = await self._workspaces.find(ask.place)
+            epoch = ask.context.epoch
+            session = self._contexts.session(own_session.key(), epoch)
+            messages = await self._contexts.resolve(
+                session, ask.context, lambda start: own_session.pull_page(epoch, start)
+            )
+            spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
+            request = ModelRequest(
+                model=ask.model,
+                system=spec.system_prompt,
+                messages=[_heard_by(ask.agent, message) for message in messages],
+                tools=spec.tools,
+                config=ask.config,
+                call_number=ask.call_number,
+                attempt=activity.info().attempt,
+            )
+            reply = await self._ask(request)
+            said = await self._recorded(ask, place, reply)
+            context_digest = session.append(said.message, said.digest)
+            return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+    async def _ask(self, request: ModelRequest) -> ModelReply:
+        try:
+            reply = await self._providers.call(request.model, request, _unheard)
+        except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
+            raise _as_verdict(error) from None  # the provider's error may quote the request
+        for note in reply.notes:
+            log.warning("%s: %s", request.model, note)
+        return reply
+
+    async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply) -> ModelSaid:
+        content = tuple(_with_ids(reply, ask.call_number))
+        message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
+        weight = len(message.model_dump_json())
+        if weight > REPLY_LIMIT_BYTES:
+            raise _failed_for_good(
+                "invalid_request", f"The model's reply of {weight // 1000} kB is too large to record."
+            )
+        facts = {
+            block.id: await self._examination.look(block.name, block.input, place)
+            for block in content
+            # A call without findings is examined next, by a worker that has its tool.
+            if isinstance(block, ToolCallBlock) and self._examination.knows(block.name)
+        }
+        return ModelSaid(
+            message=message,
+            digest=message_digest(message),
+            facts=facts,
+            model=reply.model,
+            stop_reason=reply.stop_reason,
+            weight=weight,
+        )
+
+
+def _heard_by(agent: str, message: Msg) -> Msg:
+    """Another agent's words are a user turn to this one: only its own may stand as the assistant's."""
+    if message.role == "assistant" and message.name != agent:
+        return message.model_copy(update={"role": "user"})
+    return message
+
+
+def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
+    """The blocks, each call with an id that no other call of this reply has."""
+    used = set[str]()
+    fresh = count(1)
+    content: list[ContentBlock] = []
+    for block in reply.content:
+        if isinstance(block, ToolCallBlock):
+            call_id = block.id
+            while not call_id or call_id in used:
+                call_id = f"{block.id or 'call'}-{call_number}-{next(fresh)}"
+            used.add(call_id)
+            content.append(block.model_copy(update={"id": call_id}))
+        else:
+            content.append(block)
+    return content
+
+
+def _as_verdict(error: Exception) -> ApplicationError:
+    verdict = judge(error)
+    if verdict.kind in ("retry", "retry_after"):
+        delay = timedelta(seconds=verdict.delay_seconds) if verdict.delay_seconds else None
+        return ApplicationError(verdict.sentence, type=verdict.error_type, next_retry_delay=delay)
+    return _failed_for_good(verdict.error_type, verdict.sentence)
+
+
+def _failed_for_good(error_type: str, sentence: str) -> ApplicationError:
+    info = ErrorInfo(type=error_type, message=sentence)
+    return ApplicationError(sentence, info, type=MODEL_FAILED, non_retryable=True)
+
+
+def _unheard(delta: Delta) -> None:
+    """Nobody listens to the pieces yet; the heartbeat runs beside them."""

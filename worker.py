@@ -1,0 +1,131 @@
+"""The worker: settings in, a polling worker out. The one place that knows every room; nobody imports it."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from datetime import timedelta
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from activities.act import Acting
+from activities.contexts import Contexts
+from activities.examine import Examination
+from activities.models.providers import Providers
+from activities.prepare import Preparation
+from activities.specs import Specs
+from activities.think import Thinking
+from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
+from activities.workspaces import Workspaces
+from starter.connection import Unreachable, connect
+from starter.settings import Settings
+from workflows.contract import SEARCH_ATTRIBUTES
+from workflows.session import AgentSession
+
+READY = "longhaul worker: polling"
+"""Printed when the worker polls; `longhaul dev` and the tests wait for it."""
+
+
+class Refusal(Exception):
+    """Why this worker does not start, and the line that mends it."""
+
+
+def build(client: Client, settings: Settings, providers: Providers) -> Worker:
+    """A worker of all activities and the session workflow."""
+    toolbox = Toolbox([*default_tools(), *load_modules(settings.tools)])
+    workspaces = Workspaces(settings.data_dir)
+    contexts, specs = Contexts(), Specs()
+    examination = Examination(contexts, toolbox, workspaces)
+    return Worker(
+        client,
+        task_queue=settings.task_queue,
+        workflows=[AgentSession],
+        activities=[
+            Preparation(toolbox, workspaces, specs).prepare_reply,
+            Thinking(contexts, specs, providers, workspaces, examination).call_model,
+            examination.examine_calls,
+            Acting(contexts, toolbox, workspaces, examination).run_tool,
+        ],
+        # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
+        # is kept out by import-linter and ruff, and the replay tests run every history inside it.
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        # A killed worker's sessions move on after this instead of the stock ten seconds.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
+        # Cancellation arrives with a heartbeat; the stock throttle would hold both back for seconds.
+        max_heartbeat_throttle_interval=timedelta(seconds=0.2),
+        default_heartbeat_throttle_interval=timedelta(seconds=0.2),
+        graceful_shutdown_timeout=timedelta(seconds=30),
+        max_cached_workflows=1_000,
+    )
+
+
+async def register_search_attributes(client: Client) -> None:
+    """Make sure that the server knows our attributes: an unknown one fails a workflow task for ever."""
+    try:
+        listed = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+        missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in listed.custom_attributes}
+        if missing:
+            await client.operator_service.add_search_attributes(
+                AddSearchAttributesRequest(
+                    namespace=client.namespace,
+                    search_attributes={
+                        name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{kind.upper()}")
+                        for name, kind in missing.items()
+                    },
+                )
+            )
+    except RPCError as error:
+        flags = " ".join(f"--name {name} --type {kind}" for name, kind in SEARCH_ATTRIBUTES.items())
+        raise Refusal(
+            f"the search attributes could not be checked or registered ({error}); run\n"
+            f"  temporal operator search-attribute create {flags}\n"
+            "or set LONGHAUL_SEARCH_ATTRIBUTES=off for worker and clients"
+        ) from error
+
+
+async def serve(settings: Settings) -> None:
+    """Poll until SIGINT or SIGTERM, then let running activities end."""
+    client = await connect()
+    if settings.search_attributes:
+        await register_search_attributes(client)
+    providers = Providers()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with build(client, settings, providers):
+            print(f"{READY} {settings.task_queue!r}", flush=True)
+            await stop.wait()
+    finally:
+        await providers.close()
+
+
+def main() -> int:
+    """Exit code 0 after a signal, 1 with a sentence when it could not start."""
+    level = os.environ.get("LONGHAUL_LOG", "")
+    logging.basicConfig(level=level.upper() or "WARNING", stream=sys.stderr)
+    if not level:
+        # A failed attempt is retried or told to the session; the SDK's traceback of each would bury what matters.
+        logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
+    try:
+        asyncio.run(serve(Settings()))
+    except (Refusal, Unreachable, ToolSetupError) as error:
+        print(f"longhaul worker: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The SDK's runtime threads abort a normal interpreter exit now and then (SIGABRT after all work is done).
+    os._exit(code)

@@ -1,0 +1,119 @@
+"""What both ends must agree on: names, the start input, the converter, the search attributes."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from temporalio.common import SearchAttributeKey
+
+from activities.contract import TranscriptPage as TranscriptPage
+from agent.entries import AnyEntry
+from agent.events import AgentEvent
+from agent.messages import ErrorInfo, Msg
+from agent.permission.rules import PermissionRule
+from agent.settings import AgentSpec
+from agent.values import Guest, sparse
+from workflows.converter import DATA_CONVERTER as DATA_CONVERTER
+
+WORKFLOW = "AgentSession"
+TASK_QUEUE = "longhaul"
+
+SEARCH_ATTRIBUTES: Mapping[str, str] = {
+    "LonghaulStatus": "Keyword",
+    "LonghaulAgent": "Keyword",
+    "LonghaulUser": "Keyword",
+    "LonghaulSession": "Keyword",
+    "LonghaulWaitingSince": "Datetime",
+}
+"""Name to type; the worker checks them, and registers them where it may, before it polls."""
+
+STATUS = SearchAttributeKey.for_keyword("LonghaulStatus")
+"""idle, working, or waiting (for a person or an outside system)."""
+AGENT = SearchAttributeKey.for_keyword("LonghaulAgent")
+USER = SearchAttributeKey.for_keyword("LonghaulUser")
+SESSION = SearchAttributeKey.for_keyword("LonghaulSession")
+WAITING_SINCE = SearchAttributeKey.for_datetime("LonghaulWaitingSince")
+
+TASK_TIMEOUT = timedelta(seconds=5)
+"""Workflow task timeout: how long the server waits for a worker that died in the middle of deciding."""
+
+REFUSED = "Refused"
+"""Error type of an update that changed nothing; the message says why."""
+
+QUERIES = ("status", "pending", "state", "transcript", "events", "result", "spec")
+PAGE_BYTES = 200_000
+"""Query answers stay under it: above 256 KB each page would leave a blob behind."""
+
+
+class SessionStart(Guest):
+    """Input of a session's first run, and of each run after a roll-over (then with `entries`)."""
+
+    session_id: str
+    user_id: str | None = sparse(None)
+    spec: AgentSpec | None = sparse(None)
+    search_attributes: bool = sparse(True)
+    entries: tuple[AnyEntry, ...] = sparse(())
+    """Carried over; the first is SessionOpened."""
+
+
+class PendingCall(Guest):
+    """A call that waits for somebody."""
+
+    reply_id: str
+    call_id: str
+    tool: str
+    input: str
+    """JSON arguments as they would run."""
+    waits_for: str
+    """`person` or `outside`."""
+    reason: str = sparse("")
+    notice: str = sparse("")
+    """What to look at beside the arguments: the diff of an edit."""
+    suggested_rules: tuple[PermissionRule, ...] = sparse(())
+    asked_at: str = sparse("")
+    digest: str = sparse("")
+    """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
+
+
+class Status(Guest):
+    """One session at a glance."""
+
+    session_id: str
+    user_id: str | None
+    agent: str
+    model: str
+    status: str
+    """idle, working, waiting."""
+    reply_id: str = ""
+    queued: int = 0
+    pending: int = 0
+    messages: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    refused: int = 0
+    last_refusals: tuple[dict[str, str], ...] = ()
+    filled: float = 0.0
+    """Share of what a session can carry; at 1 it takes no more messages."""
+    mode: str = ""
+    workspace_root: str = ""
+    cwd: str = ""
+    behaviour: int = 1
+    last_error: ErrorInfo | None = None
+
+
+class ReplyResult(Guest):
+    """How one reply stands."""
+
+    status: str
+    """queued, working, waiting, finished, or unknown."""
+    message: Msg | None = None
+    complete: bool = True
+    """False: `message` holds the last blocks only; the transcript has the rest."""
+
+
+class EventPage(Guest):
+    """Durable events from one sequence number on, as many as fit."""
+
+    events: tuple[AgentEvent, ...]
+    last: int
+    """Sequence number of the newest event that there is."""

@@ -1,0 +1,73 @@
+"""What an activity's failure comes to in the record: it is never lost, and never thrown at the session."""
+
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as TemporalTimeout
+
+from activities.contract import MODEL_FAILED, NOT_HERE
+from agent import entries as e
+from agent.messages import ErrorInfo, FinishedReason
+from agent.results import failed_to_run, outcome_unknown, stopped_under_way
+from agent.state import OpenCall
+from agent.tools import Effect
+
+
+def reply_failed(reply_id: str, error: ActivityError) -> e.ReplyFinished:
+    """A reply that could not even begin."""
+    _let_cancellation_pass(error)
+    return e.ReplyFinished(reply_id=reply_id, reason=FinishedReason.ERROR, error=error_info(error))
+
+
+def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
+    _let_cancellation_pass(error)
+    return e.ModelFailed(model=model, error=error_info(error))
+
+
+def not_examined(calls: list[OpenCall], error: ActivityError) -> e.CallsExamined:
+    """Findings that say that nothing could be found: the calls do not run, and the model reads why."""
+    _let_cancellation_pass(error)
+    why = f"what it would touch could not be found out: {error_info(error).message}"
+    return e.CallsExamined(
+        facts={call.block.id: call.facts.model_copy(update={"arguments_error": why}) for call in calls}
+    )
+
+
+def call_failed(call: OpenCall, effect: Effect, error: ActivityError) -> e.ToolReturned:
+    """A call whose activity gave no outcome. Of a `once` call nobody knows whether it ran, and that is said."""
+    _let_cancellation_pass(error)
+    why = _why(error)
+    never_ran = isinstance(error.cause, ApplicationError) and error.cause.type == NOT_HERE
+    unknown = effect is Effect.ONCE and not never_ran
+    result = outcome_unknown(call.block, why) if unknown else failed_to_run(call.block, why)
+    return e.ToolReturned(result=result)
+
+
+def call_interrupted(call: OpenCall) -> e.ToolReturned:
+    """A call that was under way when its reply was interrupted."""
+    return e.ToolReturned(result=stopped_under_way(call.block))
+
+
+def error_info(error: ActivityError) -> ErrorInfo:
+    """What a person reads about a failed activity."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError):
+        if cause.type == MODEL_FAILED and cause.details:
+            return ErrorInfo.model_validate(cause.details[0])
+        return ErrorInfo(type=cause.type or "upstream", message=cause.message)
+    return ErrorInfo(type="internal", message=_why(error))
+
+
+def _why(error: ActivityError) -> str:
+    cause = error.cause
+    if isinstance(cause, TemporalTimeout):
+        if cause.type is TimeoutType.HEARTBEAT:
+            return "the worker that ran it was lost"
+        return "it ran out of time"
+    if isinstance(cause, ApplicationError):
+        return cause.message
+    return f"it failed ({type(cause).__name__})"
+
+
+def _let_cancellation_pass(error: ActivityError) -> None:
+    """A cancelled session must end as cancelled; swallowing this would make it go on for ever."""
+    if is_cancelled_exception(error):
+        raise error

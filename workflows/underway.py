@@ -1,0 +1,44 @@
+"""Activities under way: what they answer, and how an interrupt cancels them."""
+
+import asyncio
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig, ActivityHandle
+
+Answer = TypeVar("Answer")
+
+
+class Interrupted(Exception):
+    """An activity was cancelled, because the reply that it worked for was interrupted."""
+
+
+class Underway:
+    """The activities that a session waits for."""
+
+    def __init__(self) -> None:
+        # In order of their start: a set's order differs at replay, and so would the commands.
+        self._handles: dict[ActivityHandle[Any], bool] = {}
+        """To each, whether it was interrupted."""
+
+    def interrupt(self) -> None:
+        """Cancel all; whoever waits for one of them gets its answer if it has one after all, or Interrupted."""
+        for handle in list(self._handles):
+            self._handles[handle] = True
+            handle.cancel()
+
+    async def run(self, name: str, ask: object, answer: type[Answer], how: ActivityConfig) -> Answer:
+        """Start an activity; returns its answer. Raises ActivityError, or Interrupted."""
+        handle: ActivityHandle[Answer] = workflow.start_activity(name, ask, result_type=answer, **how)
+        self._handles[handle] = False
+        try:
+            return await handle
+        except (ActivityError, asyncio.CancelledError) as error:
+            # A cancelled workflow must end as cancelled, also when somebody interrupts it in the same moment.
+            cancelled = is_cancelled_exception(error) and workflow.cancellation_reason() is None
+            if cancelled and self._handles[handle]:
+                raise Interrupted from error
+            raise
+        finally:
+            del self._handles[handle]
