@@ -1,0 +1,114 @@
+"""Commands that answer or steer a session: approve, deny, result, interrupt, observe."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from agent.permission.rules import PermissionRule
+from starter.cli.finding import Name, connected, find_session
+from starter.cli.leaving import Misuse
+from starter.cli.opening import whoami
+from starter.cli.screen import Screen
+from starter.render import rule_name
+from starter.session import Session
+from starter.visible import one_line
+from workflows.contract import PendingCall
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be decided about one call or all that wait."""
+
+    allow: bool
+    reason: str = ""
+    input: str | None = None
+    accept_rules: bool = False
+    rules: tuple[str, ...] = ()
+    """By the names under which they are shown: `Bash(git add:*)`."""
+    approver: str | None = None
+
+
+async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: Decision) -> int:
+    """Allow or deny the calls, one by one; without ids all that wait for a person."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        waiting = {call.call_id: call for call in await session.pending() if call.waits_for == "person"}
+        chosen = list(call_ids) or list(waiting)
+        if not chosen:
+            raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
+        if decision.input is not None and len(chosen) != 1:
+            raise Misuse(f"--edit is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name the one")
+        decided: list[str] = []
+        for call_id in chosen:
+            await _confirm(session, call_id, waiting.get(call_id), decision)
+            decided.append(call_id)
+            tool = waiting[call_id].tool if call_id in waiting else "call"
+            screen.show(Text(one_line(f"{'approved' if decision.allow else 'denied'} {tool} {call_id}")))
+        screen.document({"session": session.id, "decision": "allow" if decision.allow else "deny", "decided": decided})
+    return 0
+
+
+async def _confirm(session: Session, call_id: str, call: PendingCall | None, decision: Decision) -> None:
+    approver = whoami() if decision.approver is None else decision.approver
+    rules: bool | list[PermissionRule] = decision.accept_rules
+    if decision.rules and call is not None:
+        rules = [_suggested(call, rule) for rule in decision.rules]
+    await session.confirm(
+        call_id, allow=decision.allow, reason=decision.reason, input=decision.input, rules=rules, approver=approver
+    )
+
+
+def _suggested(call: PendingCall, name: str) -> PermissionRule:
+    for rule in call.suggested_rules:
+        if rule_name(rule) == name:
+            return rule
+    offered = ", ".join(rule_name(rule) for rule in call.suggested_rules) or "none"
+    raise Misuse(f"--rule: {name!r} was not suggested for call {call.call_id!r}; suggested: {offered}")
+
+
+async def hand_in(screen: Screen, name: Name, call_id: str, read: Callable[[], str], *, failed: bool) -> int:
+    """The result of an external tool, as `read` returns it."""
+    output = read()
+    async with connected() as app:
+        session = await find_session(app, name)
+        await session.external_result(call_id, output, failed=failed, by=whoami())
+    screen.show(Text(one_line(f"handed in the result of {call_id}")))
+    screen.document({"session": session.id, "received": [call_id]})
+    return 0
+
+
+def result_text(output: str | None, file: str | None) -> str:
+    """From `--output`, or from the file that `--file` names (`-`: stdin). Raises Misuse."""
+    if (output is None) == (file is None):
+        raise Misuse("give the result as --output TEXT or as --file F, one of the two")
+    if file is None:
+        return output or ""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misuse(f"--file: {file!r} can't be read as UTF-8 text: {error}") from error
+
+
+async def interrupt(screen: Screen, name: Name, message: str | None) -> int:
+    """End the reply that is being made."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        reply_id = await session.interrupt(message)
+    screen.show(Text(f"interrupted reply {reply_id}"))
+    screen.document({"session": session.id, "interrupted": reply_id})
+    return 0
+
+
+async def observe(screen: Screen, name: Name, text: str) -> int:
+    """Add to the context without asking for a reply."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        await session.observe(text)
+    screen.show(Text(one_line(f"{session.id} has observed it")))
+    answer: dict[str, Any] = {"session": session.id, "observed": 1}
+    screen.document(answer)
+    return 0

@@ -1,0 +1,119 @@
+"""What `longhaul doctor` looks at on this machine."""
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from starter.provision.temporal_cli import cache_directory
+from starter.settings import Settings
+
+PACKAGES = ("temporalio", "pydantic", "anthropic", "openai", "typer", "rich", "tree-sitter-bash", "redis")
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+    """What to do about it, when it is not ok."""
+    essential: bool = False
+    """Without it nothing runs."""
+
+
+def on_this_machine(settings: Settings) -> Iterator[Check]:
+    """Everything that can be told without a server."""
+    yield python()
+    yield packages()
+    yield temporal_cli()
+    yield data_dir(settings.data_dir)
+    yield redis()
+    yield program("rg", "Grep searches large trees faster with it", "install ripgrep")
+    yield program("bwrap", "later releases confine Bash with it; this one does not", "install bubblewrap")
+    yield from (key(name) for name in KEYS)
+
+
+def python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Check("python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer", essential=True)
+
+
+def packages() -> Check:
+    missing = [name for name in PACKAGES if not _installed(name)]
+    detail = f"missing: {', '.join(missing)}" if missing else f"temporalio {importlib.metadata.version('temporalio')}"
+    return Check("packages", not missing, detail, "run `make setup`", essential=True)
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def temporal_cli() -> Check:
+    """Only looked for: a doctor does not download."""
+    mend = "run `longhaul dev`, which fetches or builds it, or install Temporal's CLI"
+    named = os.environ.get("LONGHAUL_TEMPORAL_CLI")
+    found = named or shutil.which("temporal") or str(cache_directory() / "temporal")
+    answer = _first_line([found, "--version"])
+    return Check("temporal cli", bool(answer), f"{found}: {answer}" if answer else "not found", mend)
+
+
+def _first_line(command: list[str]) -> str:
+    """Of what a program prints; empty when it does not start or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""
+
+
+def data_dir(path: Path) -> Check:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        why = f"{path}: {error.strerror}"
+        return Check("data directory", ok=False, detail=why, mend="set LONGHAUL_DATA_DIR to another", essential=True)
+    return Check("data directory", ok=True, detail=str(path), essential=True)
+
+
+def redis() -> Check:
+    url = os.environ.get("LONGHAUL_REDIS_URL")
+    if not url:
+        return Check("redis", ok=True, detail="not used (LONGHAUL_REDIS_URL is not set)")
+    from redis import Redis, RedisError  # noqa: PLC0415  only who uses it waits for it
+
+    try:
+        with Redis.from_url(url, socket_connect_timeout=3, socket_timeout=3) as client:
+            client.ping()
+    except (RedisError, ValueError, OSError) as error:
+        # The address may hold a password, and redis does not repeat it in its errors.
+        return Check(
+            "redis", ok=False, detail=f"{type(error).__name__}", mend="start Redis, or mend LONGHAUL_REDIS_URL"
+        )
+    return Check("redis", ok=True, detail="answers")
+
+
+def program(name: str, use: str, mend: str) -> Check:
+    found = shutil.which(name)
+    return Check(name, found is not None, found or f"not on PATH ({use})", mend)
+
+
+def key(name: str) -> Check:
+    """Whether it is set; its value goes nowhere."""
+    is_set = bool(os.environ.get(name))
+    mend = f"export {name}=… where the worker starts, if you use that provider"
+    return Check(name, is_set, "set" if is_set else "not set", mend)

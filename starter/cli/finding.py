@@ -1,0 +1,117 @@
+"""From what a person types to a connected client and the one session that is meant."""
+
+import asyncio
+import shlex
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.service import RPCError
+
+from starter.cli.leaving import Misuse
+from starter.client import Longhaul, SessionCard
+from starter.session import Session
+from starter.settings import Settings
+from starter.visible import one_line, visible
+
+PATIENCE_SECONDS = 3.0
+"""Silence after which we look whether any worker is there."""
+
+POLL_SECONDS = 70
+"""A worker's poll lasts a minute, so one that was not seen for longer is gone."""
+
+INDEX_SECONDS = 1.0
+"""A session that began just now may not stand in the server's index yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A session as the user names it."""
+
+    session_id: str
+    user: str | None = None
+    agent: str | None = None
+
+    def flags(self) -> list[str]:
+        """What has to be repeated in a command about the same session."""
+        user = ["--user", self.user] if self.user is not None else []
+        return [*user, "--agent", self.agent] if self.agent is not None else user
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[Longhaul]:
+    """The client; says so on stderr when nothing can answer for want of a worker."""
+    settings = Settings()
+    async with Longhaul.connect(settings=settings) as app:
+        watch = asyncio.create_task(_mention_missing_worker(app))
+        try:
+            yield app
+        finally:
+            watch.cancel()
+
+
+async def find_session(app: Longhaul, name: Name) -> Session:
+    """The open session of that name. Raises Misuse when there is none, or more than one."""
+    found = await _candidates(app, name)
+    waited = 0.0
+    while not found and waited < INDEX_SECONDS:
+        await asyncio.sleep(0.1)
+        waited += 0.1
+        found = await _candidates(app, name)
+    if not found:
+        raise Misuse(f"there is no open session {visible(name.session_id)!r}{_narrowed(name)}; see `longhaul sessions`")
+    if len(found) > 1:
+        raise Misuse(_ambiguous(name, found))
+    return app.attach(found[0])
+
+
+async def _candidates(app: Longhaul, name: Name) -> list[SessionCard]:
+    indexed = name.session_id if app.settings.search_attributes else None
+    user = name.user if app.settings.search_attributes else None
+    return [
+        card
+        for card in await app.sessions(session_id=indexed, user=user)
+        if card.session_id == name.session_id and name.agent in (None, card.agent) and name.user in (None, card.user_id)
+    ]
+
+
+def _narrowed(name: Name) -> str:
+    return "".join(f" with {flag} {value!r}" for flag, value in (("user", name.user), ("agent", name.agent)) if value)
+
+
+def _ambiguous(name: Name, found: list[SessionCard]) -> str:
+    choices = "; ".join(
+        one_line(
+            " ".join(
+                [*(["--user", shlex.quote(card.user_id)] if card.user_id else []), "--agent", shlex.quote(card.agent)]
+            )
+        )
+        for card in found
+    )
+    return f"{len(found)} open sessions are called {name.session_id!r}; add one of: {choices}"
+
+
+async def _mention_missing_worker(app: Longhaul) -> None:
+    await asyncio.sleep(PATIENCE_SECONDS)
+    queue = app.settings.task_queue
+    try:
+        described = await app.client.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace=app.client.namespace,
+                task_queue=TaskQueue(name=queue),
+                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+            )
+        )
+    except RPCError:
+        return
+    since = datetime.now(UTC) - timedelta(seconds=POLL_SECONDS)
+    if not any(poller.last_access_time.ToDatetime(UTC) > since for poller in described.pollers):
+        print(
+            f"longhaul: no worker polls the task queue {queue!r}; waiting for one (start it with `longhaul worker`)",
+            file=sys.stderr,
+        )

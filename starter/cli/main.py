@@ -1,0 +1,195 @@
+"""The console script `longhaul`: every command with its flags. What each does stands in the module that it loads."""
+# ruff: noqa: PLC0415  A command loads what it needs when it runs: --help and --version must not wait for temporalio.
+
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from starter.cli import options, steering
+from starter.cli.lazy import leave_by
+
+app = typer.Typer(
+    name="longhaul",
+    help="Agents that survive crashes, redeploys and long waits.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+state = typer.Typer(help="A session's AgentState as JSON.", no_args_is_help=True)
+app.add_typer(state, name="state")
+steering.add_to(app)
+
+
+def main() -> NoReturn:
+    """Run one command, then leave without the interpreter's exit: the SDK's threads abort that now and then."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app(prog_name="longhaul")
+        code = 0
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else 1
+    except BrokenPipeError:
+        code = 141  # as a program that SIGPIPE has ended
+    _flush_quietly()
+    os._exit(code)
+
+
+def _flush_quietly() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (BrokenPipeError, ValueError):
+            return
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
+    if asked:
+        try:
+            print(f"longhaul {version('longhaul')}")
+        except PackageNotFoundError:
+            print("longhaul (not installed)")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    *,
+    address: Annotated[str | None, typer.Option(help="Temporal's host:port, before TEMPORAL_ADDRESS.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Temporal's namespace, before TEMPORAL_NAMESPACE.")] = None,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """What holds for every command."""
+    if address is not None:
+        os.environ["TEMPORAL_ADDRESS"] = address
+    if namespace is not None:
+        os.environ["TEMPORAL_NAMESPACE"] = namespace
+
+
+@app.command()
+def dev(
+    *,
+    data_dir: Annotated[Path | None, typer.Option(help="Keeps all state; else `dev` in LONGHAUL_DATA_DIR.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Temporal server; 0: a free one.")] = 7233,
+    ui_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the Web UI; 0: a free one.")] = 8233,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="The server alone.")] = False,
+) -> None:
+    """Run a Temporal development server and one worker until Ctrl-C."""
+    from starter.cli.dev import Layout, serve
+
+    leave_by(lambda: serve(Layout(data_dir, port, ui_port, worker=not no_worker)))
+
+
+@app.command()
+def worker() -> None:
+    """Run one worker against TEMPORAL_ADDRESS."""
+    from starter.cli.dev import become_worker
+    from starter.cli.leaving import Exit, Misuse, complain
+
+    try:
+        become_worker()
+    except Misuse as error:
+        raise typer.Exit(complain(str(error), Exit.MISUSE)) from error
+
+
+@app.command()
+def run(  # noqa: PLR0913  one parameter a flag
+    prompt: Annotated[str, typer.Argument(help="What to ask; `-` reads it from stdin.")],
+    *,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    session: options.Session = None,
+    user: options.User = None,
+    workspace: options.Workspace = None,
+    mode: options.Mode = None,
+    request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Do not wait for the reply.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted."""
+    from starter.cli import run as running
+    from starter.cli.opening import Wishes
+    from starter.cli.screen import Screen
+
+    wishes = Wishes(agent, model, session, user, workspace, mode)
+    leave_by(lambda: running.run(wishes, running.Request(prompt, request_id, detach), Screen(as_json=as_json)))
+
+
+@app.command()
+def chat(
+    *,
+    agent: options.Agent = None,
+    model: options.Model = None,
+    session: options.Session = None,
+    user: options.User = None,
+    workspace: options.Workspace = None,
+    mode: options.Mode = None,
+) -> None:
+    """Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts."""
+    from starter.cli import chat as chatting
+    from starter.cli.opening import Wishes
+    from starter.cli.screen import Screen
+
+    wishes = Wishes(agent, model, session, user, workspace, mode)
+    leave_by(lambda: chatting.chat(wishes, Screen()))
+
+
+@app.command()
+def sessions(
+    *,
+    user: options.User = None,
+    status: Annotated[str | None, typer.Option(help="idle, working or waiting.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """List the open sessions, newest first."""
+    from starter.cli import reading
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: reading.sessions(Screen(as_json=as_json), user, status))
+
+
+@app.command()
+def show(
+    s: options.SessionName, *, user: options.User = None, agent: options.Agent = None, as_json: options.AsJson = False
+) -> None:
+    """Show one session: transcript, cost, what it waits for and how to answer."""
+    from starter.cli import reading
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent)))
+
+
+@app.command()
+def inbox(*, user: options.User = None, as_json: options.AsJson = False) -> None:
+    """List all that waits for a person, oldest first."""
+    from starter.cli import reading
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: reading.inbox(Screen(as_json=as_json), user))
+
+
+@state.command("export")
+def export_state(s: options.SessionName, *, user: options.User = None, agent: options.Agent = None) -> None:
+    """Print a session's AgentState as JSON."""
+    from starter.cli import reading
+    from starter.cli.finding import Name
+
+    leave_by(lambda: reading.export_state(Name(s, user, agent)))
+
+
+@app.command()
+def doctor(*, as_json: options.AsJson = False) -> None:
+    """Say what is installed, reachable and missing, with the line that mends it."""
+    from starter.cli import doctor as examining
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: examining.doctor(Screen(as_json=as_json)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What happens in one reply, printed as it happens."""
+
+from rich.text import Text
+
+from agent.events import AgentEvent
+from agent.messages import FinishedReason, ToolResultState
+from starter import render
+from starter.cli.screen import Screen
+from starter.session import Session
+from starter.visible import one_line
+
+_CHANGES = ("Edit", "Write")
+"""Tools whose result carries the diff of what they changed."""
+
+
+class Progress:
+    """Fed with the events of one reply in order; knows what runs and what waits."""
+
+    def __init__(self, screen: Screen, session: Session, reply_id: str) -> None:
+        self._screen = screen
+        self._session = session
+        self._reply_id = reply_id
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._output: dict[str, str] = {}
+        self.begun = False
+        self.ended = False
+        self.running: set[str] = set()
+        self.asked: set[str] = set()
+        self.decided: set[str] = set()
+        """Decided on by us, and not heard of since."""
+
+    async def take(self, event: AgentEvent) -> None:
+        """Note and print one event."""
+        match event.type:
+            case "REPLY_START":
+                self.begun = True
+            case "TEXT_BLOCK_DELTA":
+                self._screen.show(render.said(event.delta))
+            case "THINKING_BLOCK_DELTA":
+                self._screen.show(render.thought(event.delta))
+            case "CUSTOM":
+                self._happened(event)
+            case "USER_INTERRUPT":
+                self._screen.show(Text("interrupted", style="yellow"))
+            case "REPLY_END":
+                self._finished(event)
+            case _:
+                await self._take_of_a_call(event)
+
+    async def _take_of_a_call(self, event: AgentEvent) -> None:
+        match event.type:
+            case "TOOL_CALL_START":
+                self._calls[event.tool_call_id] = (event.tool_call_name, "")
+            case "TOOL_CALL_DELTA":
+                tool, arguments = self._calls.get(event.tool_call_id, ("", ""))
+                self._calls[event.tool_call_id] = (tool, arguments + event.delta)
+            case "TOOL_RESULT_START":
+                self._started(event)
+            case "TOOL_RESULT_TEXT_DELTA":
+                self._output[event.tool_call_id] = self._output.get(event.tool_call_id, "") + event.delta
+            case "TOOL_RESULT_END":
+                await self._returned(event)
+            case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+                ids = {call.id for call in event.tool_calls}
+                self.asked |= ids
+                self.decided -= ids
+            case "USER_CONFIRM_RESULT":
+                self._confirmed(event)
+            case _:
+                pass  # Starts and ends say nothing that their contents do not; a type of a later server is no error.
+
+    def _started(self, event: AgentEvent) -> None:
+        call_id = event.tool_call_id
+        self.running.add(call_id)
+        self.asked.discard(call_id)
+        self.decided.discard(call_id)
+        self._output[call_id] = ""
+
+    async def _returned(self, event: AgentEvent) -> None:
+        call_id = event.tool_call_id
+        for ids in (self.running, self.asked, self.decided):
+            ids.discard(call_id)
+        tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
+        output = self._output.pop(call_id, "")
+        self._screen.show(render.result_line(tool, arguments, event.state, output, width=self._screen.width))
+        if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
+            await self._show_change(call_id)
+
+    async def _show_change(self, call_id: str) -> None:
+        found = await self._session.result(self._reply_id)
+        for result in found.message.get_tool_results() if found.message else ():
+            if result.id == call_id and isinstance(change := result.metadata.get("diff"), str):
+                self._screen.show(render.diff(change))
+
+    def _confirmed(self, event: AgentEvent) -> None:
+        for decision in event.value["decisions"]:
+            call_id = decision["call_id"]
+            self.asked.discard(call_id)
+            if decision.get("input") is not None and call_id in self._calls:
+                self._calls[call_id] = (self._calls[call_id][0], decision["input"])
+
+    def _happened(self, event: AgentEvent) -> None:
+        if event.name == "model_failed" and event.error is not None:
+            self._screen.show(Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red"))
+        elif event.name == "call_unsettled":
+            self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
+
+    def _finished(self, event: AgentEvent) -> None:
+        self.ended = True
+        if event.finished_reason is FinishedReason.EXCEED_MAX_ITERS:
+            self._screen.show(Text("✗ stopped: the limit of iterations was reached", style="red"))
+        elif event.error is not None:
+            self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))

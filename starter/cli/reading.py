@@ -1,0 +1,67 @@
+"""Commands that only read: sessions, show, inbox, state export."""
+
+import dataclasses
+
+from rich.text import Text
+
+from starter import render, render_session
+from starter.cli.finding import Name, connected, find_session
+from starter.cli.screen import Screen, write_json
+from starter.client import SessionCard
+from starter.visible import one_line
+from workflows.contract import PendingCall
+
+
+async def sessions(screen: Screen, user: str | None, status: str | None) -> int:
+    """Open sessions, newest first."""
+    async with connected() as app:
+        cards = await app.sessions(user=user, status=status)
+    screen.document([dataclasses.asdict(card) for card in cards])
+    if cards:
+        screen.show(*render_session.cards(cards))
+    else:
+        screen.show(Text("no open sessions"))
+    return 0
+
+
+async def show(screen: Screen, name: Name) -> int:
+    """One session: how it stands, what was said, what it waits for."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        status = await session.status()
+        pending = await session.pending()
+        messages = [message async for message in session.transcript()]
+    screen.document({"status": status, "pending": pending, "transcript": messages})
+    screen.show(render_session.head(status), Text())
+    screen.show(*render_session.transcript(messages, width=screen.width))
+    screen.show(*render_session.waiting(session.id, pending, name.flags()))
+    screen.show(*render_session.refusals(status))
+    return 0
+
+
+async def inbox(screen: Screen, user: str | None) -> int:
+    """Everything that waits for a person, oldest first."""
+    async with connected() as app:
+        waiting = [(card, call) for card, call in await app.inbox(user=user) if call.waits_for == "person"]
+    screen.document([_row(card, call) for card, call in waiting])
+    if not waiting:
+        screen.show(Text("nothing waits for a person"))
+    for card, call in waiting:
+        owner = f" of {one_line(card.user_id)}" if card.user_id else ""
+        screen.show(Text(f"{one_line(card.session_id)}{owner}, {render_session.ago(call.asked_at)}", style="bold"))
+        flags = [] if card.user_id is None else ["--user", card.user_id]
+        screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, flags), Text())
+    return 0
+
+
+def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
+    named = {"session": card.session_id, "user": card.user_id, "agent": card.agent}
+    return {**named, **call.model_dump(mode="json")}
+
+
+async def export_state(name: Name) -> int:
+    """AgentState on stdout."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        write_json(await session.state())
+    return 0

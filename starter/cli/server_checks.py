@@ -1,0 +1,91 @@
+"""What `longhaul doctor` looks at on the Temporal server."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DeleteWorkflowExecutionRequest,
+    GetSystemInfoRequest,
+    PollWorkflowTaskQueueRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from starter.cli.checks import Check
+from starter.connection import Unreachable, connect
+from starter.settings import Settings
+from workflows.contract import SEARCH_ATTRIBUTES
+
+TIMER = timedelta(milliseconds=20)
+SLOW_SECONDS = 0.4
+"""A stock server rounds the 20 ms up to about a second; ours needs a few milliseconds more than 20."""
+CONNECT_SECONDS = 10.0
+
+
+async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
+    """Reachable, set up, quick."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            client = await connect()
+            info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
+    except (Unreachable, TimeoutError, RPCError) as error:
+        mend = "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
+        yield Check("server", ok=False, detail=str(error) or "no answer", mend=mend)
+        return
+    where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
+    yield Check("server", ok=True, detail=where)
+    yield await search_attributes(client, settings)
+    yield await timers(client)
+
+
+async def search_attributes(client: Client, settings: Settings) -> Check:
+    """Whether `sessions` and `inbox` can look sessions up."""
+    name = "search attributes"
+    if not settings.search_attributes:
+        return Check(name, ok=True, detail="not used (LONGHAUL_SEARCH_ATTRIBUTES is off)")
+    try:
+        listed = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+    except RPCError as error:
+        mend = "ask the server's operator, or set LONGHAUL_SEARCH_ATTRIBUTES=off"
+        return Check(name, ok=False, detail=f"can't be listed: {error.message}", mend=mend)
+    missing = {key: kind for key, kind in SEARCH_ATTRIBUTES.items() if key not in listed.custom_attributes}
+    flags = " ".join(f"--name {key} --type {kind}" for key, kind in missing.items())
+    mend = f"start a worker, or run `temporal operator search-attribute create {flags}`"
+    return Check(name, not missing, f"missing: {', '.join(missing)}" if missing else "registered", mend)
+
+
+async def timers(client: Client) -> Check:
+    """How late a timer of 20 ms fires: a workflow that starts delayed, on a queue that only we poll."""
+    name, run = f"longhaul-doctor-{uuid.uuid4().hex[:12]}", "timer speed"
+    try:
+        # Written once before, so that a cold database is not taken for a slow timer.
+        began = time.monotonic()
+        handle = await client.start_workflow(
+            "LonghaulDoctor", id=name, task_queue=name, start_delay=TIMER, execution_timeout=timedelta(seconds=10)
+        )
+        await client.workflow_service.poll_workflow_task_queue(
+            PollWorkflowTaskQueueRequest(
+                namespace=client.namespace, task_queue=TaskQueue(name=name), identity="longhaul doctor"
+            ),
+            timeout=timedelta(seconds=5),
+        )
+        seconds = time.monotonic() - began
+        await handle.terminate("measured")
+        await client.workflow_service.delete_workflow_execution(
+            DeleteWorkflowExecutionRequest(
+                namespace=client.namespace, workflow_execution=WorkflowExecution(workflow_id=name)
+            )
+        )
+    except RPCError as error:
+        return Check(run, ok=True, detail=f"not measured: {error.message}")
+    detail = f"a timer of 20 ms took {seconds * 1000:.0f} ms"
+    mend = "a stock server; run it with deploy/dynamicconfig.yaml, or use `longhaul dev`"
+    return Check(run, seconds < SLOW_SECONDS, detail, mend)

@@ -1,0 +1,116 @@
+"""The commands that answer and steer sessions, with their flags: approve, deny, result, interrupt, observe."""
+# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+
+from typing import Annotated
+
+import typer
+
+from starter.cli import options
+from starter.cli.lazy import leave_by
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make these commands known to `longhaul`."""
+    for command in (approve, deny, result, interrupt, observe):
+        app.command()(command)
+
+
+def approve(  # noqa: PLR0913  one parameter a flag
+    s: options.SessionName,
+    calls: options.Calls = None,
+    *,
+    edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
+    accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
+    rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
+    approver: options.As = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Let calls run that wait for a person."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    decision = answering.Decision(
+        allow=True, input=edit, accept_rules=accept_rules, rules=tuple(rule or ()), approver=approver
+    )
+    leave_by(lambda: answering.decide(Screen(as_json=as_json), Name(s, user, agent), calls or (), decision))
+
+
+def deny(  # noqa: PLR0913  one parameter a flag
+    s: options.SessionName,
+    calls: options.Calls = None,
+    *,
+    reason: Annotated[str, typer.Option(help="The model reads it.")] = "",
+    approver: options.As = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Refuse calls that wait for a person."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    decision = answering.Decision(allow=False, reason=reason, approver=approver)
+    leave_by(lambda: answering.decide(Screen(as_json=as_json), Name(s, user, agent), calls or (), decision))
+
+
+def result(  # noqa: PLR0913  one parameter a flag
+    s: options.SessionName,
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call that waits.")],
+    *,
+    output: Annotated[str | None, typer.Option(help="The result as text.")] = None,
+    file: Annotated[str | None, typer.Option(help="A file that holds it; `-` is stdin.")] = None,
+    error: Annotated[bool, typer.Option("--error", help="The call failed, and this says why.")] = False,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Hand in the result of an external tool."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(
+        lambda: answering.hand_in(
+            Screen(as_json=as_json),
+            Name(s, user, agent),
+            call,
+            lambda: answering.result_text(output, file),
+            failed=error,
+        )
+    )
+
+
+def interrupt(
+    s: options.SessionName,
+    *,
+    message: Annotated[str | None, typer.Option(help="Becomes the next request.")] = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """End the reply that is being made."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: answering.interrupt(Screen(as_json=as_json), Name(s, user, agent), message))
+
+
+def observe(
+    s: options.SessionName,
+    text: Annotated[str, typer.Argument(help="What the agent shall know.")],
+    *,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Add to a session's context without asking for a reply."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: answering.observe(Screen(as_json=as_json), Name(s, user, agent), text))

@@ -1,0 +1,105 @@
+"""The Python client: `Longhaul` is the way in, `Session` (in `starter.session`) is one conversation."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from temporalio.client import Client, WorkflowExecution
+
+from agent.settings import AgentSpec
+from starter.agents import find_agent
+from starter.connection import connect
+from starter.session import Session
+from starter.settings import Settings
+from starter.wire import check_name
+from workflows.contract import AGENT, SESSION, STATUS, USER, WAITING_SINCE, WORKFLOW, PendingCall
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCard:
+    """One row of `Longhaul.sessions()`: what the server's index knows, without asking the session."""
+
+    session_id: str
+    user_id: str | None
+    agent: str
+    status: str
+    """idle, working, waiting; or closed."""
+    waiting_since: str
+    started_at: str
+    workflow_id: str
+
+
+class Longhaul:
+    """Sessions of durable agents on one Temporal namespace."""
+
+    def __init__(self, client: Client, settings: Settings | None = None) -> None:
+        self.client = client
+        self.settings = settings or Settings()
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, address: str | None = None, namespace: str | None = None, settings: Settings | None = None
+    ) -> AsyncIterator["Longhaul"]:
+        """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers."""
+        yield cls(await connect(address, namespace), settings)
+
+    def session(
+        self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec = "longhaul"
+    ) -> Session:
+        """A session by its names; it is started by its first message. Two handles with equal names are one session.
+
+        `agent` is an AgentSpec, or a name: then `agents/NAME.toml` says how a new session is set up. A session that
+        runs already keeps the settings that it was started with.
+        """
+        check_name("session", session_id)
+        check_name("user", user or "")
+        spec = agent if isinstance(agent, AgentSpec) else find_agent(agent)
+        return Session(self.client, self.settings, session_id, user, spec)
+
+    async def sessions(
+        self, *, session_id: str | None = None, user: str | None = None, status: str | None = None
+    ) -> list[SessionCard]:
+        """Sessions that are open, newest first. Filters need the search attributes."""
+        query = f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
+        if user is not None:
+            query += f" AND {USER.name} = {_quoted(user)}"
+        if session_id is not None:
+            query += f" AND {SESSION.name} = {_quoted(session_id)}"
+        if status is not None:
+            query += f" AND {STATUS.name} = {_quoted(status)}"
+        cards = [await _card(row) async for row in self.client.list_workflows(query)]
+        return sorted(cards, key=lambda card: card.started_at, reverse=True)
+
+    async def inbox(self, *, user: str | None = None) -> list[tuple[SessionCard, PendingCall]]:
+        """Every call that waits for somebody, the longest waiting first."""
+        waiting = await self.sessions(user=user, status="waiting" if self.settings.search_attributes else None)
+        calls = [(card, call) for card in waiting for call in await self.attach(card).pending()]
+        return sorted(calls, key=lambda pair: pair[1].asked_at)
+
+    def attach(self, card: SessionCard) -> Session:
+        """The session behind a row."""
+        return Session(
+            self.client, self.settings, card.session_id, card.user_id, AgentSpec(name=card.agent), card.workflow_id
+        )
+
+
+async def _card(row: WorkflowExecution) -> SessionCard:
+    memo = await row.memo()
+    attributes = row.typed_search_attributes
+    since = attributes.get(WAITING_SINCE)
+    return SessionCard(
+        session_id=memo.get("session") or attributes.get(SESSION) or row.id,
+        user_id=memo.get("user") if "user" in memo else attributes.get(USER),
+        agent=memo.get("agent") or attributes.get(AGENT) or "",
+        status=attributes.get(STATUS) or "unknown",
+        waiting_since=since.isoformat() if since else "",
+        started_at=row.start_time.isoformat(),
+        workflow_id=row.id,
+    )
+
+
+def _quoted(text: str) -> str:
+    """A string of Temporal's list filter; a quote in a user's name must not end it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

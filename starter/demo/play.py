@@ -1,0 +1,165 @@
+"""The demo, act by act: an agent mends a project while its worker and its server are killed under it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from temporalio.client import Client
+
+from agent.messages import Msg
+from starter import render
+from starter.cli.approving import ask
+from starter.client import Longhaul
+from starter.demo import proof, story
+from starter.demo.narrator import Narrator
+from starter.demo.stage import TASK_QUEUE, Stage, StageFailed
+from starter.patience import Pauses
+from starter.session import Session
+from starter.settings import Settings
+from workflows.contract import PendingCall
+
+MOMENT_SECONDS = 1.0
+"""How long the approved edit is watched not happening."""
+PATIENCE_SECONDS = 60.0
+
+
+class Declined(Exception):
+    """The person at the terminal said no."""
+
+
+@dataclass(slots=True)
+class Play:
+    """One performance."""
+
+    stage: Stage
+    folder: Path
+    narrator: Narrator
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def script(self) -> Path:
+        return self.folder / "script.jsonl"
+
+    async def perform(self) -> list[str]:
+        """All acts. Returns what went wrong: nothing, if all is well. Raises Declined, StageFailed."""
+        story.lay_out_project(self.project)
+        story.write_script(self.script, long_thought=True)
+        async with Longhaul.connect(self.stage.server.address, "default", Settings(task_queue=TASK_QUEUE)) as app:
+            session = app.session(
+                story.SESSION, user=story.USER, agent=story.agent(self.script, self.project.resolve())
+            )
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                began, reply_id = await self._begin(session)
+                await self._crash_in_mid_thought(app.client, session)
+                call = await self._park(session, reply_id)
+            await self._crash_everything_and_approve(app.client, session, call)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                reply = await self._come_back(session, reply_id)
+            return await self._settle(app.client, session, reply, time.monotonic() - began)
+
+    async def _begin(self, session: Session) -> tuple[float, str]:
+        worker = await self.stage.start_worker()
+        self.narrator.step(f"A Temporal server and a worker (process {worker}) are running.")
+        self.narrator.remark(f"look inside: {self.web_page(session)}")
+        if proof.tests_are_green(self.project):
+            raise StageFailed("the demo's project is not broken; its files have been changed")
+        began = time.monotonic()
+        reply_id = await session.submit(story.REQUEST, request_id="demo")
+        self.narrator.step(f"The agent is asked: {story.REQUEST}")
+        self.narrator.remark("it reads and greps unasked, and an allow rule lets it run the tests")
+        return began, reply_id
+
+    async def _crash_in_mid_thought(self, client: Client, session: Session) -> None:
+        async def thinks_long() -> bool:
+            status = await session.status()
+            if status.last_error is not None:
+                raise StageFailed(f"the agent failed: {status.last_error.message}")
+            attempt = await proof.attempt_of_model_call(client, session.workflow_id)
+            return status.model_calls == story.LONG_THOUGHT and attempt > 0
+
+        await _until(thinks_long)
+        self.narrator.calls([message async for message in session.transcript()])
+        await self.stage.kill_worker()
+        # The next attempt is spared the wait; what it says is the same.
+        story.write_script(self.script, long_thought=False)
+        self.narrator.step("kill -9: the worker dies in the middle of a model call. A new one is started.")
+        worker = await self.stage.start_worker()
+        self.narrator.remark(f"process {worker} asks the model again; nothing before that is repeated")
+
+    async def _park(self, session: Session, reply_id: str) -> PendingCall:
+        waiting = await session.wait(reply_id)
+        if waiting.finished_reason is not None:
+            raise StageFailed(f"the agent ended before it asked for anything: {waiting.error}")
+        (call,) = await session.pending()
+        self.narrator.step("The agent wants to change a file, and asks. It now waits, for days if need be:")
+        self.narrator.show(render.pending_call(call))
+        return call
+
+    async def _crash_everything_and_approve(self, client: Client, session: Session, call: PendingCall) -> None:
+        await self.stage.kill_worker()
+        await self.stage.kill_server()
+        self.narrator.step("kill -9: worker and server, both. Only the server is started again.")
+        await self.stage.server.start()
+        untouched = _stamp(self.project / story.BROKEN_FILE)
+        allowed = self._is_approved()
+        decision = {"call_id": call.call_id, "decision": "allow" if allowed else "deny"}
+        await client.get_workflow_handle(session.workflow_id).signal(
+            "confirm", {"decisions": [decision], "approver": story.APPROVER}
+        )
+        if not allowed:
+            raise Declined(
+                "you denied it, so the file stays as it was; the demo's script knows no other way and ends here"
+            )
+        await asyncio.sleep(MOMENT_SECONDS)
+        if _stamp(self.project / story.BROKEN_FILE) != untouched:
+            raise StageFailed("the file has changed although no worker runs")
+        self.narrator.remark("approved, with no worker alive: the decision is safe with the server, the file untouched")
+
+    def _is_approved(self) -> bool:
+        if not self.narrator.has_person:
+            self.narrator.remark("no terminal, so nobody to ask: the demo says yes itself")
+            return True
+        answer = ask("   No worker is running now. Approve the change all the same? [Y/n] ")
+        # Enter is yes; Ctrl-D is no answer, and so no approval.
+        return answer is not None and answer[:1] in ("", "y", "Y")
+
+    async def _come_back(self, session: Session, reply_id: str) -> Msg:
+        worker = await self.stage.start_worker()
+        self.narrator.step(f"A third worker (process {worker}) starts, finds the approval and goes on.")
+        reply = await session.wait(reply_id)
+        self.narrator.step("The agent is done. The whole conversation, as it was recorded:")
+        self.narrator.transcript([message async for message in session.transcript()])
+        return reply
+
+    async def _settle(self, client: Client, session: Session, reply: Msg, seconds: float) -> list[str]:
+        status = await session.status()
+        told = await proof.activities(client, session.workflow_id)
+        events, history_bytes = await proof.history_size(client, session.workflow_id)
+        wrong = proof.complaints(self.project, told, reply)
+        if not wrong:
+            self.narrator.step("Checked by the demo itself: the tests are green, and the edit was made exactly once.")
+        self.narrator.cost(
+            proof.Cost(events, history_bytes, status.model_calls, status.input_tokens, status.output_tokens, seconds),
+            self.stage.kills,
+        )
+        return wrong
+
+    def web_page(self, session: Session) -> str:
+        """The session's page in the Web UI."""
+        return f"{self.stage.server.ui_url}/namespaces/default/workflows/{quote(session.workflow_id, safe='')}"
+
+
+async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
+    pauses = Pauses()
+    while not await holds():
+        await pauses.rest()
+
+
+def _stamp(file: Path) -> tuple[int, bytes]:
+    return file.stat().st_mtime_ns, file.read_bytes()

@@ -1,0 +1,185 @@
+"""A Temporal development server of our own: started, awaited, killed, started again on the same database."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from starter.provision.dev_server_config import DYNAMIC_CONFIG, SQLITE_PRAGMAS
+from starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
+
+HOST = "127.0.0.1"
+"""Anyone who reaches a development server owns it, so it is never bound to an address of the network."""
+
+
+class DevServerFailed(RuntimeError):
+    """The server could not be started; the message says why and ends with the last lines of its log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevServerSettings:
+    temporal: Path
+    """The command, as `find_temporal` returns it."""
+    directory: Path
+    """Holds the database and the log; made when missing."""
+    port: int = 0
+    """Of the RPC service; 0 = a free one, kept over restarts."""
+    ui_port: int | None = None
+    """Of the Web UI; 0 = a free one, None = no UI."""
+    search_attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Name to type as the CLI spells it (Keyword, KeywordList, Datetime, Int, Double, Bool, Text)."""
+    die_with_parent: bool = True
+    """Also when we are killed outright; False leaves the server running then."""
+    start_seconds: float = 30.0
+    stop_seconds: float = 10.0
+    """Granted to a server that is asked to stop, before it is killed."""
+
+
+class DevServer:
+    """One server process at a time. `async with DevServer(settings) as server:` starts and stops it.
+
+    All its state is in the directory's database: after `kill()`, or in a later process, `start()` goes on from there.
+    """
+
+    def __init__(self, settings: DevServerSettings) -> None:
+        self.settings = settings
+        self.port = settings.port or _free_port()
+        self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port()
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as TEMPORAL_ADDRESS wants it."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def ui_url(self) -> str | None:
+        return f"http://{HOST}:{self.ui_port}" if self.ui_port else None
+
+    @property
+    def database(self) -> Path:
+        return self.settings.directory / "temporal.db"
+
+    @property
+    def log(self) -> Path:
+        return self.settings.directory / "temporal.log"
+
+    @property
+    def pid(self) -> int | None:
+        """None while no server runs."""
+        return self._process.pid if self._process and self._process.returncode is None else None
+
+    async def start(self) -> None:
+        """Return when the server answers and knows the search attributes. Raises DevServerFailed."""
+        if self.pid is not None:
+            return
+        self.settings.directory.mkdir(parents=True, exist_ok=True)
+        for port in filter(None, (self.port, self.ui_port)):
+            _refuse_taken(port)
+        self._process = await start_in_own_group(self._command(), self.log, _environment())
+        try:
+            async with asyncio.timeout(self.settings.start_seconds):
+                await self._answers(self._process)
+        except TimeoutError as error:
+            await self.kill()
+            seconds = self.settings.start_seconds
+            raise DevServerFailed(self._complaint(f"did not answer within {seconds:g} seconds")) from error
+        except BaseException:
+            await self.kill()
+            raise
+
+    async def stop(self) -> None:
+        """Ask the server to stop and wait for it; kill it when it takes too long. No server is no error."""
+        if self._process is None or self.pid is None:
+            return
+        self._process.terminate()
+        try:
+            async with asyncio.timeout(self.settings.stop_seconds):
+                await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+
+    async def kill(self) -> None:
+        """SIGKILL, as a crash would: what the database holds is what was committed."""
+        if self._process is not None and self.pid is not None:
+            kill_group(self._process.pid)
+            await self._process.wait()
+
+    async def wait(self) -> int:
+        """Return the exit status when the server ends by itself or by a signal (then negative)."""
+        if self._process is None:
+            raise RuntimeError("wait() before start(): there is no server to wait for")
+        return await self._process.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _answers(self, process: asyncio.subprocess.Process) -> None:
+        while not await _serves(self.address, self.settings.search_attributes):
+            if process.returncode is not None:
+                raise DevServerFailed(self._complaint(f"ended with exit status {process.returncode}"))
+            await asyncio.sleep(0.05)
+
+    def _command(self) -> list[str]:
+        command = [str(self.settings.temporal), *_arguments(self)]
+        return bound_to_parent(command) if self.settings.die_with_parent else command
+
+    def _complaint(self, what: str) -> str:
+        return f"the Temporal server at {self.address} {what}; the end of its log {str(self.log)!r}:\n{tail(self.log)}"
+
+
+def _arguments(server: DevServer) -> Iterator[str]:
+    yield from ("server", "start-dev", "--log-level", "warn", "--ip", HOST, "--port", str(server.port))
+    yield from ("--db-filename", str(server.database))
+    yield from ("--ui-port", str(server.ui_port)) if server.ui_port else ("--headless",)
+    for pragma, setting in SQLITE_PRAGMAS.items():
+        yield from ("--sqlite-pragma", f"{pragma}={setting}")
+    for key, value in DYNAMIC_CONFIG.items():
+        # The server reads JSON, so a string needs quotes of its own: json.dumps adds them.
+        yield from ("--dynamic-config-value", f"{key}={json.dumps(value)}")
+    for name, kind in server.settings.search_attributes.items():
+        yield from ("--search-attribute", f"{name}={kind}")
+
+
+async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
+    """Whether the namespace is there with all its search attributes, which are registered last."""
+    try:
+        client = await Client.connect(address)
+        known = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace="default"))
+    except (RPCError, RuntimeError):  # RuntimeError is how the SDK reports a connection that was refused
+        return False
+    return set(search_attributes) <= set(known.custom_attributes)
+
+
+def _environment() -> dict[str, str]:
+    """Ours without TEMPORAL_*: the CLI reads those as flags, and they name the server that clients should use."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _refuse_taken(port: int) -> None:
+    """Without this a stranger on the port would answer in place of our server and be taken for it."""
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError as error:
+        raise DevServerFailed(f"port {port} of {HOST} cannot be used ({error.strerror}); name another one") from error

@@ -1,0 +1,150 @@
+"""What an agent says, does and asks for, as rich Text. Text from outside is neutralised here and is never markup."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from agent.messages import ToolResultState
+from agent.permission.rules import PermissionRule
+from starter.visible import harmless, one_line, visible
+from workflows.contract import PendingCall
+
+_TELLING = ("command", "file_path", "pattern", "path", "url", "query")
+"""Arguments that say on one line what a call is about; without any, all of them are shown as JSON."""
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
+
+
+def said(text: str) -> Text:
+    """What the model writes to a person."""
+    return Text(harmless(text))
+
+
+def thought(text: str) -> Text:
+    return Text(harmless(text), style="dim italic")
+
+
+def user_said(text: str) -> Text:
+    return _gutter("> ", harmless(text), "bold")
+
+
+def call_line(tool: str, arguments: str) -> Text:
+    """`Bash ls -la`: a call on one line."""
+    return Text.assemble((one_line(tool), "bold"), " ", one_line(gist(arguments)))
+
+
+def gist(arguments: str) -> str:
+    """What a call is about, from its JSON arguments."""
+    given = _parsed(arguments)
+    if given is None:
+        return arguments
+    for name in _TELLING:
+        if isinstance(given.get(name), str):
+            return str(given[name])
+    return json.dumps(given, ensure_ascii=False) if given else ""
+
+
+def result_line(tool: str, arguments: str, state: ToolResultState | None, output: str, *, width: int) -> Text:
+    """`✓ Bash ls -la → total 12 (+3 lines)`, at most `width` cells wide."""
+    mark, style = _MARKS.get(state, ("…", "yellow"))
+    line = Text.assemble((f"{mark} ", style), call_line(tool, arguments))
+    if len(line) > width // 2:
+        line.truncate(max(width // 2, 8), overflow="ellipsis")
+    line.append(" → ", "dim")
+    line.append(short(output), "dim" if state is ToolResultState.SUCCESS else style)
+    line.truncate(max(width, 16), overflow="ellipsis")
+    return line
+
+
+_MARKS: dict[ToolResultState | None, tuple[str, str]] = {
+    ToolResultState.SUCCESS: ("✓", "green"),
+    ToolResultState.ERROR: ("✗", "red"),
+    ToolResultState.DENIED: ("✗", "red"),
+    ToolResultState.INTERRUPTED: ("✗", "yellow"),
+    ToolResultState.UNKNOWN: ("?", "yellow"),
+}
+
+
+def short(output: str) -> str:
+    """The first line that says something, and how many more there are."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    if not lines:
+        return "(no output)"
+    more = f" (+{len(lines) - 1} line{'s' if len(lines) > 2 else ''})" if len(lines) > 1 else ""
+    return one_line(lines[0])[:400] + more
+
+
+def diff(text: str) -> Text:
+    """A unified diff, added and removed lines in colour."""
+    shown = Text()
+    for line in text.split("\n"):
+        style = "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], "")
+        shown.append("  " + visible(line) + "\n", style)
+    shown.rstrip()
+    return shown
+
+
+def arguments_in_full(arguments: str) -> Text:
+    """Every argument, nothing shortened and nothing hidden. Each line stands behind a bar, so none can pose as ours."""
+    given = _parsed(arguments)
+    if given is None:
+        return _gutter("  │ ", visible(arguments))
+    shown = Text()
+    for name, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        shown.append(f"  {visible(name)}".replace("\n", "\\n") + "\n", "cyan")
+        shown.append_text(_gutter("  │ ", visible(text)))
+        shown.append("\n")
+    shown.rstrip()
+    return shown
+
+
+def rule_name(rule: PermissionRule) -> str:
+    """`Bash(git add:*)`, as `--rule` takes it."""
+    return f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
+
+
+def pending_call(call: PendingCall) -> Text:
+    """All that a person needs to decide on a call."""
+    shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
+    shown.append_text(arguments_in_full(call.input))
+    if call.reason:
+        shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
+    if call.notice:
+        shown.append("\n").append_text(diff(call.notice))
+    if call.suggested_rules:
+        names = ", ".join(one_line(visible(rule_name(rule))) for rule in call.suggested_rules)
+        shown.append("\n  suggested rules: ", "dim").append(names)
+    return shown
+
+
+def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:
+    """The commands that answer a call, ready to be pasted."""
+    if call.waits_for == "outside":
+        return _commands([["result", session_id, call.call_id, "--output", "TEXT", *flags]])
+    answers = [["approve", session_id, call.call_id, *flags]]
+    answers.append(["deny", session_id, call.call_id, "--reason", "TEXT", *flags])
+    return _commands(answers)
+
+
+def _commands(lines: Iterable[Sequence[str]]) -> Text:
+    # A pasted line must hold no control characters of a call id; such an id can be answered through --json only.
+    return Text("\n".join("  longhaul " + one_line(visible(shlex.join(words))) for words in lines))
+
+
+def _parsed(arguments: str) -> dict[str, Any] | None:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def _gutter(bar: str, text: str, style: str = "") -> Text:
+    shown = Text()
+    for number, line in enumerate(text.split("\n")):
+        shown.append("\n" if number else "").append(bar, "dim").append(line, style)
+    return shown

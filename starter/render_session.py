@@ -1,0 +1,122 @@
+"""Whole sessions as people read them: the list, the transcript, what it costs and what it waits for."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from agent.messages import (
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from starter import render
+from starter.client import SessionCard
+from starter.visible import one_line
+from workflows.contract import PendingCall, Status
+
+_COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green"}
+
+
+def cards(rows: Sequence[SessionCard]) -> Iterator[Text]:
+    """One line a session, aligned, never cut: a terminal wraps it, a pipe gets it whole."""
+    table = [["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED"]]
+    table += [
+        [row.session_id, row.user_id or "-", row.agent, row.status, ago(row.waiting_since), ago(row.started_at)]
+        for row in rows
+    ]
+    table = [[one_line(cell) for cell in line] for line in table]
+    widths = [max(cell_len(line[column]) for line in table) for column in range(6)]
+    for number, line in enumerate(table):
+        shown = Text(style="bold" if number == 0 else "")
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            colour = _COLOURS.get(cell, "") if column == 3 and number else ""
+            shown.append(cell, colour).append(" " * (width - cell_len(cell) + 2))
+        shown.rstrip()
+        yield shown
+
+
+def ago(moment: str) -> str:
+    """`3 min ago` for an ISO time; empty stays `-`."""
+    if not moment:
+        return "-"
+    seconds = max((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds(), 0)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{int(seconds)} s ago"
+
+
+def head(status: Status) -> Text:
+    """Who, where, how it stands and what it has cost."""
+    user = f" of {one_line(status.user_id)}" if status.user_id else ""
+    shown = Text.assemble((one_line(status.session_id), "bold"), f"{user}: ")
+    shown.append(status.status, _COLOURS.get(status.status, ""))
+    shown.append(f"\nagent {one_line(status.agent)}, model {one_line(status.model)}, mode {status.mode}")
+    if status.workspace_root:
+        shown.append(f"\nworkspace {one_line(status.workspace_root)}")
+    shown.append(
+        f"\ncost {status.input_tokens} tokens in, {status.output_tokens} out, {status.model_calls} model calls"
+    )
+    if status.queued:
+        shown.append(f"\n{status.queued} more requests wait in its queue")
+    return shown
+
+
+def transcript(messages: Iterable[Msg], *, width: int) -> Iterator[Text]:
+    """Every message in order; each call with its result on one line, where the result came."""
+    calls: dict[str, ToolCallBlock] = {}
+    for message in messages:
+        for block in message.content:
+            match block:
+                case TextBlock():
+                    yield render.user_said(block.text) if message.role == "user" else render.said(block.text)
+                case ThinkingBlock():
+                    yield render.thought(block.thinking)
+                case HintBlock():
+                    yield Text.assemble(("hint: ", "dim"), render.said(_hint_text(block)))
+                case DataBlock():
+                    yield Text(f"[{one_line(block.source.media_type)} {one_line(block.name or '')}]", style="dim")
+                case ToolCallBlock():
+                    calls[block.id] = block
+                case ToolResultBlock():
+                    called = calls.pop(block.id, None)
+                    yield from _result(block, called.input if called else "", width)
+    for call in calls.values():
+        yield Text.assemble(("… ", "yellow"), render.call_line(call.name, call.input))
+
+
+def _result(block: ToolResultBlock, arguments: str, width: int) -> Iterator[Text]:
+    yield render.result_line(block.name, arguments, block.state, block.get_text(), width=width)
+    if isinstance(change := block.metadata.get("diff"), str):
+        yield render.diff(change)
+
+
+def _hint_text(block: HintBlock) -> str:
+    if isinstance(block.hint, str):
+        return block.hint
+    return "\n".join(part.text for part in block.hint if isinstance(part, TextBlock))
+
+
+def waiting(session_id: str, calls: Sequence[PendingCall], flags: Sequence[str] = ()) -> Iterator[Text]:
+    """Each call that waits, for whom, and the exact command that answers it."""
+    for call in calls:
+        whom = "a person" if call.waits_for == "person" else "an outside system"
+        yield Text(f"waits for {whom}, {ago(call.asked_at)}:", style="yellow")
+        yield render.pending_call(call)
+        yield render.how_to_answer(session_id, call, flags)
+
+
+def refusals(status: Status) -> Iterator[Text]:
+    """What was sent to the session and changed nothing."""
+    if not status.refused:
+        return
+    yield Text(f"refused {status.refused} times; the last ones:", style="yellow")
+    for refusal in status.last_refusals:
+        what, why = one_line(refusal.get("name", "")), one_line(refusal.get("reason", ""))
+        yield Text(f"  {ago(refusal.get('at', ''))}  {what}: {why}")

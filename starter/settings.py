@@ -1,0 +1,37 @@
+"""Settings of client, command line and worker: flags win, then the environment, then `longhaul.toml`."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import TomlConfigSettingsSource as Toml
+
+from workflows.contract import TASK_QUEUE
+
+
+class Settings(BaseSettings):
+    """`LONGHAUL_…` variables. Temporal's own (`TEMPORAL_ADDRESS`, …) are read by its envconfig."""
+
+    model_config = SettingsConfigDict(env_prefix="LONGHAUL_", toml_file="longhaul.toml", extra="ignore")
+
+    task_queue: str = TASK_QUEUE
+    data_dir: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "longhaul")
+    """Workspaces that nobody named, and the state of `longhaul dev`."""
+    tools: str = ""
+    """Modules with further tools, comma-separated."""
+    search_attributes: bool = True
+    """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
+    model: str = ""
+    """For `run` and `chat` when no `--model` and no agent file names one."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del dotenv_settings, file_secret_settings
+        return (init_settings, env_settings, Toml(settings_cls))

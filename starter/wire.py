@@ -1,0 +1,110 @@
+"""From the client's Python values to what crosses to Temporal: bodies, refusals, and how a session is started."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
+from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+
+from agent.messages import Msg, UserMsg
+from agent.settings import AgentSpec
+from starter.settings import Settings
+from workflows.contract import (
+    AGENT,
+    REFUSED,
+    SESSION,
+    STATUS,
+    TASK_TIMEOUT,
+    USER,
+    WORKFLOW,
+    PendingCall,
+    SessionStart,
+)
+
+BODY_LIMIT_BYTES = 1_500_000
+"""The server takes no payload above 2 MiB, and an update that large would leave its caller without an answer."""
+NAME_LIMIT_CHARS = 600
+"""A search attribute holds 2 KiB, and a character may take three bytes of it."""
+
+
+class Refused(Exception):
+    """The session changed nothing; the sentence names the field, the value and what to do."""
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise ValueError for a session, user or agent name that could not be stored as it is."""
+    if len(name) > NAME_LIMIT_CHARS:
+        raise ValueError(f"{what}: a name of {len(name)} characters is too long; the most is {NAME_LIMIT_CHARS}")
+    if any("\ud800" <= char <= "\udfff" for char in name) or "\0" in name:
+        raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
+
+
+def check_size(name: str, body: dict[str, Any]) -> None:
+    """Raise Refused for a body that could not be sent."""
+    try:
+        size = len(to_json(body))
+    except PydanticSerializationError as error:
+        raise Refused(f"{name}: the body can't be written as JSON ({error}); send plain text and numbers") from error
+    if size > BODY_LIMIT_BYTES:
+        raise Refused(
+            f"{name}: the body has {size // 1000} kB, and the most is {BODY_LIMIT_BYTES // 1000} kB; "
+            "put the content into a file and name it"
+        )
+
+
+def start_operation(
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+) -> WithStartWorkflowOperation[Any, Any]:
+    """How a session comes to be with its first message; a running one is left as it is."""
+    use_attributes = settings.search_attributes
+    return WithStartWorkflowOperation(
+        WORKFLOW,
+        SessionStart(session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes),
+        id=workflow_id,
+        task_queue=settings.task_queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        task_timeout=TASK_TIMEOUT,
+        memo={"agent": spec.name, "user": user, "session": session_id},
+        search_attributes=_attributes(session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty,
+        static_summary=f"{spec.name}: {session_id}"[:120],
+    )
+
+
+def _attributes(session_id: str, user: str | None, agent: str) -> TypedSearchAttributes:
+    pairs = [
+        SearchAttributePair(STATUS, "working"),
+        SearchAttributePair(AGENT, agent),
+        SearchAttributePair(SESSION, session_id),
+    ]
+    return TypedSearchAttributes(pairs if user is None else [*pairs, SearchAttributePair(USER, user)])
+
+
+def refusal_of(error: WorkflowUpdateFailedError) -> Exception:
+    """The session's own sentence, where it gave one."""
+    cause = error.cause
+    return Refused(cause.message) if isinstance(cause, ApplicationError) and cause.type == REFUSED else error
+
+
+def call_id_of(call: PendingCall | str) -> str:
+    return call if isinstance(call, str) else call.call_id
+
+
+def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
+    """Messages as the session reads them; a string is the user's."""
+    match messages:
+        case None:
+            return []
+        case str():
+            return [plain(UserMsg("user", messages))]
+        case Msg():
+            return [plain(messages)]
+        case _:
+            return [plain(message) for message in messages]
+
+
+def plain(value: Any) -> Any:
+    """Pydantic values as JSON values, everything else as it is."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

@@ -1,0 +1,79 @@
+"""The servers that tests run against: one of each a session, started on first use.
+
+A test that needs one is marked `server`, `redis` or `aimock`. What cannot be had here is skipped, loudly, and fails
+where CI=true. All tests and async fixtures share one event loop (pyproject.toml), so a client may be shared too.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from starter.provision.dev_server import DevServer, DevServerSettings
+from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from tests.servers.aimock import Aimock, aimock_server, find_aimock
+from tests.servers.local import ServerUnavailable
+from tests.servers.redis_server import find_redis, redis_server
+from workflows.contract import SEARCH_ATTRIBUTES
+
+Found = TypeVar("Found")
+
+missing: dict[str, str] = {}
+
+
+def found(name: str, find: Callable[[Say], Found]) -> Found:
+    """What `find` finds; skips the test when there is nothing, or fails it where CI=true."""
+    try:
+        return find(print)
+    except (TemporalCliMissing, ServerUnavailable) as reason:
+        missing[name] = str(reason)
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{name} is needed: {reason}", pytrace=False)
+        pytest.skip(f"{name} is missing: {reason}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, reason in missing.items():
+        terminalreporter.section(f"NOT TESTED for want of {name}", sep="!", red=True, bold=True)
+        terminalreporter.write_line(reason)
+
+
+@pytest.fixture(scope="session")
+def temporal_cli() -> Path:
+    """The `temporal` command."""
+    return found("temporal", find_temporal)
+
+
+@pytest.fixture(scope="session")
+async def temporal_server(temporal_cli: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DevServer]:
+    """A running server with the sessions' search attributes; `.address` is what clients connect to.
+
+    Tests share it: give workflows ids and task queues of their own.
+    """
+    settings = DevServerSettings(
+        temporal=temporal_cli, directory=tmp_path_factory.mktemp("temporal"), search_attributes=SEARCH_ATTRIBUTES
+    )
+    async with DevServer(settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty Redis. Tests share it: use keys of your own."""
+    with redis_server(found("redis", find_redis), tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def aimock_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:
+    with aimock_server(found("aimock", find_aimock), tmp_path_factory.mktemp("aimock")) as mock:
+        yield mock
+
+
+@pytest.fixture
+def aimock(aimock_running: Aimock) -> Aimock:
+    """The provider mock, with nothing left in it from the test before."""
+    aimock_running.reset()
+    return aimock_running

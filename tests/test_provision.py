@@ -1,0 +1,180 @@
+"""The development server as users get it: real processes, real ports, a real kill."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from starter.provision.dev_server import DevServer, DevServerFailed, DevServerSettings
+from starter.provision.processes import bound_to_parent, run_within
+from starter.provision.temporal_cli import TemporalCliMissing, cache_directory, find_temporal
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def settings(temporal_cli: Path, tmp_path: Path) -> DevServerSettings:
+    return DevServerSettings(
+        temporal=temporal_cli, directory=tmp_path / "server", search_attributes={"Umbrella": "Keyword"}
+    )
+
+
+@pytest.fixture
+def own_environment() -> Iterator[MutableMapping[str, str]]:
+    """The environment, to be changed; put back afterwards."""
+    before = dict(os.environ)
+    yield os.environ
+    os.environ.clear()
+    os.environ.update(before)
+
+
+async def test_a_started_server_answers_and_a_stopped_one_is_gone(settings: DevServerSettings) -> None:
+    async with DevServer(settings) as server:
+        client = await Client.connect(server.address)
+        assert await client.service_client.check_health()
+        pid = server.pid
+
+    assert pid is not None
+    assert server.pid is None
+    assert is_gone(Path(f"/proc/{pid}/stat"), within_seconds=1)
+
+
+async def test_a_workflow_outlives_a_killed_server(settings: DevServerSettings) -> None:
+    async with DevServer(settings) as server:
+        client = await Client.connect(server.address)
+        handle = await client.start_workflow("Parked", "rain", id="w-umbrella", task_queue="nobody-listens")
+        await server.kill()
+        address, killed = server.address, server.pid
+
+        await server.start()
+        described = await (await Client.connect(server.address)).get_workflow_handle(handle.id).describe()
+
+    assert killed is None
+    assert server.address == address
+    assert described.status == WorkflowExecutionStatus.RUNNING
+    assert described.run_id == handle.result_run_id
+
+
+async def test_a_later_process_finds_the_database_of_the_one_before(settings: DevServerSettings) -> None:
+    async with DevServer(settings) as server:
+        client = await Client.connect(server.address)
+        await client.start_workflow("Parked", id="w-teapot", task_queue="nobody-listens")
+
+    async with DevServer(settings) as later:
+        handle = (await Client.connect(later.address)).get_workflow_handle("w-teapot")
+        described = await handle.describe()
+
+    assert described.status == WorkflowExecutionStatus.RUNNING
+
+
+async def test_the_web_interface_answers_where_it_was_asked_for(temporal_cli: Path, tmp_path: Path) -> None:
+    async with DevServer(DevServerSettings(temporal=temporal_cli, directory=tmp_path, ui_port=0)) as server:
+        assert server.ui_port is not None
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.ui_port)
+        writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        status_line = await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+
+    assert status_line.startswith(b"HTTP/1.0 200")
+    assert server.ui_url == f"http://127.0.0.1:{server.ui_port}"
+
+
+async def test_a_taken_port_is_refused_before_a_stranger_answers_in_our_place(
+    temporal_cli: Path, tmp_path: Path, settings: DevServerSettings
+) -> None:
+    async with DevServer(settings) as first:
+        second = DevServer(DevServerSettings(temporal=temporal_cli, directory=tmp_path / "second", port=first.port))
+
+        with pytest.raises(DevServerFailed, match=f"port {first.port} .* cannot be used"):
+            await second.start()
+
+
+async def test_a_server_that_ends_at_once_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
+    grumpy = tmp_path / "grumpy"
+    grumpy.write_text("#!/bin/sh\necho no umbrella, no server >&2\nexit 7\n")
+    grumpy.chmod(0o755)
+    server = DevServer(DevServerSettings(temporal=grumpy, directory=tmp_path))
+
+    with pytest.raises(DevServerFailed, match=r"exit status 7(.|\n)*no umbrella, no server"):
+        await server.start()
+
+    assert server.pid is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
+def test_nothing_outlives_a_parent_that_is_killed() -> None:
+    sleeper = bound_to_parent(["sleep", "60"])
+    script = (
+        "import os, subprocess, sys, time\n"
+        "from starter.provision.processes import bound_to_parent\n"
+        "child = subprocess.Popen(bound_to_parent(['sleep', '60']), stdout=subprocess.DEVNULL)\n"
+        "time.sleep(0.5)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = Path(f"/proc/{int(parent.stdout.readline())}/stat")
+    assert "sleep" in child.read_text()
+
+    parent.kill()
+    parent.communicate()
+
+    assert sleeper[-2:] == ["sleep", "60"]
+    assert is_gone(child, within_seconds=5)
+
+
+def is_gone(stat: Path, within_seconds: float) -> bool:
+    """Whether the process ends; one that nobody has reaped yet counts as gone."""
+    script = (
+        f"for i in $(seq {int(within_seconds * 20)}); do "
+        f"[ -e {stat} ] && ! grep -q ') Z ' {stat} || exit 0; sleep 0.05; done; exit 1"
+    )
+    return run_within(within_seconds + 5, ["sh", "-c", script], {}) == ""
+
+
+def test_a_named_command_that_does_not_start_is_an_error_and_nothing_else_is_tried(
+    own_environment: MutableMapping[str, str],
+) -> None:
+    own_environment["LONGHAUL_TEMPORAL_CLI"] = "/nowhere/temporal"
+    said: list[str] = []
+
+    with pytest.raises(TemporalCliMissing, match="LONGHAUL_TEMPORAL_CLI='/nowhere/temporal'"):
+        find_temporal(said.append)
+
+    assert said == []
+
+
+def test_a_command_on_the_path_that_does_not_start_is_passed_over(
+    temporal_cli: Path, tmp_path: Path, own_environment: MutableMapping[str, str]
+) -> None:
+    broken = tmp_path / "bin" / "temporal"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    cached = tmp_path / "cache" / "longhaul" / "bin" / "temporal"
+    cached.parent.mkdir(parents=True)
+    cached.symlink_to(temporal_cli)
+    own_environment.pop("LONGHAUL_TEMPORAL_CLI", None)
+    own_environment.update(PATH=f"{broken.parent}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    said: list[str] = []
+
+    found = find_temporal(said.append)
+
+    assert found == cached == cache_directory() / "temporal"
+    assert said == [f"{str(broken)!r} does not start, looking further"]
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    complaint = run_within(1, ["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], {})
+
+    assert complaint == "not done after 1 seconds"
+    assert is_gone(Path(f"/proc/{pid_file.read_text().strip()}/stat"), within_seconds=5)
