@@ -1,0 +1,131 @@
+"""The two sides of a measurement: a worker process each, and one session of N steps to time on it."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from temporalio.client import Client, WorkflowHandle
+
+from agent.messages import FinishedReason
+from agent.settings import AgentSpec, ReActConfig
+from starter.client import Longhaul
+from starter.settings import Settings
+
+POLLING = ("READY", "longhaul worker: polling")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one session does."""
+
+    steps: int
+    chars: int
+
+
+class Contender(Protocol):
+    name: str
+    pid: int
+
+    async def session(self, load: Load) -> str:
+        """Run one session to its end and return its workflow id."""
+        ...
+
+
+@asynccontextmanager
+async def worker_process(command: list[str], environment: dict[str, str], log: Path) -> AsyncIterator[int]:
+    """A worker in a process of its own, so that its CPU can be told from ours; its pid, once it polls."""
+    process = _start(command, environment, log)
+    try:
+        line = await asyncio.to_thread(process.stdout.readline) if process.stdout else ""
+        if not line.startswith(POLLING):
+            raise RuntimeError(f"the worker did not start: {_tail(log)}")
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _tail(log: Path) -> str:
+    return log.read_text()[-2000:]
+
+
+def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[str]:
+    with log.open("w") as errors:
+        return subprocess.Popen(
+            command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+
+
+class Floor:
+    """Two bare activities a step."""
+
+    name = "floor"
+
+    def __init__(self, client: Client, queue: str, pid: int) -> None:
+        self.pid = pid
+        self._client = client
+        self._queue = queue
+
+    async def session(self, load: Load) -> str:
+        handle: WorkflowHandle[object, str] = await self._client.start_workflow(
+            "Floor", args=[load.steps, load.chars], id=f"floor-{uuid.uuid4().hex}", task_queue=self._queue
+        )
+        await handle.result()
+        return handle.id
+
+
+class Ours:
+    """The agent: a scripted model that calls one tool a step, then answers."""
+
+    name = "longhaul"
+
+    def __init__(self, client: Client, queue: str, pid: int, folder: Path) -> None:
+        self.pid = pid
+        self._app = Longhaul(client, Settings(task_queue=queue))
+        self._folder = folder
+
+    async def session(self, load: Load) -> str:
+        spec = AgentSpec(
+            name="bench",
+            model=f"scripted:{self._script(load)}",
+            tools=("fetch",),
+            react_config=ReActConfig(max_iters=load.steps + 1),
+        )
+        session = self._app.session(uuid.uuid4().hex, agent=spec)
+        message = await session.reply("go")
+        if message.finished_reason is not FinishedReason.COMPLETED:
+            raise RuntimeError(f"the session ended as {message.finished_reason}: {message.error}")
+        return session.workflow_id
+
+    def _script(self, load: Load) -> Path:
+        path = self._folder / f"{load.steps}x{load.chars}.jsonl"
+        if not path.exists():
+            call = json.dumps({"tool_calls": [{"name": "fetch", "input": {"chars": load.chars}}]})
+            path.write_text("\n".join([*[call] * load.steps, json.dumps({"text": "done"})]))
+        return path
+
+
+@asynccontextmanager
+async def contenders(client: Client, address: str, folder: Path) -> AsyncIterator[list[Contender]]:
+    """Both, each polling a queue of its own."""
+    floor_queue, our_queue = f"floor-{uuid.uuid4().hex[:8]}", f"ours-{uuid.uuid4().hex[:8]}"
+    ours = {
+        "TEMPORAL_ADDRESS": address,
+        "LONGHAUL_TASK_QUEUE": our_queue,
+        "LONGHAUL_DATA_DIR": str(folder / "data"),
+        "LONGHAUL_TOOLS": "benchmarks.fetch",
+    }
+    floor = [sys.executable, "-m", "benchmarks.floor", address, floor_queue]
+    async with (
+        worker_process(floor, {}, folder / "floor.log") as floor_pid,
+        worker_process([sys.executable, "-m", "worker"], ours, folder / "ours.log") as our_pid,
+    ):
+        yield [Floor(client, floor_queue, floor_pid), Ours(client, our_queue, our_pid, folder)]
