@@ -1,0 +1,117 @@
+"""Workers as processes of their own: started, awaited, killed as a crash would, or asked to stop; and what is left."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from starter.provision.processes import bound_to_parent, tail
+
+ROOT = Path(__file__).parents[2]
+READY = b"longhaul worker: polling"
+START_SECONDS = 30.0
+CRASH_TOOLS = "tests.e2e.crash_tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    address: str
+    task_queue: str
+    directory: Path
+    """Holds the worker's data and its log."""
+    tools: str = CRASH_TOOLS
+
+
+class WorkerProcess:
+    """One worker. `async with worker(settings) as one:` starts it, and kills it if it still runs at the end."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self.log = log
+
+    @classmethod
+    async def start(cls, settings: WorkerSettings) -> Self:
+        """Return when the worker polls. Raises RuntimeError with the end of its log when it does not come to that."""
+        settings.directory.mkdir(parents=True, exist_ok=True)
+        log = settings.directory / "worker.log"
+        with log.open("ab") as sink:
+            process = await asyncio.create_subprocess_exec(
+                *bound_to_parent([sys.executable, "-m", "worker"]),
+                env=_environment(settings),
+                cwd=settings.directory,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=sink,
+            )
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                said = await process.stdout.readline()
+        except TimeoutError:
+            said = b""
+        if not said.startswith(READY):
+            raise RuntimeError(f"the worker did not start; it said {said!r}, and its log ends with\n{tail(log)}")
+        return cls(process, log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def kill(self) -> None:
+        """SIGKILL: nothing of it runs on. One that has ended is no error."""
+        await self._end(signal.SIGKILL)
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM, and do not wait."""
+        self._process.send_signal(signal.SIGTERM)
+
+    async def wait(self) -> int:
+        """Exit status; negative for a signal."""
+        return await self._process.wait()
+
+    async def _end(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def worker(settings: WorkerSettings) -> AsyncIterator[WorkerProcess]:
+    process = await WorkerProcess.start(settings)
+    try:
+        yield process
+    finally:
+        await process.kill()
+
+
+def _environment(settings: WorkerSettings) -> dict[str, str]:
+    """Ours without what would name another server or other tools."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
+    return {
+        **ours,
+        "PYTHONPATH": str(ROOT),
+        "TEMPORAL_ADDRESS": settings.address,
+        "LONGHAUL_TASK_QUEUE": settings.task_queue,
+        "LONGHAUL_DATA_DIR": str(settings.directory),
+        "LONGHAUL_TOOLS": settings.tools,
+    }
+
+
+def running_with(text: str) -> list[int]:
+    """Ids of processes whose command line holds `text`."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if text.encode() in command:
+            found.append(int(folder.name))
+    return found

@@ -1,0 +1,168 @@
+"""`longhaul run` without a terminal, and answering what it waits for."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from agent.settings import AgentSpec, Workspace
+from starter.client import Longhaul
+from tests.e2e.conftest import CLI, Cli
+
+pytestmark = pytest.mark.server
+
+EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
+WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-7", "name": "Edit", "input": EDIT}]}
+
+
+def test_a_run_that_finishes_prints_one_document_and_exits_0(cli: Cli) -> None:
+    model = cli.script(
+        {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt"}}]}, {"text": "It says hello."}
+    )
+
+    answer = cli("run", "What does it say?", "--model", model, "--session", "reads", "--json")
+
+    assert answer.code == 0, answer.err
+    assert answer.document["session"] == "reads"
+    assert answer.document["status"] == "finished"
+    assert answer.document["finished_reason"] == "completed"
+    assert answer.document["text"] == "It says hello."
+    assert answer.document["pending"] == []
+
+
+def test_a_run_shows_its_calls_and_never_obeys_the_model(cli: Cli) -> None:
+    model = cli.script(
+        {
+            "text": "[red]not markup[/red] \x1b[2Jnot cleared",
+            "tool_calls": [{"name": "Bash", "input": {"command": "ls"}}],
+        },
+        {"text": "Two files."},
+    )
+
+    answer = cli("run", "-", "--model", model, stdin="List the files")
+
+    assert answer.code == 0, answer.err
+    assert "[red]not markup[/red] \\x1b[2Jnot cleared\n" in answer.out
+    assert "✓ Bash ls → greeting.txt (+1 line)\n" in answer.out
+    assert "\x1b" not in answer.out
+
+
+def test_a_run_parks_and_goes_on_when_it_is_approved(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
+
+    parked = cli("run", "Greet the moon", "--model", model, "--session", "parks", "--request-id", "r-1", "--json")
+    waiting = cli("inbox", "--json")
+    approved = cli("approve", "parks", "--accept-rules", "--as", "ana")
+    finished = cli("run", "Greet the moon", "--session", "parks", "--request-id", "r-1", "--json")
+
+    assert parked.code == 3
+    assert parked.document["status"] == "waiting"
+    assert [(call["call_id"], call["waits_for"]) for call in parked.document["pending"]] == [("edit-7", "person")]
+    assert ("parks", "edit-7") in [(call["session"], call["call_id"]) for call in waiting.document]
+    assert approved.out == "approved Edit edit-7\n"
+    assert finished.code == 0
+    assert finished.document["text"] == "Done."
+    assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
+
+
+def test_a_parked_run_says_with_which_command_to_answer(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT)
+
+    parked = cli("run", "Greet the moon", "--model", model, "--session", "asks")
+    shown = cli("show", "asks")
+
+    for answer in (parked, shown):
+        assert "  longhaul approve asks edit-7\n" in answer.out
+        assert "  -hello world\n  +hello moon\n" in answer.out
+
+
+async def test_an_approver_may_change_the_arguments(cli: Cli, app: Longhaul) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
+    session = app.session("edits", agent=AgentSpec(model=model, workspace=Workspace(root=str(cli.folder))))
+    waiting = await session.reply("Greet the moon")
+
+    edited = cli("approve", "edits", "edit-7", "--edit", json.dumps(EDIT | {"new_string": "sun"}))
+    await session.wait(waiting.id)
+
+    assert edited.code == 0, edited.err
+    assert (cli.folder / "greeting.txt").read_text() == "hello sun\n"
+
+
+def test_the_model_reads_why_it_was_denied(cli: Cli) -> None:
+    expecting = {"text": "I leave it.", "expect": {"last_contains": "denied by ben and did not run: the moon is out"}}
+    model = cli.script(WANTS_TO_EDIT, expecting)
+    cli("run", "Greet the moon", "--model", model, "--session", "denied", "--request-id", "r-3")
+
+    denied = cli("deny", "denied", "--reason", "the moon is out", "--as", "ben", "--json")
+    finished = cli("run", "Greet the moon", "--session", "denied", "--request-id", "r-3", "--json")
+
+    assert denied.document == {"session": "denied", "decision": "deny", "decided": ["edit-7"]}
+    assert finished.document["error"] is None
+    assert finished.document["text"] == "I leave it."
+    assert (cli.folder / "greeting.txt").read_text() == "hello world\n"
+
+
+def test_the_result_of_an_external_tool_comes_from_outside(cli: Cli) -> None:
+    asks = {"tool_calls": [{"id": "price-1", "name": "price_of", "input": {"article": "a lamp"}}]}
+    model = cli.script(asks, {"text": "It costs 12 crowns.", "expect": {"last_contains": "12 crowns"}})
+    agent = cli.folder / "clerk.toml"
+    agent.write_text('tools = ["price_of"]\n[[permission.rules]]\ntool_name = "price_of"\n')
+
+    parked = cli("run", "A lamp?", "--agent", str(agent), "--model", model, "--session", "lamp", "--request-id", "r-4")
+    handed_in = cli("result", "lamp", "price-1", "--file", "-", stdin="12 crowns")
+    finished = cli("run", "A lamp?", "--agent", str(agent), "--session", "lamp", "--request-id", "r-4", "--json")
+
+    assert parked.code == 3, parked.err
+    assert "longhaul result lamp price-1 --output TEXT" in parked.out
+    assert handed_in.code == 0, handed_in.err
+    assert finished.document["text"] == "It costs 12 crowns."
+
+
+def test_a_failed_agent_exits_4(cli: Cli) -> None:
+    model = cli.script({"faults": [{"kind": "auth"}]})
+
+    answer = cli("run", "Anything", "--model", model, "--json")
+
+    assert answer.code == 4
+    assert answer.document["status"] == "failed"
+    assert answer.document["error"]["type"] == "authentication"
+
+
+async def test_a_request_behind_one_that_waits_parks_too(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(model=cli.script(WANTS_TO_EDIT), workspace=Workspace(root=str(cli.folder)))
+    await app.session("queue", agent=spec).reply("Greet the moon")
+
+    answer = cli("run", "And the sun", "--session", "queue")
+
+    assert answer.code == 3
+    assert "queued behind a reply that waits" in answer.out
+
+
+def test_a_detached_run_returns_at_once(cli: Cli) -> None:
+    model = cli.script({"text": "Slow.", "delay_ms": 30})
+
+    detached = cli(
+        "run", "Take your time", "--model", model, "--session", "later", "--request-id", "r-5", "--detach", "--json"
+    )
+    finished = cli("run", "Take your time", "--session", "later", "--request-id", "r-5", "--json")
+
+    assert detached.document["request_id"] == "r-5"
+    assert detached.document["reply_id"] == finished.document["reply_id"]
+    assert finished.document["text"] == "Slow."
+
+
+def test_ctrl_c_interrupts_the_reply(cli: Cli) -> None:
+    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": "echo begun > begun; sleep 2"}}]})
+    command = [*CLI, "run", "Wait", "--model", model, "--session", "stops", "--mode", "bypass", "--json"]
+
+    with subprocess.Popen(
+        command, env=cli.environment, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert cli.waits_for("begun")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+
+    assert process.returncode == 130, err
+    assert out, err
+    assert json.loads(out)["finished_reason"] == "interrupted"

@@ -1,0 +1,124 @@
+"""The commands that look at sessions, and how they fail."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from agent.settings import AgentSpec
+from starter.client import Longhaul
+from starter.provision.temporal_cli import find_temporal
+from tests.e2e.conftest import CLI, Cli
+from tests.servers.local import free_port
+
+pytestmark = pytest.mark.server
+
+
+def test_an_unknown_session_is_a_sentence(cli: Cli) -> None:
+    answer = cli("show", "nobody-knows")
+
+    assert answer.code == 2
+    assert answer.err == "longhaul: there is no open session 'nobody-knows'; see `longhaul sessions`\n"
+    assert answer.out == ""
+
+
+async def test_an_ambiguous_session_names_the_candidates(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(model=cli.script({"text": "Hello."}))
+    for user in ("ana", "ben o'neill"):
+        await app.session("shared", user=user, agent=spec).reply("Hi")
+
+    ambiguous = cli("show", "shared")
+    named = cli("show", "shared", "--user", "ben o'neill", "--json")
+
+    assert ambiguous.code == 2
+    assert "2 open sessions are called 'shared'" in ambiguous.err
+    assert "--user ana --agent longhaul" in ambiguous.err
+    assert named.document["status"]["user_id"] == "ben o'neill"
+
+
+async def test_a_session_is_listed_shown_and_exported(cli: Cli, app: Longhaul) -> None:
+    await app.session("sky", agent=AgentSpec(model=cli.script({"text": "Noted."}))).reply("The sky is blue")
+    cli("observe", "sky", "It rains now")
+
+    listed = cli("sessions", "--json")
+    shown = cli("show", "sky")
+    exported = cli("state", "export", "sky")
+
+    assert "sky" in [card["session_id"] for card in listed.document]
+    assert "> The sky is blue\nNoted.\n> It rains now\n" in shown.out
+    assert [message["role"] for message in exported.document["context"]] == ["user", "assistant", "user"]
+
+
+async def test_a_refused_answer_is_the_sessions_sentence_and_shows_up(cli: Cli, app: Longhaul) -> None:
+    session = app.session("calm", agent=AgentSpec(model=cli.script({"text": "Hello."})))
+    await session.reply("Hi")
+
+    refused = cli("approve", "calm", "call-4")
+    status = await session.status()
+
+    assert refused.code == 2
+    assert "no call needs a decision" in refused.err
+    assert status.refused == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "Hi"], "no model is set"),
+        (["result", "s", "c"], "give the result as --output TEXT or as --file F"),
+    ],
+)
+def test_a_misused_command_exits_2_with_a_sentence(cli: Cli, arguments: list[str], sentence: str) -> None:
+    answer = cli(*arguments)
+
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_an_unreachable_server_exits_1_with_a_sentence(cli: Cli) -> None:
+    answer = cli("--address", f"127.0.0.1:{free_port()}", "sessions", "--json")
+
+    assert answer.code == 1
+    assert answer.err.startswith("longhaul: no Temporal server answers")
+    assert answer.out == ""
+
+
+def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> None:
+    with_key = Cli(cli.environment | {"OPENAI_API_KEY": "sk-violet"}, cli.folder)
+
+    answer = with_key("doctor", "--json")
+
+    checks = {check["name"]: check for check in answer.document["checks"]}
+    assert answer.code == 0, answer.out
+    assert checks["server"]["ok"]
+    assert checks["search attributes"]["ok"]
+    assert checks["timer speed"]["ok"], checks["timer speed"]
+    assert checks["OPENAI_API_KEY"]["detail"] == "set"
+    assert "sk-violet" not in answer.out
+
+
+def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
+    port = free_port()
+    command = [*CLI, "dev", "--data-dir", "own", "--port", str(port), "--ui-port", str(free_port())]
+    environment = cli.environment | {"LONGHAUL_TEMPORAL_CLI": str(find_temporal(print))}
+
+    with subprocess.Popen(
+        command, env=environment, cwd=cli.folder, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        own = Cli(environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, cli.folder)
+        ran = own("run", "Hi", "--model", cli.script({"text": "Served."}))
+        second = own("dev", "--port", str(port))
+        os.kill(process.pid, signal.SIGTERM)
+        code = process.wait(20)
+
+    assert lines[0] == f"Temporal  127.0.0.1:{port}\n"
+    assert lines[3].startswith("longhaul worker: polling")
+    assert ran.out == "Served.\n"
+    assert second.code == 1
+    assert f"port {port} of 127.0.0.1 cannot be used" in second.err
+    assert code == 0
+    assert own("sessions").code == 1

@@ -1,0 +1,76 @@
+"""`longhaul run` and `chat` with a person at the terminal."""
+
+import pytest
+
+from tests.e2e.conftest import Cli
+from tests.e2e.terminal import at_a_terminal
+
+pytestmark = pytest.mark.server
+
+QUESTION = "[l]eave waiting: "
+EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "m\u202eoon"}
+WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
+
+
+def test_an_approval_at_the_terminal_lets_the_call_run(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
+
+    seen = at_a_terminal(cli, "run", "Greet the moon", "--model", model, answers=[(QUESTION, "?\n"), (QUESTION, "a\n")])
+
+    assert seen.code == 0, seen.text
+    assert "m\\u202eoon" in seen.text
+    assert "\u202e" not in seen.text
+    assert "type one of the letters" in seen.text
+    assert "\x1b[32m" in seen.text
+    assert "Done." in seen.text
+    assert (cli.folder / "greeting.txt").read_text() == "hello m\u202eoon\n"
+
+
+def test_a_denial_at_the_terminal_reaches_the_model(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "I leave it.", "expect": {"last_contains": ": not tonight"}})
+
+    seen = at_a_terminal(
+        cli, "run", "Greet", "--model", model, answers=[(QUESTION, "d\n"), ("empty): ", "not tonight\n")]
+    )
+
+    assert seen.code == 0, seen.text
+    assert "I leave it." in seen.text
+
+
+def test_a_call_may_be_left_waiting(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT)
+
+    seen = at_a_terminal(cli, "run", "Greet", "--model", model, "--session", "left", answers=[(QUESTION, "l\n")])
+
+    assert seen.code == 3, seen.text
+    assert "longhaul approve left edit-9" in seen.text
+
+
+def test_ctrl_c_at_the_question_interrupts(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT)
+
+    seen = at_a_terminal(cli, "run", "Greet", "--model", model, answers=[(QUESTION, "\x03")])
+
+    assert seen.code == 130, seen.text
+    assert (cli.folder / "greeting.txt").read_text() == "hello world\n"
+
+
+def test_a_chat_goes_from_turn_to_turn_until_it_is_left(cli: Cli) -> None:
+    model = cli.script({"text": "Good morning."}, {"text": "Good night."})
+
+    seen = at_a_terminal(
+        cli, "chat", "--model", model, answers=[("> ", "hello\n"), ("morning.\n"[:-1], "bye\n"), ("night.", "/quit\n")]
+    )
+
+    assert seen.code == 0, seen.text
+    assert seen.text.index("Good morning.") < seen.text.index("Good night.")
+
+
+def test_no_color_is_respected(cli: Cli) -> None:
+    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": "ls"}}]})
+    colourless = Cli(cli.environment | {"NO_COLOR": "1"}, cli.folder)
+
+    seen = at_a_terminal(colourless, "run", "List", "--model", model, answers=[])
+
+    assert "(+1 line)" in seen.text
+    assert "\x1b[32m" not in seen.text
