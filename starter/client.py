@@ -1,5 +1,6 @@
 """The Python client: `Longhaul` is the way in, `Session` (in `starter.session`) is one conversation."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from temporalio.client import Client, WorkflowExecution
 from agent.settings import AgentSpec
 from starter.agents import find_agent
 from starter.connection import connect
-from starter.session import Session
+from starter.session import NoSession, Session
 from starter.settings import Settings
 from starter.wire import check_name
 from workflows.contract import AGENT, SESSION, STATUS, USER, WAITING_SINCE, WORKFLOW, PendingCall
@@ -27,6 +28,15 @@ class SessionCard:
     waiting_since: str
     started_at: str
     workflow_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """What `Longhaul.inbox()` found."""
+
+    calls: list[tuple[SessionCard, PendingCall]]
+    silent: list[SessionCard]
+    """Sessions that wait too, or may, but did not say for what."""
 
 
 class Longhaul:
@@ -71,16 +81,33 @@ class Longhaul:
         cards = [await _card(row) async for row in self.client.list_workflows(query)]
         return sorted(cards, key=lambda card: card.started_at, reverse=True)
 
-    async def inbox(self, *, user: str | None = None) -> list[tuple[SessionCard, PendingCall]]:
-        """Every call that waits for somebody, the longest waiting first."""
-        waiting = await self.sessions(user=user, status="waiting" if self.settings.search_attributes else None)
-        calls = [(card, call) for card in waiting for call in await self.attach(card).pending()]
-        return sorted(calls, key=lambda pair: pair[1].asked_at)
+    async def inbox(self, *, user: str | None = None, patience_seconds: float = 5.0) -> Inbox:
+        """Every call that waits for somebody, the longest waiting first.
+
+        Sessions that did not answer within the patience are named apart: their workers may be gone.
+        """
+        cards = await self.sessions(user=user, status="waiting" if self.settings.search_attributes else None)
+        asked = {asyncio.create_task(self.attach(card).pending()): card for card in cards}
+        done, silent = await asyncio.wait(asked, timeout=patience_seconds) if asked else (set(), set())
+        for task in silent:
+            task.cancel()
+        answered = {task for task in done if task.exception() is None}
+        closed = {task for task in done if isinstance(task.exception(), NoSession)}
+        calls = [(asked[task], call) for task in answered for call in task.result()]
+        return Inbox(
+            calls=sorted(calls, key=lambda pair: pair[1].asked_at),
+            silent=[card for task, card in asked.items() if task not in answered | closed],
+        )
 
     def attach(self, card: SessionCard) -> Session:
         """The session behind a row."""
         return Session(
-            self.client, self.settings, card.session_id, card.user_id, AgentSpec(name=card.agent), card.workflow_id
+            self.client,
+            self.settings,
+            card.session_id,
+            card.user_id,
+            AgentSpec(name=card.agent[:200] or "unknown"),
+            card.workflow_id,
         )
 
 

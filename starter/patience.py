@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from temporalio.client import WorkflowQueryRejectedError
 from temporalio.service import RPCError, RPCStatusCode
 
 Answer = TypeVar("Answer")
@@ -42,6 +41,4 @@ async def insist(ask: Callable[[], Awaitable[Answer]]) -> Answer:
         except RPCError as error:
             if error.status not in _PASSING:
                 raise
-        except WorkflowQueryRejectedError:
-            raise
         await pauses.rest()

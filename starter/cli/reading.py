@@ -1,6 +1,7 @@
 """Commands that only read: sessions, show, inbox, state export."""
 
 import dataclasses
+import sys
 
 from rich.text import Text
 
@@ -42,8 +43,13 @@ async def show(screen: Screen, name: Name) -> int:
 async def inbox(screen: Screen, user: str | None) -> int:
     """Everything that waits for a person, oldest first."""
     async with connected() as app:
-        waiting = [(card, call) for card, call in await app.inbox(user=user) if call.waits_for == "person"]
+        found = await app.inbox(user=user)
+    waiting = [(card, call) for card, call in found.calls if call.waits_for == "person"]
     screen.document([_row(card, call) for card, call in waiting])
+    if found.silent:
+        names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
+        more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
+        print(f"longhaul: these wait too, but no worker answers for them: {names}{more}", file=sys.stderr)
     if not waiting:
         screen.show(Text("nothing waits for a person"))
     for card, call in waiting:

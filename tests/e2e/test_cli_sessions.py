@@ -5,14 +5,19 @@ import signal
 import subprocess
 
 import pytest
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from agent.settings import AgentSpec
 from starter.client import Longhaul
 from starter.provision.temporal_cli import find_temporal
 from tests.e2e.conftest import CLI, Cli
 from tests.servers.local import free_port
+from workflows.contract import SESSION, STATUS, WORKFLOW, SessionStart
 
 pytestmark = pytest.mark.server
+
+WRITES = {"id": "write-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "hello"}}
+WANTS_TO_EDIT = ({"tool_calls": [WRITES]}, {"text": "Done."})
 
 
 def test_an_unknown_session_is_a_sentence(cli: Cli) -> None:
@@ -122,3 +127,24 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
     assert f"port {port} of 127.0.0.1 cannot be used" in second.err
     assert code == 0
     assert own("sessions").code == 1
+
+
+async def test_a_session_whose_workers_are_gone_does_not_hold_up_the_inbox(cli: Cli, app: Longhaul) -> None:
+    await app.client.start_workflow(
+        WORKFLOW,
+        SessionStart(session_id="left-alone"),
+        id="longhaul/left-alone",
+        task_queue="nobody-polls-here",
+        search_attributes=TypedSearchAttributes(
+            [SearchAttributePair(STATUS, "waiting"), SearchAttributePair(SESSION, "left-alone")]
+        ),
+    )
+    spec = AgentSpec(model=cli.script(*WANTS_TO_EDIT))
+    await app.session("asks-in-time", agent=spec).reply("Greet the moon")
+
+    inbox = cli("inbox", "--json")
+
+    assert inbox.code == 0
+    assert "asks-in-time" in [call["session"] for call in inbox.document]
+    assert "no worker answers for them: " in inbox.err
+    assert "left-alone" in inbox.err

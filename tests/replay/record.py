@@ -1,0 +1,135 @@
+"""Record the histories anew: `python -m tests.replay.record [NAME …]`. Needs the `temporal` command.
+
+A history is what live sessions of a released version hold, so a stored one is recorded again only when no session
+of its version can be alive any more; a new behaviour gets a scenario of its own.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributeKey
+from temporalio.testing import WorkflowEnvironment
+
+from activities.models.providers import Providers
+from agent.settings import AgentSpec, Workspace
+from starter.client import Longhaul
+from starter.provision.dev_server_config import DYNAMIC_CONFIG
+from starter.provision.temporal_cli import find_temporal
+from starter.settings import Settings
+from tests.replay.scenarios import SCENARIOS, Scenario
+from worker import build
+from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
+
+HISTORIES = Path(__file__).with_name("histories")
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("/tmp/longhaul-demo")
+"""Stands in the histories, and in digests of them, so it is the same on every machine; it must not exist."""
+IDENTITY = "recorder"
+
+
+async def record(name: str, scenario: Scenario) -> None:
+    """Play the scenario and write down each of its runs, the first one first."""
+    with _folder():
+        async with await _server(scenario) as server:
+            address = server.client.service_client.config.target_host
+            client = await Client.connect(address, data_converter=DATA_CONVERTER, identity=IDENTITY)
+            runs = await _play(client, name, scenario)
+    for number, events in enumerate(runs, start=1):
+        suffix = f"_{number}" if len(runs) > 1 else ""
+        text = json.dumps({"workflow_id": _workflow_id(name), "events": _without_traces(events)}, indent=1)
+        if any(mark in text for mark in (socket.gethostname(), str(Path.home()), str(ROOT))):
+            raise RuntimeError(f"{name}: the history names this machine")
+        (HISTORIES / f"{name}{suffix}.json").write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _folder() -> Iterator[None]:
+    FOLDER.mkdir()
+    try:
+        yield
+    finally:
+        shutil.rmtree(FOLDER)
+
+
+async def _server(scenario: Scenario) -> WorkflowEnvironment:
+    config = dict(DYNAMIC_CONFIG)
+    if scenario.suggest_roll_over is not None:
+        config["limit.historyCount.suggestContinueAsNew"] = scenario.suggest_roll_over
+    flags = [word for key, value in config.items() for word in ("--dynamic-config-value", f"{key}={json.dumps(value)}")]
+    makers: dict[str, Callable[[str], SearchAttributeKey[Any]]] = {
+        "Keyword": SearchAttributeKey.for_keyword,
+        "Datetime": SearchAttributeKey.for_datetime,
+    }
+    return await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(find_temporal(print)),
+        dev_server_extra_args=flags,
+        dev_server_log_level="error",
+        search_attributes=[makers[kind](key) for key, kind in SEARCH_ATTRIBUTES.items()],
+    )
+
+
+async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict[str, Any]]]:
+    workspace = FOLDER / "workspace"
+    workspace.mkdir()
+    script = FOLDER / "script.jsonl"
+    script.write_text("".join(json.dumps(line) + "\n" for line in scenario.script))
+    settings = Settings(task_queue="longhaul", data_dir=FOLDER / "data", tools="tests.workflows.tools")
+    spec = AgentSpec(
+        name="lamp",
+        model=f"scripted:{script}",
+        tools=("fetch", "send", "courier", "Bash"),
+        workspace=Workspace(root=str(workspace)),
+    )
+    session = Longhaul(client, settings).session(name, user="ana", agent=spec)
+    async with build(client, settings, Providers({})):
+        await scenario.play(session)
+        return await _runs(client.get_workflow_handle(session.workflow_id), client)
+
+
+async def _runs(newest: WorkflowHandle[Any, Any], client: Client) -> list[list[dict[str, Any]]]:
+    runs: list[list[dict[str, Any]]] = []
+    handle = newest
+    while True:
+        events = json.loads((await handle.fetch_history()).to_json())["events"]
+        runs.insert(0, events)
+        before = events[0]["workflowExecutionStartedEventAttributes"].get("continuedExecutionRunId")
+        if not before:
+            return runs
+        handle = client.get_workflow_handle(newest.id, run_id=before)
+
+
+def _without_traces(value: Any) -> Any:
+    """The same without stack traces: they name files of this machine, and replay does not look at them."""
+    match value:
+        case dict():
+            return {key: _without_traces(inner) for key, inner in value.items() if key != "stackTrace"}
+        case list():
+            return [_without_traces(inner) for inner in value]
+        case _:
+            return value
+
+
+def _workflow_id(name: str) -> str:
+    return f"longhaul/lamp/ana/{name}"
+
+
+async def main(names: list[str]) -> None:
+    HISTORIES.mkdir(exist_ok=True)
+    for name in names or list(SCENARIOS):
+        await record(name, SCENARIOS[name])
+        print(f"recorded {name}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
+    # The SDK's runtime threads abort a normal interpreter exit now and then.
+    os._exit(0)

@@ -1,0 +1,147 @@
+"""Real sessions on the real server: each test gets a task queue, a worker and a data directory of its own."""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, WorkflowHandle
+
+from activities.models.providers import Providers
+from agent.settings import AgentSpec, Workspace
+from starter.client import Longhaul
+from starter.connection import connect
+from starter.provision.dev_server import DevServer
+from starter.session import Session
+from starter.settings import Settings
+from tests.activities.models.requests import KEYS
+from worker import READY, build
+
+ROOT = Path(__file__).parents[2]
+TOOLS = "tests.workflows.tools"
+
+Line = dict[str, Any]
+
+
+@dataclass
+class Stage:
+    """A worker that polls a queue of this test's own, and what it takes to start sessions there."""
+
+    client: Client
+    settings: Settings
+    folder: Path
+    workspace: Path
+    name: str
+    providers: Providers
+    rest: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """Closed when the test ends."""
+
+    @property
+    def address(self) -> str:
+        return self.client.service_client.config.target_host
+
+    @property
+    def app(self) -> Longhaul:
+        return Longhaul(self.client, self.settings)
+
+    def script(self, *lines: Line) -> str:
+        """A scripted model that answers with these lines."""
+        path = self.folder / f"script-{uuid4().hex[:8]}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return f"scripted:{path}"
+
+    def agent(self, *lines: Line, tools: Sequence[str] = ("fetch", "send", "courier"), **spec: Any) -> AgentSpec:
+        """An agent whose model says these lines, in this test's workspace."""
+        given = {"name": "lamp", "model": self.script(*lines), "tools": tuple(tools), **spec}
+        return AgentSpec.model_validate({"workspace": Workspace(root=str(self.workspace)), **given})
+
+    def session(self, *lines: Line, id: str = "", user: str | None = None, **spec: Any) -> Session:  # noqa: A002
+        """A session that nobody has written to yet; equal ids of two tests do not meet."""
+        return self.app.session(id or f"{self.name}-{uuid4().hex[:6]}", user=user, agent=self.agent(*lines, **spec))
+
+    def handle(self, session: Session) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(session.workflow_id)
+
+    @asynccontextmanager
+    async def another_worker(self) -> AsyncIterator[None]:
+        """One more worker on the same queue, with nothing in its memory."""
+        # A client of its own: the SDK lets a client serve one worker per queue.
+        async with build(await connect(self.address), self.settings, self.providers):
+            yield
+
+    @asynccontextmanager
+    async def worker_process(self) -> AsyncIterator[int]:
+        """One more worker, in a process of its own: yields its process id."""
+        environment = {
+            **os.environ,
+            "TEMPORAL_ADDRESS": self.address,
+            "LONGHAUL_TASK_QUEUE": self.settings.task_queue,
+            "LONGHAUL_DATA_DIR": str(self.settings.data_dir),
+            "LONGHAUL_TOOLS": TOOLS,
+            "PYTHONPATH": str(ROOT),
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(ROOT / "worker.py"), env=environment, stdout=PIPE, stderr=PIPE
+        )
+        assert process.stdout is not None
+        try:
+            assert (await process.stdout.readline()).startswith(READY.encode())
+            yield process.pid
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.communicate()
+
+
+@pytest.fixture
+async def unserved(temporal_server: DevServer, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    """A stage on which no worker polls yet."""
+    name = f"{request.node.originalname[5:25]}-{uuid4().hex[:6]}"
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    settings = Settings(task_queue=name, data_dir=tmp_path / "data", tools=TOOLS)
+    stage = Stage(await connect(temporal_server.address), settings, tmp_path, workspace, name, Providers(KEYS))
+    async with stage.rest:
+        yield stage
+    await stage.providers.close()
+
+
+@pytest.fixture
+async def stage(unserved: Stage) -> AsyncIterator[Stage]:
+    """A stage with one worker."""
+    async with unserved.another_worker():
+        yield unserved
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What a command came to."""
+
+    status: int
+    said: str
+    """Both of its outputs."""
+
+
+TypeTemporal = Callable[..., Awaitable[Typed]]
+
+
+@pytest.fixture
+def type_temporal(temporal_cli: Path, temporal_server: DevServer) -> TypeTemporal:
+    """Runs Temporal's own command line: `await type_temporal("workflow", "signal", …)`."""
+
+    async def run(*words: str) -> Typed:
+        process = await asyncio.create_subprocess_exec(
+            str(temporal_cli), *words, "--address", temporal_server.address, stdout=PIPE, stderr=STDOUT
+        )
+        said, _ = await process.communicate()
+        return Typed(process.returncode or 0, said.decode())
+
+    return run

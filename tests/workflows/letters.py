@@ -1,0 +1,90 @@
+"""Letters as nobody should send them: payloads byte by byte, past every converter."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from agent.messages import Msg, ToolResultState
+from starter.session import Session
+from tests.workflows.conftest import Stage
+from workflows.contract import REFUSED, PendingCall
+
+ASKS = ({"text": "I write to Ana.", "tool_calls": [{"name": "send", "input": {"to": "Ana"}}]}, {"text": "Written."})
+"""A model whose first turn has to wait for a person."""
+
+
+def raw(data: bytes, encoding: str = "json/plain", **metadata: bytes) -> RawValue:
+    """One argument with exactly these bytes."""
+    return RawValue(Payload(metadata={"encoding": encoding.encode(), **metadata}, data=data))
+
+
+def json_text(text: str) -> RawValue:
+    return raw(text.encode("utf-8", "surrogatepass"))
+
+
+async def refused_signal(stage: Stage, session: Session, name: str, *arguments: Any) -> str:
+    """Send it; the reason that the session, asked next, gives for having refused it."""
+    before = (await session.status()).refused
+    await stage.handle(session).signal(name, args=list(arguments))
+    status = await session.status()
+    assert status.refused == before + 1, f"{name} was not refused"
+    assert status.last_refusals[-1]["name"] == name[:200]
+    return status.last_refusals[-1]["reason"]
+
+
+async def refused_update(stage: Stage, session: Session, name: str, *arguments: Any) -> str:
+    """Send it; the sentence that the caller gets."""
+    with pytest.raises(WorkflowUpdateFailedError) as failure:
+        await stage.handle(session).execute_update(name, args=list(arguments))
+    cause = failure.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == REFUSED, cause
+    return cause.message
+
+
+async def approve_and_finish(session: Session, reply_id: str) -> str:
+    """Approve the one call that waits; the text of the reply that comes of it."""
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True)
+    return (await session.wait(reply_id)).get_text_content()
+
+
+def calls(name: str, **arguments: Any) -> dict[str, Any]:
+    """A line of a script: one call."""
+    return {"tool_calls": [{"name": name, "input": arguments}]}
+
+
+def results(message: Msg) -> list[tuple[ToolResultState, str]]:
+    """What the calls of a reply came to."""
+    return [(result.state, result.get_text()) for result in message.get_tool_results()]
+
+
+async def next_call(session: Session, answered: PendingCall) -> PendingCall:
+    """The call that waits after this one was answered."""
+    while not (waiting := [call for call in await session.pending() if call != answered]):  # noqa: ASYNC110  as below
+        await asyncio.sleep(0.01)
+    return waiting[0]
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait, without end, for something to become true: the test's own time limit ends it."""
+    while not await holds():  # noqa: ASYNC110  what is waited for happens in another process
+        await asyncio.sleep(0.02)
+
+
+async def push_over(stage: Stage, session: Session) -> None:
+    """Send rubbish, a hundred letters at a time, until the session has rolled over: each letter is an event."""
+    handle = stage.handle(session)
+    first = (await handle.describe()).run_id
+
+    async def rolled() -> bool:
+        await asyncio.gather(*(handle.signal("nonsense", number) for number in range(100)))
+        return (await handle.describe()).run_id != first
+
+    await until(rolled)

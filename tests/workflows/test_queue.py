@@ -1,0 +1,137 @@
+"""Requests: each one is answered once, in the order of arrival, whatever its id looks like."""
+
+import asyncio
+
+import pytest
+
+from agent.messages import TextBlock
+from agent.permission.rules import PermissionMode
+from starter.wire import Refused
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import ASKS, calls
+
+pytestmark = pytest.mark.server
+
+
+def texts(count: int) -> list[dict[str, str]]:
+    return [{"text": f"answer {number}"} for number in range(count)]
+
+
+async def test_a_request_sent_twice_is_one_turn(stage: Stage) -> None:
+    session = stage.session(*texts(3))
+
+    first, second = await asyncio.gather(
+        session.reply("Hello", request_id="r-amber"), session.reply("Hello", request_id="r-amber")
+    )
+    third = await session.reply("Hello", request_id="r-amber")
+
+    assert first == second == third
+    assert first.get_text_content() == "answer 0"
+    assert ((await session.status()).model_calls, (await session.status()).messages) == (1, 2)
+
+
+async def test_an_id_that_was_used_for_another_message_is_refused(stage: Stage) -> None:
+    session = stage.session(*texts(3))
+    await session.reply("Hello", request_id="r-amber")
+
+    with pytest.raises(Refused, match="request_id 'r-amber' was used before for another message"):
+        await session.submit("Good-bye", request_id="r-amber")
+
+    assert (await session.status()).model_calls == 1
+
+
+async def test_two_clients_are_answered_in_the_order_in_which_they_came(stage: Stage) -> None:
+    lines = [{"text": f"answer {number}", "delay_ms": 1} for number in range(20)]
+    session = stage.session(*lines)
+    other = stage.app.session(session.id, agent=session.spec)
+    await session.submit("first of all", request_id="r-zero")
+
+    async def ask_ten(client: str) -> list[str]:
+        return [await (session if client == "a" else other).submit(f"{client}{n}") for n in range(10)]
+
+    by_a, by_b = await asyncio.gather(ask_ten("a"), ask_ten("b"))
+    replies = [await session.wait(reply) for reply in [*by_a, *by_b]]
+    context = [message async for message in session.transcript()]
+
+    said = [message.get_text_content() for message in context]
+    asked, answered = said[2::2], said[3::2]
+    assert sorted(asked) == sorted(f"{client}{n}" for client in "ab" for n in range(10))
+    assert [ask for ask in asked if ask[0] == "a"] == [f"a{n}" for n in range(10)]
+    assert [ask for ask in asked if ask[0] == "b"] == [f"b{n}" for n in range(10)]
+    assert answered == [f"answer {n}" for n in range(1, 20)] + ["(script ended)"]
+    assert len({reply.id for reply in replies}) == 20
+    assert sorted(reply.get_text_content() for reply in replies) == sorted(answered)
+
+
+async def test_what_is_observed_while_a_call_waits_comes_after_its_result(stage: Stage) -> None:
+    heard = {"expect": {"last_contains": "The kettle boils"}, "text": "I heard."}
+    session = stage.session(calls("send", to="Ana"), heard)
+    waiting = await session.reply("Write to Ana")
+
+    await session.observe("The kettle boils")
+    await session.confirm("call_0_0", allow=True)
+    done = await session.wait(waiting.id)
+
+    assert done.error is None
+    kinds = [message.content[0].type for message in [each async for each in session.transcript()]]
+    assert kinds == ["text", "tool_call", "tool_result", "text", "text"]
+
+
+async def test_what_is_observed_in_idleness_is_read_with_the_next_request(stage: Stage) -> None:
+    session = stage.session({"text": "I know.", "expect": {"messages": 2}})
+
+    await session.observe("The kettle boils")
+    done = await session.reply("What is new?")
+
+    assert (done.error, done.get_text_content()) == (None, "I know.")
+
+
+async def test_an_interrupt_with_a_message_goes_before_the_queue(stage: Stage) -> None:
+    session = stage.session(*ASKS[:1], {"text": "Stopped."}, {"text": "Later."})
+    waiting = await session.reply("Write to Ana")
+    queued = await session.submit("And then?")
+
+    interrupted = await session.interrupt("No, stop!")
+    stopped, later = await session.wait(waiting.id), await session.wait(queued)
+
+    assert interrupted == waiting.id
+    assert stopped.finished_reason == "interrupted"
+    assert stopped.get_tool_results()[0].get_text() == "Cancelled before start: this call did not run."
+    said = [message.get_text_content() async for message in session.transcript() if message.get_text_content()]
+    assert said == ["Write to Ana", "I write to Ana.", "No, stop!", "Stopped.", "And then?", "Later."]
+    assert later.get_text_content() == "Later."
+
+
+async def test_there_is_nothing_to_interrupt_in_idleness(stage: Stage) -> None:
+    session = stage.session(*texts(1))
+    await session.reply("Hello")
+
+    with pytest.raises(Refused, match="nothing to interrupt"):
+        await session.interrupt()
+
+
+async def test_another_mode_holds_for_the_next_call(stage: Stage) -> None:
+    write = calls("Write", file_path="note.txt", content="rain")
+    session = stage.session(write, {"text": "Not written."}, write, {"text": "Written."}, tools=["Write"])
+    waiting = await session.reply("Write")
+    await session.confirm("call_0_0", allow=False)
+    await session.wait(waiting.id)
+
+    await session.configure(mode=PermissionMode.ACCEPT_EDITS.value, by="ana")
+    done = await session.reply("Write")
+
+    assert done.get_text_content() == "Written."
+    assert (stage.workspace / "note.txt").read_text() == "rain"
+    assert (await session.status()).mode == "accept_edits"
+
+
+async def test_other_limits_and_another_model_hold_from_the_next_step(stage: Stage) -> None:
+    session = stage.session(*[calls("fetch", page=n) for n in range(9)], tools=["fetch"])
+    await session.configure(max_iters=2)
+
+    limited = await session.reply("Read on")
+    await session.configure(max_iters=9, model=stage.script({}, {}, {"text": "I am another one."}))
+    other = await session.reply("And now?")
+
+    assert (limited.finished_reason, len(limited.get_tool_results())) == ("exceed_max_iters", 2)
+    assert other.content == (TextBlock(text="I am another one."),)
