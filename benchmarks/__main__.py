@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the raw samples here")
     given = parser.parse_args()
     samples = asyncio.run(run([Load(steps, given.chars) for steps in given.steps], given.repeats))
-    Console().print(table(samples))
+    Console(width=130).print(table(samples))
     if given.json:
         given.json.write_text(json.dumps([sample.as_json() for sample in samples], indent=1) + "\n")
 
