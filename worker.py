@@ -1,6 +1,7 @@
 """The worker: settings in, a polling worker out. The one place that knows every room; nobody imports it."""
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
@@ -29,6 +30,9 @@ from workflows.session import AgentSession
 
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
+
+
+_PR_SET_DUMPABLE = 4
 
 
 class Refusal(Exception):
@@ -108,8 +112,16 @@ async def serve(settings: Settings) -> None:
         await providers.close()
 
 
+def keep_to_itself() -> None:
+    """Close /proc/PID/environ and the memory of this process, where the keys are, to other processes of the same user:
+    to the commands that an agent runs. Linux only, and without effect against root. No core dumps either."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def main() -> int:
     """Exit code 0 after a signal, 1 with a sentence when it could not start."""
+    keep_to_itself()
     level = os.environ.get("LONGHAUL_LOG", "")
     logging.basicConfig(level=level.upper() or "WARNING", stream=sys.stderr)
     if not level:

@@ -1,6 +1,7 @@
 """Running a tool call: one dynamic activity, named by the tool, that turns whatever happens into one outcome."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,10 @@ DATA_LIMIT_CHARS = 1_200_000
 """Of base64: the server's limit is 2 MiB for the whole answer."""
 
 ANSWER_LIMIT_BYTES = 1_500_000
+
+METADATA_LEVELS = 60
+"""JSON is read back to a depth of about 200, the record's own levels included: one value beyond it would fail the
+session's task for ever."""
 
 
 class GivenUp(Exception):
@@ -71,9 +76,9 @@ class Acting:
             if isinstance(error, Stalled) or activity.is_cancelled():
                 return self._stopped(name, ask, error)
             output = _failed(name, error)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             # A tool is somebody else's code: its bug is the model's to read, not the session's to die of. What would
-            # escape from here would count as an attempt to be repeated, also of a `once` call.
+            # escape from here would count as an attempt to be repeated, also of a `once` call, or end the worker.
             log.exception("tool %s failed", name)
             output = _failed(name, error)
         return self._returned(name, ask, output)
@@ -128,23 +133,47 @@ class Acting:
     def _returned(
         self, name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None = None
     ) -> ToolReturned:
-        result = ToolResultBlock(
-            id=ask.call_id,
-            name=name,
-            output=_told_of_edit(ask, _bounded(output.output)),
-            state=state or (ToolResultState.ERROR if output.failed else ToolResultState.SUCCESS),
-            metadata=output.metadata,
-        )
-        result = _recordable(result)
+        result = _recordable(_block(name, ask, output, state))
         message = Msg(name=ask.agent, role="assistant", content=(result,))
         digest = message_digest(message)
         self._contexts.session(own_session.key(), ask.epoch).keep(digest, message)
         return ToolReturned(
             result=result,
             digest=digest,
-            weight=len(result.model_dump_json()),
-            cwd=None if output.cwd is None or output.cwd == Path(ask.place.cwd or ask.place.root) else str(output.cwd),
+            cwd=_moved_to(ask, output),
         )
+
+
+def _block(name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None) -> ToolResultBlock:
+    try:
+        return ToolResultBlock(
+            id=ask.call_id,
+            name=name,
+            output=_told_of_edit(ask, _bounded(output.output)),
+            state=state or (ToolResultState.ERROR if output.failed else ToolResultState.SUCCESS),
+            metadata=output.metadata,
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        # The call has run. An error from here would start a `once` call a second time.
+        log.exception("tool %s gave an answer that is no ToolOutput", name)
+        text = f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
+        return ToolResultBlock(id=ask.call_id, name=name, output=text, state=state or ToolResultState.ERROR)
+
+
+def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:
+    """The new working directory, when there is one that can be written down."""
+    cwd = getattr(output, "cwd", None)
+    if not isinstance(cwd, Path) or cwd == Path(ask.place.cwd or ask.place.root):
+        return None
+    return str(cwd) if _is_unicode(str(cwd)) else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _told_of_edit(
@@ -162,18 +191,32 @@ def _failed(name: str, error: BaseException) -> ToolOutput:
 
 
 def _recordable(result: ToolResultBlock) -> ToolResultBlock:
-    """The result without metadata that is not JSON, and without what is too large together: an answer that the server
-    never gets counts as never given, and a call that ran would be lost or started again."""
-    try:
-        size = len(result.model_dump_json())
-        why = f"of {size // 1000} kB is too large"
-    except PydanticSerializationError:
-        size, why = ANSWER_LIMIT_BYTES + 1, "can't be written as JSON"
-    if size <= ANSWER_LIMIT_BYTES:
+    """The result without metadata that is not plain JSON, and without what is too large together: an answer that the
+    server never gets counts as never given, and a call that ran would be lost or started again."""
+    why = _unrecordable(result)
+    if not why:
         return result
     if result.metadata:
         return _recordable(result.model_copy(update={"metadata": {}}))
     return result.model_copy(update={"output": f"[{result.name} ended, but its result {why} and was left out]"})
+
+
+def _unrecordable(result: ToolResultBlock) -> str:
+    """What is wrong with the result, as the rest of a sentence; empty when nothing is."""
+    try:
+        written = result.model_dump_json()
+    except (PydanticSerializationError, ValueError):
+        return "can't be written as JSON"
+    if len(written) > ANSWER_LIMIT_BYTES:
+        return f"of {len(written) // 1000} kB is too large"
+    if result.metadata and not _is_flat(json.loads(written)["metadata"], METADATA_LEVELS):
+        return "is nested too deeply"
+    return ""
+
+
+def _is_flat(value: object, levels: int) -> bool:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_flat(child, levels - 1) for child in children)
 
 
 def _bounded(output: str | tuple[TextBlock | DataBlock, ...]) -> str | tuple[TextBlock | DataBlock, ...]:

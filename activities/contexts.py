@@ -8,10 +8,21 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from activities.contract import ContextAddress, Inline, Ref, TranscriptPage
 from agent.canonical import chain_digest, message_digest
-from agent.messages import Msg
+from agent.messages import (
+    Base64Source,
+    ContentBlock,
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
 
 log = logging.getLogger(__name__)
 
@@ -127,10 +138,27 @@ def _inline(item: Inline) -> tuple[str, Msg]:
 
 
 def size_of(message: Msg) -> int:
-    """Bytes, near enough to bound a cache: the text and a constant per block."""
-    return sum(_block_size(block) for block in message.content) + 200
+    """Bytes, near enough to bound a cache: text and data, and a constant for each object."""
+    return 200 + sum(200 + _block_size(block) for block in message.content)
 
 
-def _block_size(block: object) -> int:
-    texts = (getattr(block, name, "") for name in ("text", "thinking", "input", "output", "hint"))
-    return 200 + sum(len(text) if isinstance(text, str) else 4_000 for text in texts)
+def _block_size(block: ContentBlock) -> int:
+    match block:
+        case TextBlock():
+            return len(block.text)
+        case ThinkingBlock():
+            return len(block.thinking)
+        case ToolCallBlock():
+            return len(block.input)
+        case DataBlock():
+            return len(block.source.data if isinstance(block.source, Base64Source) else block.source.url)
+        case HintBlock():
+            return _parts_size(block.hint)
+        case ToolResultBlock():
+            return _parts_size(block.output)
+        case _ as never:
+            assert_never(never)
+
+
+def _parts_size(parts: str | tuple[TextBlock | DataBlock, ...]) -> int:
+    return len(parts) if isinstance(parts, str) else sum(200 + _block_size(part) for part in parts)

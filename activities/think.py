@@ -21,11 +21,15 @@ from activities.workspaces import Workspaces
 from agent.canonical import message_digest
 from agent.entries import ModelSaid
 from agent.messages import ContentBlock, ErrorInfo, Msg, ToolCallBlock
+from agent.permission.facts import CallFacts
 
 log = logging.getLogger(__name__)
 
 REPLY_LIMIT_BYTES = 1_500_000
 """Above 2 MiB the server refuses the result, and nobody would hear why."""
+
+FACTS_LIMIT_BYTES = 300_000
+"""The findings cross with the reply: a thousand edits with their diffs would pass the server's limit together."""
 
 
 class Thinking:
@@ -75,25 +79,30 @@ class Thinking:
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply) -> ModelSaid:
         content = tuple(_with_ids(reply, ask.call_number))
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
-        weight = len(message.model_dump_json())
-        if weight > REPLY_LIMIT_BYTES:
-            raise _failed_for_good(
-                "invalid_request", f"The model's reply of {weight // 1000} kB is too large to record."
-            )
-        facts = {
-            block.id: await self._examination.look(block.name, block.input, place)
-            for block in content
-            # A call without findings is examined next, by a worker that has its tool.
-            if isinstance(block, ToolCallBlock) and self._examination.knows(block.name)
-        }
+        size = len(message.model_dump_json().encode())
+        if size > REPLY_LIMIT_BYTES:
+            raise _failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
+        facts = await self._looked_at(content, place)
         return ModelSaid(
             message=message,
             digest=message_digest(message),
             facts=facts,
             model=reply.model,
             stop_reason=reply.stop_reason,
-            weight=weight,
         )
+
+    async def _looked_at(self, content: tuple[ContentBlock, ...], place: Place) -> dict[str, CallFacts]:
+        """Findings by call id. A call without any is examined when its turn comes, by a worker that has its tool."""
+        facts: dict[str, CallFacts] = {}
+        room = FACTS_LIMIT_BYTES
+        for block in content:
+            if isinstance(block, ToolCallBlock) and self._examination.knows(block.name):
+                found = await self._examination.look(block.name, block.input, place)
+                room -= len(found.model_dump_json().encode())
+                if room < 0:
+                    break
+                facts[block.id] = found
+        return facts
 
 
 def _heard_by(agent: str, message: Msg) -> Msg:
@@ -104,7 +113,8 @@ def _heard_by(agent: str, message: Msg) -> Msg:
 
 
 def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
-    """The blocks, each call with an id that no other call of this reply has."""
+    """The blocks, each call with an id that no other call of this reply has: findings are kept by id, and permission
+    must not judge one call by another's. Ids that earlier replies have used are the record's to see (`agent.calls`)."""
     used = set[str]()
     fresh = count(1)
     content: list[ContentBlock] = []

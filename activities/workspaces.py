@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import secrets
+import stat
 import time
 from datetime import timedelta
 from itertools import islice
@@ -20,15 +21,16 @@ from agent.settings import Workspace
 MARKER = Path(".longhaul") / "workspace"
 """In each workspace: a nonce. A worker that reads another one, or none, sees other files."""
 
+NONCE_CAP_BYTES = 100
 
 SEEN_LASTS_SECONDS = 1.0
 """A marker that was just read is not read again with each activity of a step."""
 
-
 KEPT_PLACES = 1_000
-
+"""Workspaces of which is remembered when their marker was read."""
 
 QUICK_TRIES = 20
+"""Attempts of one activity; `not_here` says why they are quick."""
 
 
 class Workspaces:
@@ -81,6 +83,8 @@ def not_here(why: str) -> ApplicationError:
 
 def _nonce(root: Path) -> str:
     marker = root / MARKER
+    if marker.parent.is_symlink():
+        raise not_here(f"{str(marker.parent)!r} is a link; the marker would be written elsewhere")
     marker.parent.mkdir(exist_ok=True)
     nonce = _read(marker)
     if nonce is None:
@@ -104,7 +108,15 @@ def _publish(marker: Path, nonce: str) -> None:
 
 
 def _read(marker: Path) -> str | None:
+    """The nonce, or None. The workspace may be hostile: a pipe here would hold a thread of the worker for ever, a long
+    file would be recorded, and a link would record what lies elsewhere."""
     try:
-        return marker.read_text(encoding="ascii").strip()
+        file = os.open(marker, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            regular = stat.S_ISREG(os.fstat(file).st_mode)
+            found = os.read(file, NONCE_CAP_BYTES + 1) if regular and not marker.parent.is_symlink() else b""
+        finally:
+            os.close(file)
+        return found.decode("ascii").strip() if 0 < len(found) <= NONCE_CAP_BYTES else None
     except (OSError, UnicodeDecodeError):
         return None

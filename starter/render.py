@@ -3,17 +3,14 @@
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich.text import Text
 
+from agent.gist import gist, parsed
 from agent.messages import ToolResultState
 from agent.permission.rules import PermissionRule
 from starter.visible import harmless, one_line, visible
 from workflows.contract import PendingCall
-
-_TELLING = ("command", "file_path", "pattern", "path", "url", "query")
-"""Arguments that say on one line what a call is about; without any, all of them are shown as JSON."""
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
 
@@ -34,17 +31,6 @@ def user_said(text: str) -> Text:
 def call_line(tool: str, arguments: str) -> Text:
     """`Bash ls -la`: a call on one line."""
     return Text.assemble((one_line(tool), "bold"), " ", one_line(gist(arguments)))
-
-
-def gist(arguments: str) -> str:
-    """What a call is about, from its JSON arguments."""
-    given = _parsed(arguments)
-    if given is None:
-        return arguments
-    for name in _TELLING:
-        if isinstance(given.get(name), str):
-            return str(given[name])
-    return json.dumps(given, ensure_ascii=False) if given else ""
 
 
 def result_line(tool: str, arguments: str, state: ToolResultState | None, output: str, *, width: int) -> Text:
@@ -89,7 +75,7 @@ def diff(text: str) -> Text:
 
 def arguments_in_full(arguments: str) -> Text:
     """Every argument, nothing shortened and nothing hidden. Each line stands behind a bar, so none can pose as ours."""
-    given = _parsed(arguments)
+    given = parsed(arguments)
     if given is None:
         return _gutter("  │ ", visible(arguments))
     shown = Text()
@@ -126,6 +112,8 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
     if call.waits_for == "outside":
         return _commands([["result", session_id, call.call_id, "--output", "TEXT", *flags]])
     answers = [["approve", session_id, call.call_id, *flags]]
+    if call.suggested_rules:
+        answers.append(["approve", session_id, call.call_id, "--accept-rules", *flags])
     answers.append(["deny", session_id, call.call_id, "--reason", "TEXT", *flags])
     return _commands(answers)
 
@@ -133,14 +121,6 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
 def _commands(lines: Iterable[Sequence[str]]) -> Text:
     # A pasted line must hold no control characters of a call id; such an id can be answered through --json only.
     return Text("\n".join("  longhaul " + one_line(visible(shlex.join(words))) for words in lines))
-
-
-def _parsed(arguments: str) -> dict[str, Any] | None:
-    try:
-        given = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return None
-    return given if isinstance(given, dict) else None
 
 
 def _gutter(bar: str, text: str, style: str = "") -> Text:

@@ -1,15 +1,16 @@
 """What each activity is told: its input, made from the record. Bodies that an activity made go by digest."""
 
 from activities import contract as world
+from agent.gist import gist
 from agent.judgement import effect_of
 from agent.messages import ToolCallBlock
 from agent.record import Record
 from agent.state import OpenCall
+from workflows.contract import EPOCH
 
-EPOCH = 1
-"""Counts the rewritings of the past (compaction, fork); nothing rewrites it yet."""
 SUMMARY_CHARS = 100
-"""One line in the Web UI; the server's limit is 400 bytes."""
+SUMMARY_BYTES = 300
+"""One line in the Web UI; the server's limit is 400 bytes of JSON."""
 
 
 def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
@@ -44,14 +45,12 @@ def call_model(record: Record, model: str) -> world.CallModel:
 
 
 def _context(record: Record) -> world.ContextAddress:
-    digest, length = record.anchor
-    tail = zip(record.state.context[length:], record.links[length:], strict=True)
+    prefix_digest, length = record.anchor
+    tail = zip(record.state.context[length:], record.digests[length:], strict=True)
     return world.ContextAddress(
-        prefix_digest=digest,
+        prefix_digest=prefix_digest,
         prefix_length=length,
-        tail=tuple(
-            world.Ref(digest=link.digest) if link.digest else world.Inline(message=message) for message, link in tail
-        ),
+        tail=tuple(world.Ref(digest=digest) if digest else world.Inline(message=message) for message, digest in tail),
         epoch=EPOCH,
     )
 
@@ -65,10 +64,11 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
 
 
 def run_tool(record: Record, call: OpenCall) -> world.RunTool:
+    arguments = _inline(call)
     return world.RunTool(
         call_id=call.block.id,
-        arguments=(inline := _inline(call)),
-        said_in=_said_in(record, call) if inline is None else None,
+        arguments=arguments,
+        said_in=_said_in(record, call) if arguments is None else None,
         tool_digest=record.tools[call.block.name].digest,
         effect=effect_of(call, record.tools[call.block.name]),
         agent=record.spec.name,
@@ -97,15 +97,21 @@ def _said_in(record: Record, call: OpenCall) -> world.MessageAddress:
     for index in range(len(record.state.context) - 1, -1, -1):
         for block in record.state.context[index].content:
             if isinstance(block, ToolCallBlock) and block.id == call.block.id:
-                return world.MessageAddress(index=index, digest=record.links[index].digest, epoch=EPOCH)
+                return world.MessageAddress(index=index, digest=record.digests[index], epoch=EPOCH)
     raise ValueError(f"open call {call.block.id!r} stands in no message")
 
 
 def summary_of_thought(ask: world.CallModel) -> str:
-    return f"call {ask.call_number + 1}"
+    return _summary(f"call {ask.call_number + 1}: {ask.model.rpartition('/')[2]}")
 
 
 def summary_of(call: OpenCall) -> str:
     """One line for the Web UI: what is about to run."""
-    line = " ".join(call.input.split())
-    return line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"
+    return _summary(" ".join(gist(call.input).split()))
+
+
+def _summary(line: str) -> str:
+    """Cut to what the server takes, and without the lone surrogates and control characters that JSON escapes can bring:
+    the command of one that is longer, or can't be encoded, would fail the workflow task for ever."""
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in line[:SUMMARY_CHARS])
+    return shown.encode("utf-8")[:SUMMARY_BYTES].decode("utf-8", "ignore")

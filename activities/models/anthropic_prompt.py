@@ -123,8 +123,7 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     kind = _kind_of(part)
     if kind is None:
-        notes.append(f"An attachment of type {part.source.media_type!r} was left out.")
-        return {"type": "text", "text": left_out(part).text}
+        return {"type": "text", "text": left_out(part, notes)}
     source = part.source
     if isinstance(source, Base64Source):
         return {"type": kind, "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}

@@ -54,10 +54,6 @@ class Assembly:
         """What came so far; empty when `key` is not open."""
         return "".join(self._drafts[key].pieces) if key in self._drafts else ""
 
-    def replace(self, key: object, text: str) -> None:
-        """The provider's final text of an open block, which counts more than its pieces."""
-        self._drafts[key].pieces = [text]
-
     def blocks(self, taken_ids: Collection[str], new_id: Callable[[int], str]) -> tuple[Block, ...]:
         """The finished blocks: blank text dropped, and each call with an id of its own.
 

@@ -104,8 +104,7 @@ def _shown(part: Part, notes: list[str]) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     attachment = attachment_of(part)
     if attachment is None:
-        notes.append(f"An attachment of type {part.source.media_type!r} was left out.")
-        return {"type": "text", "text": left_out(part).text}
+        return {"type": "text", "text": left_out(part, notes)}
     if attachment.kind == "image":
         return {"type": "image_url", "image_url": {"url": attachment.url}}
     return {"type": "file", "file": {"filename": attachment.name, "file_data": attachment.url}}

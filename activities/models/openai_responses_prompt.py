@@ -127,8 +127,7 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
         return {"type": "input_text", "text": part.text}
     attachment = attachment_of(part)
     if attachment is None:
-        notes.append(f"An attachment of type {part.source.media_type!r} was left out.")
-        return {"type": "input_text", "text": left_out(part).text}
+        return {"type": "input_text", "text": left_out(part, notes)}
     if attachment.kind == "image":
         return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
     return {"type": "input_file", "filename": attachment.name, "file_data": attachment.url}

@@ -106,10 +106,11 @@ def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) and _depth_fits(arguments) else {"_unparsable": call.input}
 
 
-def left_out(block: DataBlock) -> TextBlock:
-    """What the model reads in place of an attachment that its API can't take."""
+def left_out(block: DataBlock, notes: list[str]) -> str:
+    """Note that an attachment was left out; what the model reads in its place."""
+    notes.append(f"An attachment of type {block.source.media_type!r} was left out.")
     name = f" {block.name!r}" if block.name else ""
-    return TextBlock(text=f"(The attachment{name} of type {block.source.media_type!r} can't be shown to this model.)")
+    return f"(The attachment{name} of type {block.source.media_type!r} can't be shown to this model.)"
 
 
 def wire_id(call_id: str, longest: int = 64) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.tools.files import ABSENT, Snapshot
+from agent.visible import visible
 
 NOTICE_CAP = 4_000
 LINE_CAP = 400
@@ -13,18 +14,13 @@ CONTEXT_LINES = 3
 COMPARED_CAP = 2_000_000
 """Product of the line counts up to which difflib is asked: its worst case is quadratic."""
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
-    "\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff]"
-)
-
 
 def change_notice(path: Path, before: Snapshot, after: bytes) -> str:
     """A unified diff of at most NOTICE_CAP characters; what is left out is counted, and control characters,
     bidirectional marks and other invisible ones are shown as escapes."""
     head = [
-        f"--- {visible(str(path))}" if before.digest != ABSENT else "--- (no such file)",
-        f"+++ {visible(str(path))}",
+        f"--- {visible_line(str(path))}" if before.digest != ABSENT else "--- (no such file)",
+        f"+++ {visible_line(str(path))}",
     ]
     old = "" if before.digest == ABSENT else _text(before.data)
     new = _text(after)
@@ -33,9 +29,9 @@ def change_notice(path: Path, before: Snapshot, after: bytes) -> str:
     return _fitted([*head, *_shown(_unified(_lines(old), _lines(new)))])
 
 
-def visible(text: str) -> str:
-    """`text` with everything that a terminal would obey or hide written as an escape; tabs stay."""
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+def visible_line(text: str) -> str:
+    """`text` with everything that a terminal would obey or hide written as an escape, newlines too; tabs stay."""
+    return visible(text).replace("\n", "\\n")
 
 
 def _text(data: bytes | None) -> str | None:
@@ -83,7 +79,7 @@ def _shifted(header: str, offset: int) -> str:
 
 def _shown(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
-        body = visible(line.removesuffix("\n"))
+        body = visible_line(line.removesuffix("\n"))
         yield body if len(body) <= LINE_CAP else f"{body[:LINE_CAP]}… ({len(body) - LINE_CAP} more characters)"
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"

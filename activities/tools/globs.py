@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.tools.diff import visible
+from activities.tools.diff import visible_line
 from activities.tools.grep import VERSION_CONTROL
 from activities.tools.paths import in_kernel_room, path_fact, resolve
 from activities.tools.threads import in_thread
@@ -200,4 +200,4 @@ def _changed_at(entry: os.DirEntry[str]) -> int:
 
 def _shown(path: str, place: Place) -> str:
     below = os.path.relpath(path, place.cwd) if Path(path).is_relative_to(place.cwd) else path
-    return visible(os.fsencode(below).decode(errors="replace"))
+    return visible_line(os.fsencode(below).decode(errors="replace"))

@@ -1,6 +1,7 @@
 """What the file system says about a command's words: homes, file patterns, folders that git may take for its own."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from glob import iglob
 from itertools import islice
@@ -9,6 +10,21 @@ from pathlib import Path
 from activities.tools.shell_words import Word
 
 MAX_MATCHES = 200
+
+
+def _key(names: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:\A|[\n\r\]\ufeff])\s*(?:{names})\b|\[\s*include", re.IGNORECASE)
+
+
+_RUNS = (
+    "external|textconv|command|clean|smudge|process|program|sshcommand|alternaterefscommand|uploadpack|promisor"
+    "|partialclone|allow"
+)
+"""Keys of a repository's own configuration that make a reading git run a program."""
+_IN_REPOSITORY = _key(f"{_RUNS}|worktree")
+_IN_MODULE = _key(f"{_RUNS}|fsmonitor|hookspath")
+"""A submodule has its worktree written down, but git does not hand it what Bash sets against these two."""
+MAX_MODULES = 200
 
 
 def at_home(word: Word) -> str:
@@ -44,9 +60,48 @@ def _matches(pattern: str, directory: str) -> list[str]:
 
 
 def looks_like_foreign_repository(reads: Sequence[str], at: Sequence[str]) -> bool:
-    """Whether git may take a folder for a bare repository, whose configuration runs programs."""
+    """Whether git may run a program for what a folder says: one that it takes for a bare repository, or a repository
+    whose own configuration names programs (it may have come in an archive; a clone never has one)."""
     folders = {os.path.realpath(Path(directory) / path) for directory in at for path in (".", *reads)}
-    return any(_looks_bare(folder) for start in folders for folder in _up_to_repository(start))
+    return any(_looks_bare(folder) for start in folders for folder in _up_to_repository(start)) or any(
+        _configured_to_run(repository) for repository in {_repository(start) for start in folders} if repository
+    )
+
+
+def _repository(start: str) -> str:
+    """What lies under the name `.git` at or above `start`; empty when nothing does."""
+    candidates = (f"{folder}/.git" for folder in (start, *map(str, Path(start).parents)))
+    return next((path for path in candidates if os.path.lexists(path)), "")
+
+
+def _configured_to_run(repository: str) -> bool:
+    """Fails closed: a configuration that can't be read, or one that lies elsewhere, is not known to be harmless."""
+    try:
+        found = [Path(repository).resolve(strict=True)]
+        if found[0].is_file():
+            found = [_linked(found[0])]
+        common = found[0] / "commondir"
+        if common.is_file():
+            found.append((found[0] / common.read_text().strip()).resolve(strict=True))
+        configs = [folder / name for folder in found for name in ("config", "config.worktree")]
+        modules = list(islice(found[-1].glob("modules/**/config"), MAX_MODULES + 1))
+        own = _IN_REPOSITORY if found[0].name == ".git" else _IN_MODULE
+        return len(modules) > MAX_MODULES or _says(own, configs) or _says(_IN_MODULE, modules)
+    except (OSError, ValueError):
+        return True
+
+
+def _says(keys: re.Pattern[str], configs: Iterable[Path]) -> bool:
+    return any(keys.search(_text(config)) for config in configs if os.path.lexists(config))
+
+
+def _linked(pointer: Path) -> Path:
+    """The folder that a `.git` file (of a worktree or submodule) points at."""
+    return (pointer.parent / _text(pointer).removeprefix("gitdir:").strip()).resolve(strict=True)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else "[include]"
 
 
 def _up_to_repository(start: str) -> Iterable[str]:

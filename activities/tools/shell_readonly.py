@@ -170,13 +170,14 @@ VERSIONS = {
     program: frozenset({"--version", *extra.split()})
     for program, extra in {
         "python": "-V -VV", "python3": "-V -VV", "pip": "-V", "pip3": "-V", "node": "-v", "npm": "-v", "ruff": "-V",
-        "go": "version", "cargo": "-V version", "rustc": "-V -vV", "java": "-version", "git": "version", "make": "-v",
+        "java": "-version", "git": "version", "make": "-v",
         "gcc": "", "g++": "", "clang": "", "cmake": "", "docker": "-v", "ruby": "-v", "perl": "-v", "php": "-v",
-        "bash": "", "rg": "-V", "jq": "-V", "curl": "-V", "uv": "-V", "tsc": "-v", "yarn": "-v",
-        "pnpm": "-v", "mypy": "-V",
-        "pytest": "-V", "sed": "", "awk": "", "tar": "", "find": "", "sort": "", "tree": "",
+        "bash": "", "rg": "-V", "jq": "-V", "curl": "-V", "uv": "-V", "tsc": "-v", "mypy": "-V",
+        "sed": "", "awk": "", "tar": "", "find": "", "sort": "", "tree": "",
     }.items()
 }  # fmt: skip
+"""Not here: programs that run what a file of the workspace names, also for their version (cargo and rustc by
+rust-toolchain.toml, go by go.mod, yarn by .yarnrc.yml, pnpm by package.json, pytest by conftest.py)."""
 
 EDITORS: dict[str, Program] = {
     "mkdir": _p("pv m=", "parents verbose mode="),
@@ -270,6 +271,8 @@ def _command(arguments: tuple[str, ...]) -> Proof | None:
 
 
 def _ps(arguments: tuple[str, ...]) -> Proof | None:
+    if any("env" in argument.lower() for argument in arguments):
+        return None  # `-o environ` shows the environment of each process, the worker's among them
     return Proof() if arguments in (("aux",), ("ax",)) else prove(PROGRAMS["ps"], arguments)
 
 

@@ -150,8 +150,8 @@ python --version
 python3 -V
 node --version
 npm -v
-go version
-cargo --version
+gcc --version
+make --version
 git --version
 pip list
 pip show pydantic

@@ -250,6 +250,8 @@ FAMILIES: dict[str, list[str]] = {
         "man ls",
         "ps e",
         "ps auxe",
+        "ps -p 1 -o environ",
+        "ps -eo pid,environ",
     ],
     "interpreters": [
         "python -c 'print(1)'",
@@ -275,6 +277,15 @@ FAMILIES: dict[str, list[str]] = {
         "npm test",
         "ssh host touch gone",
         "gdb -ex 'shell touch gone'",
+    ],
+    "versions of programs that a file of the workspace steers": [
+        "cargo --version",
+        "rustc -V",
+        "go version",
+        "yarn --version",
+        "yarn -v",
+        "pnpm -v",
+        "pytest --version",
     ],
     "plain writers": [
         "touch gone",
@@ -414,6 +425,37 @@ def test_a_hostile_line_never_passes_unasked(mode: PermissionMode, family: str, 
 
     assert decision.behavior is not Behavior.ALLOW, family
     assert not facts.read_only or facts.paths
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[diff]\n\texternal = ./evil",
+        '[diff "x"]\n\ttextconv = ./evil',
+        '[diff "a]b"] textconv=./evil',
+        '[filter "x"]\r\n  CLEAN = ./evil',
+        "[gpg]\n program = ./evil",
+        "[Include] path = evil",
+        '[remote "x"]\n\tuploadpack = ./evil',
+    ],
+)
+def test_git_in_a_repository_whose_own_configuration_names_a_program_asks(config: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(f"[core]\n\tbare = false\n{config}\n")
+
+    assert not examine_command("git diff", tmp_path, tmp_path).read_only
+
+
+def test_git_asks_in_a_submodule_that_names_a_program(tmp_path: Path) -> None:
+    module = tmp_path / ".git" / "modules" / "tea"
+    module.mkdir(parents=True)
+    (tmp_path / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    (module / "config").write_text("[core]\n\tworktree = ../../../tea\n")
+    before = examine_command("git status", tmp_path, tmp_path).read_only
+    (module / "config").write_text("[core]\n\tworktree = ../../../tea\n\tfsmonitor = ./evil\n")
+
+    assert before
+    assert not examine_command("git status", tmp_path, tmp_path).read_only
 
 
 def test_the_corpus_is_large_enough_to_mean_something() -> None:

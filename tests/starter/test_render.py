@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agent.messages import ToolResultState
-from agent.permission.rules import PermissionRule
+from agent.permission.rules import Behavior, PermissionRule
 from starter import render
 from workflows.contract import PendingCall
 
@@ -46,20 +46,6 @@ def test_a_result_says_what_was_called_and_what_came_of_it() -> None:
     line = render.result_line("Bash", '{"command": "make test"}', ToolResultState.ERROR, "boom\nat 3\nat 4\n", width=80)
 
     assert line.plain == "✗ Bash make test → boom (+2 lines)"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "gist"),
-    [
-        ('{"timeout": 3, "command": "ls"}', "ls"),
-        ('{"article": "lamp"}', '{"article": "lamp"}'),
-        ("{}", ""),
-        ("[1]", "[1]"),
-        ("{broken", "{broken"),
-    ],
-)
-def test_the_gist_of_a_call(arguments: str, gist: str) -> None:
-    assert render.gist(arguments) == gist
 
 
 def test_arguments_are_shown_in_full_behind_a_bar() -> None:
@@ -103,6 +89,14 @@ def test_the_commands_that_answer_can_be_pasted() -> None:
     assert shown == (
         "  longhaul approve 'my session' c-1 --user ana\n  longhaul deny 'my session' c-1 --reason TEXT --user ana\n"
     )
+
+
+def test_a_call_with_suggested_rules_can_be_approved_along_with_them() -> None:
+    rule = PermissionRule(tool_name="Bash", rule_content="git add:*", behavior=Behavior.ALLOW, source="suggested")
+
+    shown = printed(render.how_to_answer("s", pending(suggested_rules=(rule,))))
+
+    assert shown.splitlines()[1] == "  longhaul approve s c-1 --accept-rules"
 
 
 def test_an_outside_call_is_answered_by_its_result() -> None:

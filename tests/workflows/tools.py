@@ -1,6 +1,10 @@
 """The tools of these tests, found by LONGHAUL_TOOLS=tests.workflows.tools."""
 
+from pathlib import Path
+from typing import Any
+
 from activities.tools.function import tool
+from activities.tools.tool import ToolOutput
 from agent.tools import Effect
 
 
@@ -30,3 +34,20 @@ async def send(to: str, text: str = "") -> str:
 def courier(parcel: str) -> str:
     """Have a parcel brought by somebody outside."""
     raise AssertionError(f"an external tool ran here: {parcel!r}")
+
+
+@tool(effect=Effect.ONCE)
+def oddly(how: str) -> ToolOutput:
+    """Do something, and answer with what can't be recorded."""
+    deep: dict[str, Any] = {}
+    for _ in range(250):
+        deep = {"in": deep}
+    odd: dict[str, dict[str, Any]] = {
+        "deep": {"output": "ran", "metadata": deep},
+        "number": {"output": 7},
+        "keys": {"output": "ran", "metadata": {3: "teapot"}},
+        "folder": {"output": "ran", "cwd": Path("/tmp/\udc80")},
+    }
+    if how == "interrupted":
+        raise KeyboardInterrupt
+    return ToolOutput(**odd[how])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from activities.tools.clipping import ClippedBytes, clipped
-from activities.tools.diff import change_notice, visible
+from activities.tools.diff import change_notice, visible_line
 from activities.tools.files import ABSENT, Snapshot, digest_of
 
 PATH = Path("/r/f.txt")
@@ -56,7 +56,9 @@ def test_line_endings_and_a_missing_last_newline_are_visible() -> None:
 
 
 def test_characters_that_a_terminal_obeys_or_hides_are_written_out() -> None:
-    assert visible("a\x1b[2K\rb\u202ec\u200bd\ttab é 日本") == r"a\x1b[2K\rb\u202ec\u200bd" + "\ttab é 日本"
+    hostile = "a\x1b[2K\rb\u202ec\u200bd\ne\ttab é 日本"
+
+    assert visible_line(hostile) == r"a\x1b[2K\rb\u202ec\u200bd\ne" + "\ttab é 日本"
 
 
 def test_binary_content_is_described() -> None:
