@@ -1,8 +1,10 @@
 """A Temporal development server of our own: started, awaited, killed, started again on the same database."""
 
 import asyncio
+import contextlib
 import json
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -172,9 +174,13 @@ def _environment() -> dict[str, str]:
 
 
 def _free_port() -> int:
-    with socket.create_server((HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Below the range from which the system serves outgoing connections: while a killed server is down, one of those
+    could take the port that its clients wait for."""
+    for _ in range(100):
+        port = 15_000 + secrets.randbelow(15_000)
+        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
+            return port
+    raise DevServerFailed("no free port was found between 15000 and 30000 on this machine")
 
 
 def _refuse_taken(port: int) -> None:
