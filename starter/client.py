@@ -72,14 +72,10 @@ class Longhaul:
     ) -> list[SessionCard]:
         """Sessions that are open, newest first. Filters need the search attributes."""
         query = f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
-        if user is not None:
-            query += f" AND {USER.name} = {_quoted(user)}"
-        if session_id is not None:
-            query += f" AND {SESSION.name} = {_quoted(session_id)}"
-        if status is not None:
-            query += f" AND {STATUS.name} = {_quoted(status)}"
+        query += _narrowed(USER.name, user) + _narrowed(SESSION.name, session_id) + _narrowed(STATUS.name, status)
         cards = [await _card(row) async for row in self.client.list_workflows(query)]
-        return sorted(cards, key=lambda card: card.started_at, reverse=True)
+        found = [card for card in cards if user in (None, card.user_id) and session_id in (None, card.session_id)]
+        return sorted(found, key=lambda card: card.started_at, reverse=True)
 
     async def inbox(self, *, user: str | None = None, patience_seconds: float = 5.0) -> Inbox:
         """Every call that waits for somebody, the longest waiting first.
@@ -112,7 +108,7 @@ class Longhaul:
 
 
 async def _card(row: WorkflowExecution) -> SessionCard:
-    memo = await row.memo()
+    memo = await _memo(row)
     attributes = row.typed_search_attributes
     since = attributes.get(WAITING_SINCE)
     return SessionCard(
@@ -126,7 +122,22 @@ async def _card(row: WorkflowExecution) -> SessionCard:
     )
 
 
-def _quoted(text: str) -> str:
-    """A string of Temporal's list filter; a quote in a user's name must not end it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+async def _memo(row: WorkflowExecution) -> dict[str, str | None]:
+    """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others."""
+    try:
+        memo = await row.memo()
+    except Exception:  # noqa: BLE001  each encoding fails in its own way
+        return {}
+    return {name: value for name, value in memo.items() if value is None or isinstance(value, str)}
+
+
+def _narrowed(attribute: str, wanted: str | None) -> str:
+    """The condition for one attribute, where the server can apply it.
+
+    It compares another text than the one given for a double quote, a backslash and control characters, so that nothing
+    or something else would be found: such a name is looked for among all rows.
+    """
+    if wanted is None or not wanted.isprintable() or '"' in wanted or "\\" in wanted:
+        return ""
+    escaped = wanted.replace("'", "\\'")
+    return f" AND {attribute} = '{escaped}'"

@@ -27,9 +27,32 @@ class Pauses:
     def __init__(self) -> None:
         self._began = asyncio.get_running_loop().time()
 
+    @property
+    def waited(self) -> float:
+        """Seconds since the first asking."""
+        return asyncio.get_running_loop().time() - self._began
+
     async def rest(self) -> None:
-        waited = asyncio.get_running_loop().time() - self._began
-        await asyncio.sleep(min(max(waited / 10, 0.01), 1.0))
+        await asyncio.sleep(min(max(self.waited / 10, 0.01), 1.0))
+
+
+TRIES_SECONDS = 60.0
+_NOT_TAKEN = {RPCStatusCode.RESOURCE_EXHAUSTED}
+"""Ten updates are under way for the session: this one was not let in."""
+_PERHAPS_TAKEN = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.ABORTED, RPCStatusCode.DEADLINE_EXCEEDED}
+
+
+async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool) -> Answer:
+    """Send until it is taken, for a minute at most; what is not `repeatable` only if it was surely not taken."""
+    passing = _NOT_TAKEN | _PERHAPS_TAKEN if repeatable else _NOT_TAKEN
+    pauses = Pauses()
+    while True:
+        try:
+            return await send()
+        except RPCError as error:
+            if error.status not in passing or pauses.waited > TRIES_SECONDS:
+                raise
+        await pauses.rest()
 
 
 async def insist(ask: Callable[[], Awaitable[Answer]]) -> Answer:

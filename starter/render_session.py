@@ -23,8 +23,8 @@ from workflows.contract import PendingCall, Status
 _COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green"}
 
 
-def cards(rows: Sequence[SessionCard]) -> Iterator[Text]:
-    """One line a session, aligned, never cut: a terminal wraps it, a pipe gets it whole."""
+def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
+    """One line a session, aligned, never cut; when it was started stands there where there is room for it."""
     table = [["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED"]]
     table += [
         [row.session_id, row.user_id or "-", row.agent, row.status, ago(row.waiting_since), ago(row.started_at)]
@@ -32,11 +32,13 @@ def cards(rows: Sequence[SessionCard]) -> Iterator[Text]:
     ]
     table = [[one_line(cell) for cell in line] for line in table]
     widths = [max(cell_len(line[column]) for line in table) for column in range(6)]
+    if sum(widths) + 2 * (len(widths) - 1) > width:
+        widths.pop()
     for number, line in enumerate(table):
         shown = Text(style="bold" if number == 0 else "")
-        for column, (cell, width) in enumerate(zip(line, widths, strict=True)):
+        for column, (cell, cells) in enumerate(zip(line, widths, strict=False)):
             colour = _COLOURS.get(cell, "") if column == 3 and number else ""
-            shown.append(cell, colour).append(" " * (width - cell_len(cell) + 2))
+            shown.append(cell, colour).append(" " * (cells - cell_len(cell) + 2))
         shown.rstrip()
         yield shown
 
@@ -60,12 +62,17 @@ def head(status: Status) -> Text:
     shown.append(f"\nagent {one_line(status.agent)}, model {one_line(status.model)}, mode {status.mode}")
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
-    shown.append(
-        f"\ncost {status.input_tokens} tokens in, {status.output_tokens} out, {status.model_calls} model calls"
-    )
+    shown.append(f"\ncost {status.input_tokens} tokens in, {status.output_tokens} out, ")
+    shown.append(_counted(status.model_calls, "model call"))
     if status.queued:
-        shown.append(f"\n{status.queued} more requests wait in its queue")
+        shown.append(f"\nqueued behind it: {_counted(status.queued, 'request')}")
+    if status.last_error is not None and not status.reply_id:
+        shown.append(f"\nthe last reply failed: {one_line(status.last_error.message)}", "red")
     return shown
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def transcript(messages: Iterable[Msg], *, width: int) -> Iterator[Text]:
@@ -116,7 +123,7 @@ def refusals(status: Status) -> Iterator[Text]:
     """What was sent to the session and changed nothing."""
     if not status.refused:
         return
-    yield Text(f"refused {status.refused} times; the last ones:", style="yellow")
+    yield Text(f"{_counted(status.refused, 'letter')} refused; the last:", style="yellow")
     for refusal in status.last_refusals:
         what, why = one_line(refusal.get("name", "")), one_line(refusal.get("reason", ""))
         yield Text(f"  {ago(refusal.get('at', ''))}  {what}: {why}")

@@ -15,10 +15,10 @@ from agent.messages import Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
 from agent.state import AgentState
-from starter.patience import Pauses, insist
+from starter.patience import Pauses, insist, send_again
 from starter.settings import Settings
 from starter.wire import as_messages, call_id_of, check_size, plain, refusal_of, start_operation
-from workflows.contract import EventPage, PendingCall, ReplyResult, Status, TranscriptPage
+from workflows.contract import EPOCH, EventPage, PendingCall, ReplyResult, Status, TranscriptPage
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 Answer = TypeVar("Answer")
@@ -158,7 +158,7 @@ class Session:
     async def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
         """The recorded messages: one per model call and per tool result."""
         while True:
-            page = await self._query("transcript", TranscriptPage, 1, start)
+            page = await self._query("transcript", TranscriptPage, EPOCH, start)
             for message in page.messages:
                 yield message
             start += len(page.messages)
@@ -194,6 +194,7 @@ class Session:
                 return await self.submit(inputs, request_id=request_id)
 
     async def _last_event(self) -> int:
+        """Asked for a page from far beyond the end, a session sends no events, but the number of the newest."""
         try:
             return (await self.events(2**31)).last
         except NoSession:
@@ -229,14 +230,19 @@ class Session:
 
     async def _update_with_start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         check_size(name, body)
-        start = start_operation(self._settings, self.id, self.user, self.spec, self.workflow_id)
-        try:
+
+        async def send() -> dict[str, Any]:
+            start = start_operation(self._settings, self.id, self.user, self.spec, self.workflow_id)
             answer: dict[str, Any] = await self._client.execute_update_with_start_workflow(
                 name, body, start_workflow_operation=start, result_type=dict
             )
+            return answer
+
+        try:
+            # A request carries its id, so that one sent twice is one; an observation does not.
+            return await send_again(send, repeatable=name == "submit")
         except WorkflowUpdateFailedError as error:
             raise refusal_of(error) from error
-        return answer
 
     def _explained(self, error: RPCError) -> Exception:
         if error.status is RPCStatusCode.NOT_FOUND:

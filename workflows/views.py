@@ -1,22 +1,22 @@
 """What the queries answer: the record as status, pending calls, pages and results."""
 
+import re
+import shlex
+
 from activities.contract import SpecTexts
 from agent.decision import CARRY_LIMIT
 from agent.judgement import seen_digest
-from agent.messages import Msg, ToolCallState
+from agent.messages import Msg
 from agent.record import Record
 from agent.state import OpenCall
 from agent.times import iso
 from agent.transcript import page, reply_message
+from agent.visible import visible
 from workflows.contract import PAGE_BYTES, PendingCall, ReplyResult, Status
-
-_WAITS_FOR = {ToolCallState.ASKING: "person", ToolCallState.SUBMITTED: "outside"}
 
 
 def waiting(record: Record) -> list[OpenCall]:
-    """The calls that a person or an outside system must answer, in the model's order."""
-    calls = record.reply.calls.values() if record.reply else ()
-    return [call for call in calls if call.state in _WAITS_FOR]
+    return record.reply.waiting() if record.reply else []
 
 
 def pending(record: Record) -> list[PendingCall]:
@@ -26,7 +26,7 @@ def pending(record: Record) -> list[PendingCall]:
             call_id=call.block.id,
             tool=call.block.name,
             input=call.input,
-            waits_for=_WAITS_FOR[call.state],
+            waits_for=call.waits_for or "",
             reason=call.reason,
             notice=call.facts.notice,
             suggested_rules=call.suggested_rules,
@@ -97,20 +97,54 @@ def _last_blocks(message: Msg) -> Msg:
 
 
 def details(record: Record) -> str:
-    """The session as a page for the Web UI, the important line first."""
-    word = status_word(record)
-    lines = [f"**{word}** · {record.spec.name} · {record.model_calls} model calls"]
-    for call in waiting(record):
-        lines.append(f"\nWaits for {_WAITS_FOR[call.state]}: **{call.block.name}** `{call.input[:300]}`")
-        lines.append(f"\n{_answer(record, call)}")
-    return "\n".join(lines)
+    """The session as a page for the Web UI, the important line first.
+
+    Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
+    """
+    calls = waiting(record)
+    lines = [f"**{status_word(record)}** · agent {_code(record.spec.name)} · {_cost(record)}"]
+    for call in calls:
+        whom = "a person" if call.waits_for == "person" else "an outside system"
+        since = iso(call.asked_at)[:16].replace("T", " ")
+        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(_cut(call.input, 160))}")
+        lines += [_code(command) for command in _answers(record, call)]
+        if call.reason:
+            lines.append(f"why: {_code(_cut(call.reason, 160))}")
+    if record.queue and calls:
+        lines.append(f"queued behind it: {len(record.queue)}")
+    last = next(reversed(record.finished.values()), None)
+    if record.reply is None and last is not None and last.error is not None:
+        lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
+    return "  \n".join(lines)
 
 
-def _answer(record: Record, call: OpenCall) -> str:
-    session, call_id = record.state.session_id, call.block.id
-    if call.state is ToolCallState.SUBMITTED:
-        return f"    longhaul result {session} {call_id} --output TEXT"
-    return f"    longhaul approve {session} {call_id}    or    longhaul deny {session} {call_id} --reason TEXT"
+def _cost(record: Record) -> str:
+    calls = f"{record.model_calls} model call{'' if record.model_calls == 1 else 's'}"
+    return f"{calls} · {record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
+
+
+def _answers(record: Record, call: OpenCall) -> list[str]:
+    """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
+    state = record.state
+    named = [*(["--user", state.user_id] if state.user_id else []), "--agent", record.spec.name]
+    if call.waits_for == "outside":
+        answers = [["result", state.session_id, call.block.id, "--output", "TEXT"]]
+    else:
+        answers = [["approve", state.session_id, call.block.id]]
+        answers.append(["deny", state.session_id, call.block.id, "--reason", "TEXT"])
+    return [shlex.join(["longhaul", *answer, *named]) for answer in answers]
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[: chars - 1]}…"
+
+
+def _code(text: str) -> str:
+    """One line as Markdown's code, so that text from outside is neither markup nor a link, nor hides anything."""
+    line = " ".join(visible(text).split())
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    space = " " if "`" in line else ""
+    return f"{fence}{space}{line}{space}{fence}" if line else ""
 
 
 def spec_texts(record: Record) -> SpecTexts:

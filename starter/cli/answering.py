@@ -89,8 +89,10 @@ def result_text(output: str | None, file: str | None) -> str:
         return output or ""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Misuse(f"--file: {file!r} can't be read as UTF-8 text: {error}") from error
+    except OSError as error:
+        raise Misuse(f"--file: {file!r} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Misuse(f"--file: {file!r} is not UTF-8 text: {error}") from error
 
 
 async def interrupt(screen: Screen, name: Name, message: str | None) -> int:
@@ -105,6 +107,8 @@ async def interrupt(screen: Screen, name: Name, message: str | None) -> int:
 
 async def observe(screen: Screen, name: Name, text: str) -> int:
     """Add to the context without asking for a reply."""
+    if not text.strip():
+        raise Misuse("the text is empty; say what the agent shall know")
     async with connected() as app:
         session = await find_session(app, name)
         await session.observe(text)

@@ -39,8 +39,8 @@ class Leave:
 def ask_about(screen: Screen, call: PendingCall) -> Allow | Deny | Leave:
     """Show a call and return what the person decides. Raises KeyboardInterrupt on Ctrl-C."""
     screen.show(Text("\nmay it do this?", style="bold yellow"), render.pending_call(call))
-    rules = ", [A]llow and accept the rules" if call.suggested_rules else ""
-    question = f"[a]llow{rules}, [e]dit, [d]eny, [l]eave waiting: "
+    rules = ", [A]llow with rules" if call.suggested_rules else ""
+    question = f"[a]llow{rules}, [e]dit, [d]eny, [l]ater: "
     while True:
         match ask(question):
             case "a":

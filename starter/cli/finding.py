@@ -6,14 +6,11 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.service import RPCError
 
 from starter.cli.leaving import Misuse
+from starter.cli.polling import workers
 from starter.client import Longhaul, SessionCard
 from starter.session import Session
 from starter.settings import Settings
@@ -21,9 +18,6 @@ from starter.visible import one_line, visible
 
 PATIENCE_SECONDS = 3.0
 """Silence after which we look whether any worker is there."""
-
-POLL_SECONDS = 70
-"""A worker's poll lasts a minute, so one that was not seen for longer is gone."""
 
 INDEX_SECONDS = 1.0
 """A session that began just now may not stand in the server's index yet."""
@@ -100,17 +94,10 @@ async def _mention_missing_worker(app: Longhaul) -> None:
     await asyncio.sleep(PATIENCE_SECONDS)
     queue = app.settings.task_queue
     try:
-        described = await app.client.workflow_service.describe_task_queue(
-            DescribeTaskQueueRequest(
-                namespace=app.client.namespace,
-                task_queue=TaskQueue(name=queue),
-                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-            )
-        )
+        found = await workers(app.client, queue)
     except RPCError:
         return
-    since = datetime.now(UTC) - timedelta(seconds=POLL_SECONDS)
-    if not any(poller.last_access_time.ToDatetime(UTC) > since for poller in described.pollers):
+    if not found:
         print(
             f"longhaul: no worker polls the task queue {queue!r}; waiting for one (start it with `longhaul worker`)",
             file=sys.stderr,

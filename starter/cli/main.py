@@ -21,7 +21,6 @@ app = typer.Typer(
 )
 state = typer.Typer(help="A session's AgentState as JSON.", no_args_is_help=True)
 app.add_typer(state, name="state")
-steering.add_to(app)
 
 
 def main() -> NoReturn:
@@ -61,7 +60,9 @@ def everywhere(
     *,
     address: Annotated[str | None, typer.Option(help="Temporal's host:port, before TEMPORAL_ADDRESS.")] = None,
     namespace: Annotated[str | None, typer.Option(help="Temporal's namespace, before TEMPORAL_NAMESPACE.")] = None,
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
 ) -> None:
     """What holds for every command."""
     if address is not None:
@@ -171,6 +172,9 @@ def inbox(*, user: options.User = None, as_json: options.AsJson = False) -> None
     from starter.cli.screen import Screen
 
     leave_by(lambda: reading.inbox(Screen(as_json=as_json), user))
+
+
+steering.add_to(app)  # here, so that --help lists them behind the inbox
 
 
 @state.command("export")

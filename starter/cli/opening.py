@@ -2,6 +2,7 @@
 
 import getpass
 import secrets
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from agent.permission.rules import PermissionMode
 from agent.settings import AgentSpec, Workspace
-from starter.agents import find_agent
+from starter.agents import FOLDER, find_agent
 from starter.cli.leaving import Misuse
 from starter.client import Longhaul
 from starter.session import Session
@@ -41,7 +42,19 @@ async def open_session(app: Longhaul, wishes: Wishes) -> Session:
             "no model is set; name one with --model (like anthropic:NAME, openai:NAME or scripted:FILE), "
             "as `model` in the agent file, or as LONGHAUL_MODEL"
         )
+    else:
+        _mention_missing_file(wishes.agent)
     return session
+
+
+def _mention_missing_file(agent: str | None) -> None:
+    """A misspelt name, or another folder than was thought, must not go unseen: the agent would be another one."""
+    if agent is None or agent.endswith(".toml") or (file := FOLDER / f"{agent}.toml").is_file():
+        return
+    print(
+        f"longhaul: there is no {str(file)!r} in this folder; {agent!r} is the default agent under that name",
+        file=sys.stderr,
+    )
 
 
 def fresh_name() -> str:
@@ -81,7 +94,7 @@ def _mode(wishes: Wishes) -> PermissionMode | None:
 def _located(model: str) -> str:
     """A script is read by the worker, which may run in another folder."""
     kind, _, file = model.partition(":")
-    return f"{kind}:{Path(file).expanduser().absolute()}" if kind == "scripted" else model
+    return f"{kind}:{Path(file).expanduser().resolve()}" if kind == "scripted" else model
 
 
 def _directory(given: str) -> Path:

@@ -28,6 +28,8 @@ class Progress:
         self.asked: set[str] = set()
         self.decided: set[str] = set()
         """Decided on by us, and not heard of since."""
+        self._failure = ""
+        """What was said last of a model that failed; the reply that ends with it need not say it again."""
 
     async def take(self, event: AgentEvent) -> None:
         """Note and print one event."""
@@ -101,6 +103,7 @@ class Progress:
 
     def _happened(self, event: AgentEvent) -> None:
         if event.name == "model_failed" and event.error is not None:
+            self._failure = event.error.message
             self._screen.show(Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red"))
         elif event.name == "call_unsettled":
             self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
@@ -109,5 +112,5 @@ class Progress:
         self.ended = True
         if event.finished_reason is FinishedReason.EXCEED_MAX_ITERS:
             self._screen.show(Text("✗ stopped: the limit of iterations was reached", style="red"))
-        elif event.error is not None:
+        elif event.error is not None and event.error.message != self._failure:
             self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))

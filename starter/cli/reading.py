@@ -7,19 +7,24 @@ from rich.text import Text
 
 from starter import render, render_session
 from starter.cli.finding import Name, connected, find_session
+from starter.cli.leaving import Misuse
 from starter.cli.screen import Screen, write_json
 from starter.client import SessionCard
 from starter.visible import one_line
 from workflows.contract import PendingCall
 
+STATUSES = ("idle", "working", "waiting")
+
 
 async def sessions(screen: Screen, user: str | None, status: str | None) -> int:
     """Open sessions, newest first."""
+    if status is not None and status not in STATUSES:
+        raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
     async with connected() as app:
         cards = await app.sessions(user=user, status=status)
     screen.document([dataclasses.asdict(card) for card in cards])
     if cards:
-        screen.show(*render_session.cards(cards))
+        screen.show(*render_session.cards(cards, width=screen.width))
     else:
         screen.show(Text("no open sessions"))
     return 0
@@ -49,8 +54,8 @@ async def inbox(screen: Screen, user: str | None) -> int:
     if found.silent:
         names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
         more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
-        print(f"longhaul: these wait too, but no worker answers for them: {names}{more}", file=sys.stderr)
-    if not waiting:
+        print(f"longhaul: these wait, but no worker answers for them: {names}{more}", file=sys.stderr)
+    if not waiting and not found.silent:
         screen.show(Text("nothing waits for a person"))
     for card, call in waiting:
         owner = f" of {one_line(card.user_id)}" if card.user_id else ""

@@ -18,6 +18,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from starter.cli.checks import Check
+from starter.cli.polling import workers
 from starter.connection import Unreachable, connect
 from starter.settings import Settings
 from workflows.contract import SEARCH_ATTRIBUTES
@@ -36,12 +37,25 @@ async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
             info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
     except (Unreachable, TimeoutError, RPCError) as error:
         mend = "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
-        yield Check("server", ok=False, detail=str(error) or "no answer", mend=mend)
+        yield Check("server", ok=False, detail=str(error).partition(";")[0] or "no answer", mend=mend)
         return
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
     yield Check("server", ok=True, detail=where)
+    yield await worker(client, settings)
     yield await search_attributes(client, settings)
     yield await timers(client)
+
+
+async def worker(client: Client, settings: Settings) -> Check:
+    """Whether anybody works for the sessions of this queue."""
+    queue = settings.task_queue
+    try:
+        found = await workers(client, queue)
+    except RPCError as error:
+        return Check("worker", ok=True, detail=f"can't be told: {error.message}")
+    seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
+    mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
+    return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
 
 
 async def search_attributes(client: Client, settings: Settings) -> Check:

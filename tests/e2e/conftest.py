@@ -1,12 +1,10 @@
 """A worker process and the command line as users start them."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,9 @@ import pytest
 
 from starter.client import Longhaul
 from starter.provision.dev_server import DevServer
-from starter.provision.processes import bound_to_parent
 from starter.settings import Settings
+from tests.e2e import processes
 
-ROOT = Path(__file__).parents[2]
 CLI = [sys.executable, "-P", "-m", "starter.cli.main"]
 
 
@@ -73,28 +70,26 @@ class Cli:
 
 
 @pytest.fixture(scope="session")
-def cli_environment(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings of worker and commands; nothing of this machine's own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
-    return kept | {
-        "TEMPORAL_ADDRESS": temporal_server.address,
-        "LONGHAUL_TASK_QUEUE": "end-to-end",
-        "LONGHAUL_DATA_DIR": str(tmp_path_factory.mktemp("data")),
-        "LONGHAUL_TOOLS": "tests.e2e.sample_tools",
-        "PYTHONPATH": str(ROOT),
-        "TERM": "xterm",
-    }
+def worker_settings(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFactory) -> processes.WorkerSettings:
+    return processes.WorkerSettings(
+        address=temporal_server.address,
+        task_queue="end-to-end",
+        directory=tmp_path_factory.mktemp("data"),
+        tools="tests.e2e.sample_tools",
+    )
 
 
 @pytest.fixture(scope="session")
-def worker(cli_environment: dict[str, str]) -> Iterator[int]:
+def cli_environment(worker_settings: processes.WorkerSettings) -> dict[str, str]:
+    """The settings of the commands, which are the worker's; nothing of this machine's own."""
+    return processes.environment(worker_settings) | {"TERM": "xterm"}
+
+
+@pytest.fixture(scope="session")
+async def worker(worker_settings: processes.WorkerSettings) -> AsyncIterator[int]:
     """A worker process that polls; its process id."""
-    command = bound_to_parent([sys.executable, str(ROOT / "worker.py")])
-    with subprocess.Popen(command, env=cli_environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert "polling" in process.stdout.readline()
-        yield process.pid
-        process.send_signal(signal.SIGKILL)
+    async with processes.worker(worker_settings) as started:
+        yield started.pid
 
 
 @pytest.fixture(scope="session")

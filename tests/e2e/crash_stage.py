@@ -4,7 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,6 @@ class Job:
     root: Path
     handle: WorkflowHandle[Any, Any]
     reply_id: str = ""
-    holding: list[str] = field(default_factory=list)
 
     def hold(self, *points: str) -> None:
         (self.root / HOLD).mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from starter.provision.processes import bound_to_parent, tail
+from worker import READY
 
 ROOT = Path(__file__).parents[2]
-READY = b"longhaul worker: polling"
 START_SECONDS = 30.0
 CRASH_TOOLS = "tests.e2e.crash_tools"
 
@@ -42,7 +42,7 @@ class WorkerProcess:
         with log.open("ab") as sink:
             process = await asyncio.create_subprocess_exec(
                 *bound_to_parent([sys.executable, "-m", "worker"]),
-                env=_environment(settings),
+                env=environment(settings),
                 cwd=settings.directory,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -54,7 +54,7 @@ class WorkerProcess:
                 said = await process.stdout.readline()
         except TimeoutError:
             said = b""
-        if not said.startswith(READY):
+        if not said.startswith(READY.encode()):
             raise RuntimeError(f"the worker did not start; it said {said!r}, and its log ends with\n{tail(log)}")
         return cls(process, log)
 
@@ -89,8 +89,8 @@ async def worker(settings: WorkerSettings) -> AsyncIterator[WorkerProcess]:
         await process.kill()
 
 
-def _environment(settings: WorkerSettings) -> dict[str, str]:
-    """Ours without what would name another server or other tools."""
+def environment(settings: WorkerSettings) -> dict[str, str]:
+    """Ours without what would name another server or other tools; a client with it reaches the worker's sessions."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
     return {
         **ours,

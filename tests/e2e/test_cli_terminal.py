@@ -7,7 +7,7 @@ from tests.e2e.terminal import at_a_terminal
 
 pytestmark = pytest.mark.server
 
-QUESTION = "[l]eave waiting: "
+QUESTION = "[l]ater: "
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "m\u202eoon"}
 WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
 

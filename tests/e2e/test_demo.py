@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROOT
-from tests.e2e.processes import running_with
+from tests.e2e.processes import ROOT, running_with
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(150)]
 
