@@ -1,7 +1,7 @@
 """What people and outside systems answer to calls that wait: decisions and results, or a refusal."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -9,7 +9,7 @@ from agent import entries as e
 from agent.bodies import CallDecision, ConfirmResult, ExternalResultItem, Unusable
 from agent.judgement import seen_digest
 from agent.letters import Received
-from agent.messages import DataBlock, TextBlock, ToolCallState, ToolResultBlock, ToolResultState
+from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from agent.permission.rules import PermissionRule
 from agent.record import Record
 from agent.state import OpenCall
@@ -82,7 +82,7 @@ def as_decision(record: Record, result: ConfirmResult) -> CallDecision:
     )
 
 
-def external(record: Record, reply_id: str | None, results: tuple[ToolResultBlock, ...], weight: int) -> Received:
+def external(record: Record, reply_id: str | None, results: tuple[ToolResultBlock, ...]) -> Received:
     ids = [result.id for result in results]
     if len(set(ids)) != len(ids):
         raise Unusable(f"results: {ids} names a call twice; hand in one result for each")
@@ -90,7 +90,7 @@ def external(record: Record, reply_id: str | None, results: tuple[ToolResultBloc
         call = _waiting(record, reply_id, result.id, "outside")
         if result.name != call.block.name:
             raise Unusable(f"results: call {result.id!r} is of {call.block.name!r}, not of {result.name!r}")
-    entries = tuple(e.ToolReturned(result=result, outside=True, weight=weight // len(results)) for result in results)
+    entries = tuple(e.ToolReturned(result=result, outside=True) for result in results)
     return Received(entries, {"received": ids})
 
 
@@ -116,21 +116,20 @@ def _as_output(output: Any) -> str | tuple[TextBlock | DataBlock, ...]:
 _BLOCKS = TypeAdapter(
     Annotated[tuple[Annotated[TextBlock | DataBlock, Field(discriminator="type")], ...], Field(min_length=1)]
 )
-_WAITING = {"person": ToolCallState.ASKING, "outside": ToolCallState.SUBMITTED}
 _FOR = {"person": "a decision", "outside": "a result from outside"}
 
 
-def _waiting(record: Record, reply_id: str | None, call_id: str, whom: str) -> OpenCall:
+def _waiting(record: Record, reply_id: str | None, call_id: str, whom: Literal["person", "outside"]) -> OpenCall:
     """The open call that waits for this, or a refusal that says how things stand."""
     reply = record.reply
-    if reply is None or not any(call.state is _WAITING[whom] for call in reply.calls.values()):
+    waiting = [each.block.id for each in reply.waiting() if each.waits_for == whom] if reply else []
+    if reply is None or not waiting:
         told = _told(record, call_id)
         raise Unusable(f"this session waits for nothing of the kind: no call needs {_FOR[whom]}{told}")
     if reply_id not in (None, reply.reply_id):
         raise Unusable(f"reply_id: {reply_id!r} is not the reply being made; that is {reply.reply_id!r}")
     call = reply.calls.get(call_id)
-    if call is None or call.state is not _WAITING[whom]:
-        waiting = [each.block.id for each in reply.calls.values() if each.state is _WAITING[whom]]
+    if call is None or call.waits_for != whom:
         raise Unusable(f"call {call_id!r} does not wait for {_FOR[whom]}{_told(record, call_id)}; waiting: {waiting}")
     return call
 

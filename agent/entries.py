@@ -5,7 +5,7 @@ Names are past tense: an entry can't be refused any more. Activities return entr
 is translated on the way from the world into the record.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
@@ -45,8 +45,6 @@ class RequestAccepted(Entry):
     """Tells the same request sent twice from another one under the same id."""
     messages: tuple[Msg, ...] = sparse(())
     """Empty = go on from where the context stands."""
-    weight: int = sparse(0)
-    """Bytes that the body brought into the record."""
 
 
 class Observed(Entry):
@@ -54,7 +52,6 @@ class Observed(Entry):
 
     kind: Literal["observed"] = "observed"
     messages: tuple[Msg, ...]
-    weight: int = sparse(0)
 
 
 class Configured(Entry):
@@ -98,9 +95,6 @@ class ModelSaid(Entry):
     """By call id."""
     model: str = sparse("")
     stop_reason: str = sparse("")
-    sent: str = sparse("")
-    """Digest of the system prompt as it was sent, where hooks changed the recorded one."""
-    weight: int = sparse(0)
 
 
 class ModelFailed(Entry):
@@ -118,12 +112,15 @@ class CallsExamined(Entry):
     facts: dict[str, CallFacts]
 
 
+Ruling = Literal["allow", "deny", "ask", "external", "invalid"]
+"""`external`: allowed, and it runs outside. `invalid`: not a call that could run (unknown tool, broken arguments)."""
+
+
 class Verdict(Guest):
-    """What permission says about one call."""
+    """What permission says about one call. Of a call that does not run, the model reads the reason."""
 
     call_id: str
-    behavior: Literal["allow", "deny", "ask", "external", "invalid"]
-    """`invalid`: not a call that could run (unknown tool, broken arguments); the model reads why."""
+    behavior: Ruling
     reason: str = sparse("")
     suggested_rules: tuple[PermissionRule, ...] = sparse(())
 
@@ -157,7 +154,6 @@ class ToolReturned(Entry):
     result: ToolResultBlock
     digest: str = sparse("")
     """Of the message; empty for results that no activity made."""
-    weight: int = sparse(0)
     cwd: str | None = sparse(None)
     """The session's new working directory, when the call moved it."""
     outside: bool = sparse(False)
@@ -178,7 +174,6 @@ class InterruptAsked(Entry):
     reply_id: str
     messages: tuple[Msg, ...] = sparse(())
     """Becomes the next request."""
-    weight: int = sparse(0)
 
 
 class Refused(Entry):
@@ -198,7 +193,6 @@ class ReplyFinished(Entry):
     error: ErrorInfo | None = sparse(None)
     closing: tuple[ToolResultBlock, ...] = sparse(())
     """Results for the calls that were still open."""
-    metadata: dict[str, Any] = sparse({})
 
 
 AnyEntry = Annotated[

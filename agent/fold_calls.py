@@ -47,7 +47,7 @@ def decided(ledger: Ledger, entry: e.HumanDecided) -> None:
         call = ledger.current.calls[decision.call_id]
         call.approver = entry.approver
         if decision.allow:
-            _approve(ledger, call, decision, entry.at)
+            _approve(call, decision, entry.at)
         else:
             call.reason = decision.reason
             ledger.current.rejected = True
@@ -57,7 +57,7 @@ def decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             ledger.add_rules(tuple(rule.model_copy(update={"source": source}) for rule in decision.rules))
 
 
-def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> None:
+def _approve(call: OpenCall, decision: e.Decision, at: int) -> None:
     call.approved, call.state = True, ToolCallState.PENDING
     call.approved_facts = call.facts
     if decision.input is not None and decision.input != call.input:
@@ -71,8 +71,8 @@ def returned(ledger: Ledger, entry: e.ToolReturned) -> None:
         ledger.state.tool_context.cwd = entry.cwd
     call = ledger.current.calls[entry.result.id]
     for other in ledger.current.calls.values():
-        moved = entry.cwd is not None or (bool(other.facts.before) and not call.facts.read_only)
-        other.facts_stale |= moved
+        may_have_changed = bool(other.facts.before) and not call.facts.read_only
+        other.facts_stale |= entry.cwd is not None or may_have_changed
     close(ledger, call, entry.result, entry, entry.digest)
 
 

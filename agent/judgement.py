@@ -1,7 +1,7 @@
 """From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
 
 from agent.canonical import digest_of
-from agent.entries import Verdict
+from agent.entries import Ruling, Verdict
 from agent.permission.engine import decide_call
 from agent.permission.facts import CallFacts
 from agent.permission.rules import Behavior
@@ -68,5 +68,5 @@ def _why_again(call: OpenCall) -> str:
     return "What it would touch has changed since it was approved. " if call.approved else ""
 
 
-def _verdict(call: OpenCall, behavior: str, reason: str) -> Verdict:
-    return Verdict.model_validate({"call_id": call.block.id, "behavior": behavior, "reason": reason})
+def _verdict(call: OpenCall, behavior: Ruling, reason: str) -> Verdict:
+    return Verdict(call_id=call.block.id, behavior=behavior, reason=reason)

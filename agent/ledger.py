@@ -15,13 +15,6 @@ KEPT_REQUESTS = 1_000
 KEPT_REFUSALS = 100
 
 
-class Link(NamedTuple):
-    """What the record knows of one context message for model calls: the opaque digest that its maker gave."""
-
-    digest: str
-    """Empty when no activity made the message: it then travels inline."""
-
-
 class Anchor(NamedTuple):
     """The longest context that some model call has seen whole."""
 
@@ -64,7 +57,9 @@ class Ledger:
     search_attributes: bool = True
     log: list[e.AnyEntry] = field(default_factory=list[e.AnyEntry])
     seq: int = 0
-    links: list[Link] = field(default_factory=list[Link])
+    digests: list[str] = field(default_factory=list[str])
+    """To each message of the context, the digest that the activity gave which made it. Empty when none did: the
+    message then travels inline."""
     anchor: Anchor = NOWHERE
     spec_digest: str = ""
     tools: dict[str, ToolDescriptor] = field(default_factory=dict[str, ToolDescriptor])
@@ -108,4 +103,4 @@ class Ledger:
     def append(self, messages: tuple[Msg, ...], digest: str = "") -> None:
         """Add to the context; `digest` when an activity made the one message."""
         self.state.context.extend(messages)
-        self.links.extend(Link(digest) for _ in messages)
+        self.digests.extend(digest for _ in messages)

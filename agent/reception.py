@@ -38,10 +38,10 @@ def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -
         case Submit():
             return _submit(record, body, letter, reply_id_of)
         case Observe():
-            entry = e.Observed(messages=body.messages, weight=letter.weight)
+            entry = e.Observed(messages=body.messages)
             return Received((entry,), {"observed": len(body.messages)})
         case Interrupt():
-            return _interrupt(record, body, letter)
+            return _interrupt(record, body)
         case Configure():
             return _configure(body)
         case Confirm():
@@ -51,9 +51,9 @@ def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -
             return answers.confirm(record, body.reply_id, decisions, "")
         case ExternalResult():
             results = tuple(answers.as_result(record, item) for item in body.results)
-            return answers.external(record, body.reply_id, results, letter.weight)
+            return answers.external(record, body.reply_id, results)
         case ExternalExecutionResultEvent():
-            return answers.external(record, body.reply_id, body.execution_results, letter.weight)
+            return answers.external(record, body.reply_id, body.execution_results)
         case _ as never:
             assert_never(never)
 
@@ -85,7 +85,6 @@ def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[
         reply_id=reply_id_of(request_id),
         body_digest=digest,
         messages=body.messages,
-        weight=letter.weight,
     )
     return Received((entry,), {**_receipt(record, request_id, entry.reply_id), "position": len(record.queue)})
 
@@ -96,7 +95,7 @@ def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:
     return {"request_id": request_id, "reply_id": reply_id, "position": position}
 
 
-def _interrupt(record: Record, body: Interrupt, letter: Letter) -> Received:
+def _interrupt(record: Record, body: Interrupt) -> Received:
     reply = record.reply
     if reply is None:
         raise Unusable("there is nothing to interrupt: no reply is being made")
@@ -104,7 +103,7 @@ def _interrupt(record: Record, body: Interrupt, letter: Letter) -> Received:
         raise Unusable(f"reply_id: {body.reply_id!r} is not the reply being made; that is {reply.reply_id!r}")
     if reply.interrupted:
         raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
-    entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message, weight=letter.weight)
+    entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
     return Received((entry,), {"interrupted": reply.reply_id})
 
 

@@ -7,6 +7,7 @@ happens next is in `agent.decision`.
 from agent import entries as e
 from agent.fold import apply
 from agent.ledger import Ledger
+from agent.permission.facts import CallFacts
 from agent.state import AgentState, OpenCall
 
 
@@ -57,6 +58,9 @@ def _weight(entry: e.AnyEntry) -> int:
 
 
 def _slim(entry: e.AnyEntry, open_calls: dict[str, OpenCall]) -> e.AnyEntry:
+    """The entry without findings about calls of turns that are over: nobody will ask for those again."""
+    if isinstance(entry, e.CallUnsettled) and entry.call_id not in open_calls:
+        return entry.model_copy(update={"facts": CallFacts()})
     if isinstance(entry, e.ModelSaid | e.CallsExamined) and entry.facts:
         return entry.model_copy(
             update={"facts": {key: facts for key, facts in entry.facts.items() if key in open_calls}}

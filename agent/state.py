@@ -1,5 +1,7 @@
 """AgentState: everything that has to be known to go on, as plain JSON with the seed's names."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.messages import Msg, ToolCallBlock, ToolCallState, Usage
@@ -9,7 +11,7 @@ from agent.values import sparse
 
 
 class Living(BaseModel):
-    """A part of the state. Only `agent.record` changes it, by recorded entries."""
+    """A part of the state. Only `agent.fold` changes it, by recorded entries."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -43,6 +45,17 @@ class OpenCall(Living):
     def edited(self) -> bool:
         return self.input != self.block.input
 
+    @property
+    def waits_for(self) -> Literal["person", "outside"] | None:
+        """Whose answer it waits for: a decision of a person, a result from outside, or nobody's."""
+        match self.state:
+            case ToolCallState.ASKING:
+                return "person"
+            case ToolCallState.SUBMITTED:
+                return "outside"
+            case _:
+                return None
+
     def shown(self) -> ToolCallBlock:
         """The block as a client sees it: with its state, the arguments that would run and the suggestions."""
         return self.block.model_copy(
@@ -68,6 +81,10 @@ class ReplyContext(Living):
     failed_models: list[str] = Field(default_factory=list)
     interrupted: bool = False
     usage: Usage = Field(default_factory=Usage)
+
+    def waiting(self) -> list[OpenCall]:
+        """The calls that a person or an outside system must answer, in the model's order."""
+        return [call for call in self.calls.values() if call.waits_for]
 
 
 class ToolContext(Living):

@@ -28,7 +28,7 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
         return None
     pieces = record.state.context[record.reply_start :]
     shown = {call_id: call.shown() for call_id, call in reply.calls.items()}
-    waiting = [call.block.id for call in reply.calls.values() if call.state in _WAITING]
+    waiting = [call.block.id for call in reply.waiting()]
     return Msg(
         name=record.spec.name,
         role="assistant",
@@ -38,9 +38,6 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
         usage=reply.usage,
         metadata={"waiting_for": waiting} if waiting else {},
     )
-
-
-_WAITING = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
 
 
 def _ended(record: Record, ended: Finished) -> Msg:

@@ -20,9 +20,6 @@ from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import find_temporal
 from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
-STEP_COST_BYTES = 1_400
-"""What the floor's history costs a step beside its bodies (BENCH: P1 counts against it)."""
-
 
 async def run(loads: list[Load], repeats: int) -> list[Sample]:
     """All samples: for each load the contenders take turns, so that a noisy minute hits both."""
@@ -57,10 +54,10 @@ def table(samples: list[Sample]) -> Table:
     shown.title = "per step"
     for load in dict.fromkeys((sample.steps, sample.chars) for sample in samples):
         of_load = [sample for sample in samples if (sample.steps, sample.chars) == load]
-        medians = {}
+        of_contender = {}
         for name in dict.fromkeys(sample.contender for sample in of_load):
             mine = [sample for sample in of_load if sample.contender == name]
-            medians[name] = mine
+            of_contender[name] = mine
             shown.add_row(
                 name,
                 str(load[0]),
@@ -69,7 +66,7 @@ def table(samples: list[Sample]) -> Table:
                 f"{statistics.median(sample.history_bytes for sample in mine):,.0f}",
             )
         ratios = [
-            f"{_median(medians['longhaul'], pick) / max(_median(medians['floor'], pick), 0.001):.2f} x"
+            f"{_median(of_contender['longhaul'], pick) / max(_median(of_contender['floor'], pick), 0.001):.2f} x"
             for pick in (_wall, _worker, _server, _events, _bytes)
         ]
         shown.add_row("ratio", str(load[0]), str(load[1]), *ratios, end_section=True)

@@ -39,7 +39,8 @@ TASK_TIMEOUT = timedelta(seconds=5)
 REFUSED = "Refused"
 """Error type of an update that changed nothing; the message says why."""
 
-QUERIES = ("status", "pending", "state", "transcript", "events", "result", "spec")
+EPOCH = 1
+"""Counts the rewritings of a session's past (compaction, fork); nothing rewrites it yet."""
 PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
 

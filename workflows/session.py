@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
     from agent.transcript import page
     from workflows import asks, options, outcomes, views
     from workflows.contract import (
+        EPOCH,
         PAGE_BYTES,
         REFUSED,
         STATUS,
@@ -127,10 +128,10 @@ class AgentSession:
         return self._record.state.model_dump(mode="json", exclude={"context"})
 
     @workflow.query
-    def transcript(self, epoch: int = asks.EPOCH, start: int = 0) -> world.TranscriptPage:
+    def transcript(self, epoch: int = EPOCH, start: int = 0) -> world.TranscriptPage:
         context = self._record.state.context
-        if epoch != asks.EPOCH:
-            raise ApplicationError(f"epoch {epoch} is not this session's; it is {asks.EPOCH}", type=world.STALE_CONTEXT)
+        if epoch != EPOCH:
+            raise ApplicationError(f"epoch {epoch} is not this session's; it is {EPOCH}", type=world.STALE_CONTEXT)
         return world.TranscriptPage(
             epoch=epoch, start=start, total=len(context), messages=page(context, start, PAGE_BYTES)
         )

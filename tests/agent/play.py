@@ -13,11 +13,11 @@ from agent.canonical import chain_digest, message_digest
 from agent.decision import Act, Examine, Finish, Idle, Judge, Load, Park, Prepare, RollOver, Step, Think, decide
 from agent.letters import Letter
 from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
-from agent.permission.facts import CallFacts
+from agent.permission.facts import CallFacts, PathFact
 from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 from agent.reception import receive
 from agent.record import Record
-from agent.settings import AgentSpec
+from agent.settings import AgentSpec, ReActConfig
 from agent.tools import Effect, ToolDescriptor
 
 TOOLS = (
@@ -53,6 +53,16 @@ def calls(*pairs: str, arguments: str = "{}") -> list[ContentBlock]:
 
 def succeeded(call_id: str, name: str, words: str = "done", **fields: Any) -> e.ToolReturned:
     return e.ToolReturned(result=ToolResultBlock(id=call_id, name=name, output=words), digest=f"d-{call_id}", **fields)
+
+
+def site(path: str) -> CallFacts:
+    """The findings about a call that writes to this path of the building site."""
+    return CallFacts(cwd="/site", paths=(PathFact(path=path, access="write", inside=True),))
+
+
+def spec_with(**react: object) -> AgentSpec:
+    """The mason with other limits."""
+    return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
 
 
 def carried_over(record: Record) -> Record:
@@ -217,6 +227,14 @@ class Play:
 
     def kinds(self) -> list[str]:
         return [entry.kind for entry in self.record.log]
+
+
+def asking(*pairs: str) -> Play:
+    """A session whose model has made these calls, run until somebody is waited for."""
+    play = Play([calls(*pairs), text("Done.")])
+    play.say("Go")
+    play.run()
+    return play
 
 
 def spoken(messages: Iterable[Msg]) -> list[str]:

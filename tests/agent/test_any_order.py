@@ -65,7 +65,7 @@ class AnyOrder(RuleBasedStateMachine):
                 record.spec,
                 record.queue,
                 list(record.handled.items()),
-                record.links,
+                record.digests,
                 record.anchor,
                 record.deferred,
                 record.weight,
@@ -224,7 +224,7 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def the_anchor_lies_within_the_context(self) -> None:
         record = self.play.record
-        assert record.anchor.length <= len(record.state.context) == len(record.links)
+        assert record.anchor.length <= len(record.state.context) == len(record.digests)
 
     @invariant()
     def the_weight_is_no_less_than_what_would_be_carried(self) -> None:

@@ -3,21 +3,8 @@
 from agent.decision import Act, Examine, Idle, Park
 from agent.entries import CallUnsettled
 from agent.judgement import seen_digest
-from agent.messages import ErrorInfo
-from agent.permission.facts import CallFacts, PathFact
-from agent.settings import AgentSpec, ReActConfig
-from tests.agent.play import SPEC, Play, calls, succeeded, text
-
-OVERLOADED = ErrorInfo(type="upstream", message="The provider was overloaded.")
-UNPAID = ErrorInfo(type="permission", message="The bill was not paid.")
-
-
-def _spec(**react: object) -> AgentSpec:
-    return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
-
-
-def _at(path: str) -> CallFacts:
-    return CallFacts(cwd="/site", paths=(PathFact(path=path, access="write", inside=True),))
+from agent.permission.facts import CallFacts
+from tests.agent.play import SPEC, Play, calls, site, succeeded, text
 
 
 def test_an_approved_call_runs() -> None:
@@ -53,7 +40,7 @@ def test_a_denial_without_reason_says_so() -> None:
 
 
 def test_an_edited_call_is_looked_at_again_and_runs_as_edited() -> None:
-    play = Play([calls("a Paint", arguments='{"colour": "red"}'), text("Blue.")], facts={"a": [_at("/site/red")]})
+    play = Play([calls("a Paint", arguments='{"colour": "red"}'), text("Blue.")], facts={"a": [site("/site/red")]})
     play.say("Paint it")
     play.run()
     play.steps.clear()
@@ -75,7 +62,7 @@ def test_an_edit_that_a_rule_forbids_does_not_run() -> None:
             "permission": {"rules": [{"tool_name": "Paint", "rule_content": "/site/keep/**", "behavior": "deny"}]},
         }
     )
-    play = Play([calls("a Paint"), text("No.")], spec=spec, facts={"a": [_at("/site/b"), _at("/site/keep/x")]})
+    play = Play([calls("a Paint"), text("No.")], spec=spec, facts={"a": [site("/site/b"), site("/site/keep/x")]})
     play.say("Paint it")
     play.run()
     play.allow("a", input={"path": "/site/keep/x"})
@@ -109,7 +96,7 @@ def test_an_approval_within_a_minute_needs_no_second_look() -> None:
 
 
 def test_after_a_minute_the_call_is_looked_at_again_and_runs_when_nothing_changed() -> None:
-    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [_at("/site/a")]})
+    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [site("/site/a")]})
     play.say("Paint it")
     play.run()
     play.now += 61_000
@@ -122,7 +109,7 @@ def test_after_a_minute_the_call_is_looked_at_again_and_runs_when_nothing_change
 
 
 def test_after_a_minute_it_asks_again_when_what_it_would_touch_has_changed() -> None:
-    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [_at("/site/a"), _at("/site/other")]})
+    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [site("/site/a"), site("/site/other")]})
     play.say("Paint it")
     play.run()
     play.now += 61_000
@@ -140,7 +127,7 @@ def test_after_a_minute_it_asks_again_when_what_it_would_touch_has_changed() -> 
 
 
 def test_a_call_that_found_another_world_is_decided_again() -> None:
-    moved = CallUnsettled(call_id="a", facts=_at("/site/b"), reason="the file had moved")
+    moved = CallUnsettled(call_id="a", facts=site("/site/b"), reason="the file had moved")
     play = Play([calls("a Paint"), text("Painted.")], outcomes={"a": [moved]})
     play.say("Paint it")
     play.run()
@@ -194,9 +181,9 @@ def test_an_external_call_waits_for_its_result_from_outside() -> None:
 
 
 def test_an_edited_call_is_bound_to_what_it_was_found_to_touch() -> None:
-    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [_at("/site/a"), _at("/site/b"), _at("/site/c")]})
+    play = Play([calls("a Paint"), text("Painted.")], facts={"a": [site("/site/a"), site("/site/b"), site("/site/c")]})
     play.outcomes["a"] = [
-        CallUnsettled(call_id="a", facts=_at("/site/c"), reason="the link leads elsewhere"),
+        CallUnsettled(call_id="a", facts=site("/site/c"), reason="the link leads elsewhere"),
         succeeded("a", "Paint"),
     ]
     play.say("Paint it")

@@ -10,18 +10,11 @@ from agent.messages import ToolCallBlock
 from agent.permission.facts import CallFacts, SubCommand
 from agent.permission.rules import PermissionRule
 from agent.tools import ToolDescriptor
-from tests.agent.play import Play, calls, text
+from tests.agent.play import Play, asking, calls, text
 
 BASH = ToolDescriptor(name="Bash")
 NPM_TEST = CallFacts(commands=(SubCommand(words=("npm", "test")),))
 SUGGESTED = {"tool_name": "Bash", "rule_content": "npm test:*", "behavior": "allow"}
-
-
-def _asking(*pairs: str) -> Play:
-    play = Play([calls(*pairs), text("Done.")])
-    play.say("Go")
-    play.run()
-    return play
 
 
 def _asking_about_npm() -> Play:
@@ -187,7 +180,7 @@ def test_what_a_new_session_refuses_it_says_in_a_sentence(name: str, arguments: 
     ],
 )  # fmt: skip
 def test_a_bad_decision_is_refused_and_the_call_goes_on_waiting(body: dict[str, Any], sentence: str) -> None:
-    play = _asking("a Paint", "b Look")
+    play = asking("a Paint", "b Look")
 
     assert play.tell("confirm", body) == sentence
 
@@ -196,7 +189,7 @@ def test_a_bad_decision_is_refused_and_the_call_goes_on_waiting(body: dict[str, 
 
 
 def test_input_nested_too_deeply_is_refused() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
 
     answer = play.allow("a", input="[" * 100_000)
 
@@ -204,7 +197,7 @@ def test_input_nested_too_deeply_is_refused() -> None:
 
 
 def test_one_bad_decision_spoils_the_whole_letter() -> None:
-    play = _asking("a Measure", "b Measure")
+    play = asking("a Measure", "b Measure")
 
     answer = play.allow("a", "z")
 
@@ -213,14 +206,14 @@ def test_one_bad_decision_spoils_the_whole_letter() -> None:
 
 
 def test_approving_twice_is_refused_and_names_who_was_first() -> None:
-    play = _asking("a Measure", "b Measure")
+    play = asking("a Measure", "b Measure")
     play.allow("a")
 
     assert play.allow("a") == ("call 'a' does not wait for a decision ('a' is pending, decided by ben); waiting: ['b']")
 
 
 def test_a_decision_on_a_call_that_has_its_result_is_refused() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
     play.allow("a")
     play.run()
 
@@ -228,7 +221,7 @@ def test_a_decision_on_a_call_that_has_its_result_is_refused() -> None:
 
 
 def test_a_result_for_a_call_that_waits_for_a_person_is_refused() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
 
     assert play.tell("external_result", {"results": [{"id": "a", "output": "x"}]}) == (
         "this session waits for nothing of the kind: no call needs a result from outside ('a' is asking)"
@@ -257,13 +250,13 @@ def test_a_result_for_a_call_that_waits_for_a_person_is_refused() -> None:
     ],
 )
 def test_a_bad_result_from_outside_is_refused(body: dict[str, Any], sentence: str) -> None:
-    play = _asking("a Order")
+    play = asking("a Order")
 
     assert play.tell("external_result", body) == sentence
 
 
 def test_a_result_handed_in_twice_is_refused_the_second_time() -> None:
-    play = _asking("a Order")
+    play = asking("a Order")
     play.tell("external_result", {"results": [{"id": "a", "output": "x"}]})
 
     assert play.tell("external_result", {"results": [{"id": "a", "output": "x"}]}) == (
@@ -285,7 +278,7 @@ def test_a_result_handed_in_twice_is_refused_the_second_time() -> None:
     ],
 )
 def test_whatever_an_outside_system_returns_the_model_can_read(output: object, read: str) -> None:
-    play = _asking("a Order")
+    play = asking("a Order")
 
     play.tell("external_result", {"results": [{"id": "a", "output": output, "state": "error"}]})
 
@@ -313,7 +306,7 @@ def test_the_seeds_confirmation_is_taken_as_it_stands() -> None:
 
 
 def test_the_seeds_confirmation_may_edit_the_call() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
     block = ToolCallBlock(id="a", name="Paint", input='{"colour": "blue"}').model_dump(mode="json")
 
     play.tell(
@@ -326,7 +319,7 @@ def test_the_seeds_confirmation_may_edit_the_call() -> None:
 
 
 def test_the_seeds_denial_is_taken_and_its_rules_are_not() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
     before = _rules_of(play)
     result = {
         "confirmed": False,
@@ -349,7 +342,7 @@ def test_the_seeds_confirmation_of_a_call_that_is_not_here_is_refused() -> None:
 
 
 def test_the_seeds_external_result_is_taken_as_it_stands() -> None:
-    play = _asking("a Order", "b Order")
+    play = asking("a Order", "b Order")
     event = {
         "type": "EXTERNAL_EXECUTION_RESULT",
         "reply_id": "reply-of-r1",

@@ -9,7 +9,7 @@ from agent.ledger import KEPT_REQUESTS
 from agent.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
 from agent.permission.facts import CallFacts
 from agent.record import Record
-from tests.agent.play import ENTRIES, NOON, SPEC, Play, calls, carried_over, succeeded, text
+from tests.agent.play import ENTRIES, NOON, SPEC, Play, calls, carried_over, site, succeeded, text
 
 OPENED = e.SessionOpened(seq=1, at=NOON, session_id="wall-7", spec=SPEC)
 
@@ -182,6 +182,19 @@ def test_the_weight_covers_everything_that_is_carried() -> None:
 
     assert len(ENTRIES.dump_json(play.record.carried())) <= play.record.weight + 2
     assert carried_over(play.record).weight <= play.record.weight
+
+
+def test_findings_about_calls_that_are_over_are_not_carried() -> None:
+    moved = e.CallUnsettled(call_id="a", facts=CallFacts(cwd="/site/b"), reason="the folder had moved")
+    play = Play([calls("a Look"), calls("b Paint")], facts={"b": [site("/site/c")]}, outcomes={"a": [moved]})
+    play.say("Look, then paint")
+    play.run()
+
+    over = carried_over(play.record)
+
+    assert [entry.facts for entry in over.log if isinstance(entry, e.CallUnsettled)] == [CallFacts()]
+    assert over.reply is not None
+    assert over.reply.calls["b"].facts == site("/site/c")
 
 
 def test_a_result_that_moved_the_folder_makes_the_findings_about_open_calls_old() -> None:

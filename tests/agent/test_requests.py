@@ -8,35 +8,9 @@ import pytest
 from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
 from agent.decision import Idle
 from agent.messages import ToolResultState
-from agent.permission.facts import CallFacts, SubCommand
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.reception import MAX_QUEUE
-from agent.tools import ToolDescriptor
-from tests.agent.play import SPEC, Play, calls, spoken, text
-
-BASH = ToolDescriptor(name="Bash")
-NPM_TEST = CallFacts(commands=(SubCommand(words=("npm", "test")),))
-SUGGESTED = {"tool_name": "Bash", "rule_content": "npm test:*", "behavior": "allow"}
-
-
-def _asking(*pairs: str) -> Play:
-    play = Play([calls(*pairs), text("Done.")])
-    play.say("Go")
-    play.run()
-    return play
-
-
-def _asking_about_npm() -> Play:
-    play = Play(
-        [calls("a Bash", arguments='{"command": "npm test"}'), text("Done.")], facts={"a": [NPM_TEST]}, tools=(BASH,)
-    )
-    play.say("Test it")
-    play.run()
-    return play
-
-
-def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
-    return play.record.state.permission_context.rules
+from tests.agent.play import SPEC, Play, asking, spoken, text
 
 
 def test_the_same_request_sent_again_gets_the_same_receipt_and_starts_nothing() -> None:
@@ -84,7 +58,7 @@ def test_a_full_queue_refuses_more() -> None:
 
 
 def test_an_interrupt_of_another_reply_is_refused() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
 
     assert play.tell("interrupt", {"reply_id": "old"}) == (
         "reply_id: 'old' is not the reply being made; that is 'reply-of-r1'"
@@ -92,7 +66,7 @@ def test_an_interrupt_of_another_reply_is_refused() -> None:
 
 
 def test_a_second_interrupt_is_refused() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
     play.tell("interrupt", {"reply_id": "reply-of-r1"})
 
     assert play.tell("interrupt") == "reply 'reply-of-r1' has been interrupted already"
@@ -107,7 +81,7 @@ def test_configure_changes_what_is_named_and_nothing_else() -> None:
 
     record = play.record
     assert record.state.permission_context.mode is PermissionMode.BYPASS
-    assert _rules_of(play)[-1] == PermissionRule(tool_name="Paint")
+    assert play.record.state.permission_context.rules[-1] == PermissionRule(tool_name="Paint")
     assert (record.spec.react_config.max_iters, record.spec.model) == (7, "scripted:other")
     assert record.spec.system_prompt == SPEC.system_prompt
 
@@ -180,7 +154,7 @@ def test_a_body_that_nests_as_deeply_as_allowed_can_be_carried() -> None:
 
 
 def test_a_refusal_is_cut_so_that_rubbish_cannot_fill_a_session() -> None:
-    play = _asking("a Paint")
+    play = asking("a Paint")
 
     answer = play.allow("x" * 1_000_000)
 
@@ -226,7 +200,7 @@ def test_arguments_given_as_an_object_become_json_text() -> None:
 
 
 def test_an_outside_error_is_an_error_to_the_model() -> None:
-    play = _asking("a Order")
+    play = asking("a Order")
 
     play.tell("external_result", {"results": [{"id": "a", "output": "sold out", "state": "error"}], "by": "shop"})
 

@@ -6,21 +6,9 @@ import pytest
 
 from agent.decision import Act, Idle, Load, Park, Prepare, RollOver, Step, Think
 from agent.events import EventFold
-from agent.messages import ErrorInfo, FinishedReason, TextBlock, ToolCallBlock
-from agent.permission.facts import CallFacts, PathFact
-from agent.settings import AgentSpec, ReActConfig
-from tests.agent.play import SPEC, Play, calls, carried_over, spoken, succeeded, text
-
-OVERLOADED = ErrorInfo(type="upstream", message="The provider was overloaded.")
-UNPAID = ErrorInfo(type="permission", message="The bill was not paid.")
-
-
-def _spec(**react: object) -> AgentSpec:
-    return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
-
-
-def _at(path: str) -> CallFacts:
-    return CallFacts(cwd="/site", paths=(PathFact(path=path, access="write", inside=True),))
+from agent.messages import FinishedReason, TextBlock, ToolCallBlock
+from agent.permission.facts import CallFacts
+from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, succeeded, text
 
 
 def test_an_answer_without_tools_takes_one_model_call() -> None:
@@ -46,7 +34,7 @@ def test_neighbours_that_are_safe_together_run_together_and_the_others_one_by_on
 
 
 def test_without_parallel_calls_each_runs_alone() -> None:
-    play = Play([calls("a Look", "b Look"), text("Done.")], spec=_spec(parallel_tool_calls=False))
+    play = Play([calls("a Look", "b Look"), text("Done.")], spec=spec_with(parallel_tool_calls=False))
     play.say("Look twice")
     play.run()
 
@@ -116,7 +104,7 @@ def test_what_is_observed_while_the_model_thinks_reaches_the_next_call() -> None
     assert play.record.anchor.length == 0
     unanchored = play.record.state.context[play.record.anchor.length :]
     assert spoken(unanchored) == ["Look", "It rains.", "call a"]
-    assert [bool(link.digest) for link in play.record.links] == [False, False, True]
+    assert [bool(digest) for digest in play.record.digests] == [False, False, True]
 
 
 def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:
@@ -213,7 +201,7 @@ def _deciding(play: Play) -> dict[str, object]:
 def test_a_roll_over_in_mid_reply_while_parked_with_a_queue_changes_nothing() -> None:
     play = Play(
         [calls("a Look"), calls("b Paint", "c Order"), text("Painted."), text("Swept.")],
-        facts={"b": [_at("/site/b")]},
+        facts={"b": [site("/site/b")]},
     )
     play.say("Look, then paint")
     play.run()

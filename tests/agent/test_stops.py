@@ -4,21 +4,12 @@ import pytest
 
 from agent.decision import Idle, Park, Think
 from agent.messages import ErrorInfo
-from agent.permission.facts import CallFacts, PathFact
-from agent.settings import AgentSpec, ModelConfig, ReActConfig
+from agent.settings import ModelConfig
 from agent.transcript import final_text, reply_message
-from tests.agent.play import SPEC, Play, calls, spoken, text
+from tests.agent.play import SPEC, Play, calls, spec_with, spoken, text
 
 OVERLOADED = ErrorInfo(type="upstream", message="The provider was overloaded.")
 UNPAID = ErrorInfo(type="permission", message="The bill was not paid.")
-
-
-def _spec(**react: object) -> AgentSpec:
-    return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
-
-
-def _at(path: str) -> CallFacts:
-    return CallFacts(cwd="/site", paths=(PathFact(path=path, access="write", inside=True),))
 
 
 def test_an_interrupt_while_parked_answers_every_open_call() -> None:
@@ -113,7 +104,7 @@ def test_an_interrupt_during_preparation_ends_the_reply_without_a_model_call() -
 
 @pytest.mark.parametrize(("stop", "reason", "calls_made"), [(True, "interrupted", 1), (False, "completed", 2)])
 def test_stop_on_reject_ends_the_reply_at_the_first_denial(stop: bool, reason: str, calls_made: int) -> None:
-    play = Play([calls("a Measure", "b Measure"), text("Another way.")], spec=_spec(stop_on_reject=stop))
+    play = Play([calls("a Measure", "b Measure"), text("Another way.")], spec=spec_with(stop_on_reject=stop))
     play.say("Measure")
     play.run()
     play.deny("a", reason="no")
@@ -127,7 +118,7 @@ def test_stop_on_reject_ends_the_reply_at_the_first_denial(stop: bool, reason: s
 
 
 def test_after_a_denial_with_stop_on_reject_no_sibling_is_started() -> None:
-    play = Play([calls("a Look", "b Measure", "c Measure")], spec=_spec(stop_on_reject=True))
+    play = Play([calls("a Look", "b Measure", "c Measure")], spec=spec_with(stop_on_reject=True))
     play.say("Measure")
     play.run(hold=True)
     play.allow("b")
@@ -145,7 +136,7 @@ def test_after_a_denial_with_stop_on_reject_no_sibling_is_started() -> None:
 
 
 def test_the_limit_of_rounds_ends_the_reply() -> None:
-    play = Play([calls("a Look"), calls("b Look"), calls("c Look")], spec=_spec(max_iters=2))
+    play = Play([calls("a Look"), calls("b Look"), calls("c Look")], spec=spec_with(max_iters=2))
     play.say("Look around")
 
     assert play.run() == Idle()

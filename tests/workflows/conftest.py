@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import sys
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,9 +21,9 @@ from starter.provision.dev_server import DevServer
 from starter.session import Session
 from starter.settings import Settings
 from tests.activities.models.requests import KEYS
-from worker import READY, build
+from tests.e2e.processes import WorkerSettings, worker
+from worker import build
 
-ROOT = Path(__file__).parents[2]
 TOOLS = "tests.workflows.tools"
 
 Line = dict[str, Any]
@@ -78,27 +76,16 @@ class Stage:
             yield
 
     @asynccontextmanager
-    async def worker_process(self) -> AsyncIterator[int]:
-        """One more worker, in a process of its own: yields its process id."""
-        environment = {
-            **os.environ,
-            "TEMPORAL_ADDRESS": self.address,
-            "LONGHAUL_TASK_QUEUE": self.settings.task_queue,
-            "LONGHAUL_DATA_DIR": str(self.settings.data_dir),
-            "LONGHAUL_TOOLS": TOOLS,
-            "PYTHONPATH": str(ROOT),
-        }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, str(ROOT / "worker.py"), env=environment, stdout=PIPE, stderr=PIPE
+    async def worker_process(self) -> AsyncIterator[None]:
+        """One more worker, in a process of its own."""
+        settings = WorkerSettings(
+            address=self.address,
+            task_queue=self.settings.task_queue,
+            directory=self.settings.data_dir,
+            tools=self.settings.tools,
         )
-        assert process.stdout is not None
-        try:
-            assert (await process.stdout.readline()).startswith(READY.encode())
-            yield process.pid
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.communicate()
+        async with worker(settings):
+            yield
 
 
 @pytest.fixture

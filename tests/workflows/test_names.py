@@ -1,9 +1,12 @@
 """Ids of sessions, users and requests: any text is one, no two are the same, and each comes back as it was given."""
 
 import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
+from workflows.contract import WORKFLOW, SessionStart
 
 pytestmark = pytest.mark.server
 
@@ -53,3 +56,33 @@ async def test_nobody_and_the_empty_name_and_a_tilde_are_three_users(stage: Stag
         return sorted(map(str, (card.user_id for card in mine))) == ["", "None", "~"]
 
     await until(found)
+
+
+@pytest.mark.parametrize("user", ['Ana "Tea" Pot', "back\\slash", "O'Neil", "two\nlines"])
+async def test_the_sessions_of_a_user_are_found_by_any_name(stage: Stage, user: str) -> None:
+    mine = stage.session({"text": "hello"}, user=user)
+    other = stage.session({"text": "hello"}, user=user.replace('"', '\\"') + "!")
+    await mine.reply("Hi")
+    await other.reply("Hi")
+
+    async def found() -> bool:
+        return [card.workflow_id for card in await stage.app.sessions(user=user, session_id=mine.id)] == [
+            mine.workflow_id
+        ]
+
+    await until(found)
+
+
+async def test_a_foreign_workflow_with_a_memo_that_nobody_can_read_hides_no_session(stage: Stage) -> None:
+    foreign = RawValue(Payload(metadata={"encoding": b"binary/unheard-of"}, data=b"\xff"))
+    session = stage.session({"text": "hello"})
+    await session.reply("Hi")
+    handle = await stage.client.start_workflow(
+        WORKFLOW, SessionStart(session_id="f"), id=stage.name, task_queue=stage.name, memo={"session": foreign}
+    )
+
+    async def found() -> bool:
+        return {session.workflow_id, stage.name} <= {card.workflow_id for card in await stage.app.sessions()}
+
+    await until(found)
+    await handle.terminate()

@@ -135,3 +135,12 @@ async def test_other_limits_and_another_model_hold_from_the_next_step(stage: Sta
 
     assert (limited.finished_reason, len(limited.get_tool_results())) == ("exceed_max_iters", 2)
     assert other.content == (TextBlock(text="I am another one."),)
+
+
+async def test_sixty_requests_at_once_are_all_taken(stage: Stage) -> None:
+    """The server lets ten updates of a session be under way; the client sends again what was not let in."""
+    session = stage.session(*texts(60))
+
+    replies = await asyncio.gather(*[session.reply(f"Question {number}") for number in range(60)])
+
+    assert len({reply.get_text_content() for reply in replies}) == 60
