@@ -36,6 +36,9 @@ class Pauses:
         await asyncio.sleep(min(max(self.waited / 10, 0.01), 1.0))
 
 
+AT_ONCE = 4
+"""Messages under way from one handle: a storm of updates costs the server dear, and it refuses more than ten."""
+
 TRIES_SECONDS = 60.0
 _NOT_TAKEN = {RPCStatusCode.RESOURCE_EXHAUSTED}
 """Ten updates are under way for the session: this one was not let in."""

@@ -1,5 +1,6 @@
 """One session from outside: ask, answer, steer, read."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -15,7 +16,7 @@ from agent.messages import Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
 from agent.state import AgentState
-from starter.patience import Pauses, insist, send_again
+from starter.patience import AT_ONCE, Pauses, insist, send_again
 from starter.settings import Settings
 from starter.wire import as_messages, call_id_of, check_size, plain, refusal_of, start_operation
 from workflows.contract import EPOCH, EventPage, PendingCall, ReplyResult, Status, TranscriptPage
@@ -46,6 +47,7 @@ class Session:
         self.spec = spec
         self.workflow_id = known_workflow_id or workflow_id(spec.name, user, session_id)
         self._client = client
+        self._sending = asyncio.Semaphore(AT_ONCE)
         self._settings = settings
 
     async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
@@ -110,11 +112,8 @@ class Session:
 
         A PendingCall stands for what was seen: when that has changed since, the decision is refused.
         """
-        decision: dict[str, Any] = {
-            "call_id": call_id_of(call),
-            "decision": "allow" if allow else "deny",
-            "reason": reason,
-        }
+        word = "allow" if allow else "deny"
+        decision: dict[str, Any] = {"call_id": call_id_of(call), "decision": word, "reason": reason}
         if isinstance(call, PendingCall) and call.digest:
             decision["digest"] = call.digest
         if input is not None:
@@ -239,8 +238,9 @@ class Session:
             return answer
 
         try:
-            # A request carries its id, so that one sent twice is one; an observation does not.
-            return await send_again(send, repeatable=name == "submit")
+            async with self._sending:
+                # A request carries its id, so that one sent twice is one; an observation does not.
+                return await send_again(send, repeatable=name == "submit")
         except WorkflowUpdateFailedError as error:
             raise refusal_of(error) from error
 
