@@ -11,7 +11,7 @@ from activities.models.anthropic_prompt import build_payload
 from activities.models.assembly import Assembly
 from activities.models.failures import ProviderError
 from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.streams import finish, readable, timeout_of
+from activities.models.streams import finish, read_all, timeout_of
 from agent.messages import Usage
 
 
@@ -26,11 +26,7 @@ class AnthropicModel:
         payload = build_payload(request, notes)
         reply = _Reply(on_delta, notes)
         stream = await self._client.messages.create(**payload, stream=True, timeout=timeout_of(request.config))
-        # Leaving the block closes the connection, also when the call is cancelled in the middle.
-        async with stream:
-            with readable():
-                async for event in stream:
-                    reply.take(event)
+        await read_all(stream, reply.take)
         return reply.finish(request)
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from activities.models.assembly import Assembly
 from activities.models.failures import ProviderError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.openai_chat_prompt import build_payload
-from activities.models.streams import finish, readable, timeout_of
+from activities.models.streams import finish, read_all, timeout_of
 from activities.models.verdict_table import STATUS_OF_TYPE
 from agent.messages import Usage
 
@@ -30,11 +30,7 @@ class OpenAIChatModel:
         payload = build_payload(request, notes, official=self._official, dashscope=self._dashscope)
         reply = _Reply(on_delta, notes)
         stream = await self._client.chat.completions.create(**payload, stream=True, timeout=timeout_of(request.config))
-        # Leaving the block closes the connection, also when the call is cancelled in the middle.
-        async with stream:
-            with readable():
-                async for chunk in stream:
-                    reply.take(chunk)
+        await read_all(stream, reply.take)
         return reply.finish(request)
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from activities.models.assembly import Assembly
 from activities.models.failures import ProviderError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.openai_responses_prompt import build_payload
-from activities.models.streams import finish, readable, timeout_of
+from activities.models.streams import finish, read_all, timeout_of
 from activities.models.verdict_table import STATUS_OF_TYPE
 from agent.messages import Usage
 
@@ -26,11 +26,7 @@ class OpenAIResponsesModel:
         payload = build_payload(request, notes)
         reply = _Reply(on_delta, notes)
         stream = await self._client.responses.create(**payload, stream=True, timeout=timeout_of(request.config))
-        # Leaving the block closes the connection, also when the call is cancelled in the middle.
-        async with stream:
-            with readable():
-                async for event in stream:
-                    reply.take(event)
+        await read_all(stream, reply.take)
         return reply.finish(request)
 
     async def close(self) -> None:

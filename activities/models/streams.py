@@ -1,8 +1,10 @@
 """What the streamed calls of all SDKs have in common: time limits, unreadable answers, and the end of a reply."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
 
 import httpx2
 
@@ -12,6 +14,9 @@ from activities.models.model import ModelReply, ModelRequest
 from activities.models.text import scrub
 from agent.messages import Usage
 from agent.settings import ModelConfig
+
+Event = TypeVar("Event")
+Event_co = TypeVar("Event_co", covariant=True)
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 600.0
@@ -31,6 +36,27 @@ def readable() -> Iterator[None]:
         yield
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ProviderError(502, "unreadable_answer", "a piece of the answer is no valid JSON") from error
+
+
+class EventStream(Protocol[Event_co]):
+    """What both SDKs' streams are."""
+
+    def __aiter__(self) -> AsyncIterator[Event_co]: ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+async def read_all(stream: EventStream[Event], take: Callable[[Event], None]) -> None:
+    """Hand each event to `take`, in order, until the stream ends."""
+    # Leaving the block closes the connection, also when the call is cancelled in the middle.
+    async with stream:
+        with readable():
+            async for event in stream:
+                take(event)
 
 
 def finish(
