@@ -21,6 +21,7 @@ from activities.models.providers import Providers
 from activities.prepare import Preparation
 from activities.specs import Specs
 from activities.think import Thinking
+from activities.tokens import TokenCounter
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
 from starter.connection import Unreachable, connect
@@ -43,15 +44,15 @@ def build(client: Client, settings: Settings, providers: Providers) -> Worker:
     """A worker of all activities and the session workflow."""
     toolbox = Toolbox([*default_tools(), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
-    contexts, specs = Contexts(), Specs()
+    contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     examination = Examination(contexts, toolbox, workspaces)
     return Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(toolbox, workspaces, specs).prepare_reply,
-            Thinking(contexts, specs, providers, workspaces, examination).call_model,
+            Preparation(toolbox, workspaces, specs, counter).prepare_reply,
+            Thinking(contexts, specs, providers, workspaces, examination, counter).call_model,
             examination.examine_calls,
             Acting(contexts, toolbox, workspaces, examination).run_tool,
         ],

@@ -42,6 +42,8 @@ class SessionContext:
     """`chain[n]` is the digest of the context that ends with `messages[n]`."""
     loose: OrderedDict[str, Msg] = field(default_factory=OrderedDict)
     bytes: int = 0
+    token_sums: list[int] = field(default_factory=list)
+    """`token_sums[n]` counts the tokens up to and with `messages[n]`; only as far as they were asked for."""
 
     def has(self, digest: str, length: int) -> bool:
         return length == 0 or (length <= len(self.chain) and self.chain[length - 1] == digest)
@@ -59,6 +61,18 @@ class SessionContext:
             self.bytes -= size_of(message)
         del self.messages[length:]
         del self.chain[length:]
+        del self.token_sums[length:]
+
+    def tokens(self, count: Callable[[Msg], int]) -> int:
+        """Of all messages, each counted once however often this is asked."""
+        for message in self.messages[len(self.token_sums) :]:
+            before = self.token_sums[-1] if self.token_sums else 0
+            self.token_sums.append(before + count(message))
+        return self.token_sums[-1] if self.token_sums else 0
+
+    def uncounted(self) -> int:
+        """Bytes of the messages that `tokens` would have to look at."""
+        return sum(size_of(message) for message in self.messages[len(self.token_sums) :])
 
     def keep(self, digest: str, message: Msg) -> None:
         self.loose[digest] = message

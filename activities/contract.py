@@ -7,14 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agent.entries import AnyEntry, Segment
 from agent.messages import Msg
 from agent.permission.facts import CallFacts
-from agent.settings import AgentSpec, ModelConfig
+from agent.settings import AgentSpec, ContextConfig, ModelConfig
 from agent.tools import Effect, ToolDescriptor
 from agent.values import Guest, sparse
 
 PREPARE_REPLY = "longhaul.prepare_reply"
 CALL_MODEL = "longhaul.call_model"
+COMPRESS = "longhaul.compress"
+RESTORE = "longhaul.restore"
+CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"
 """Our own activities carry a dot, which no tool name can: a tool call is an activity under the tool's name."""
 
@@ -27,6 +31,8 @@ STALE_CONTEXT = "StaleContext"
 
 TRANSCRIPT = "transcript"
 SPEC = "spec"
+ENTRIES = "entries"
+SNAPSHOT = "snapshot"
 """Queries by which an activity pulls from its own session what its worker does not have."""
 
 
@@ -37,6 +43,10 @@ class Place(Guest):
     nonce: str
     cwd: str = sparse("")
     """Empty: the root."""
+    agent: str = sparse("")
+    user_id: str | None = sparse(None)
+    session_id: str = sparse("")
+    """Whose place it is: a worker finds by it what was offloaded for the session. Empty: nobody's."""
 
 
 class PrepareReply(Guest):
@@ -82,8 +92,41 @@ class CallModel(Guest):
     config: ModelConfig
     call_number: int
     """Model calls that the session made before this one."""
+    fixed_tokens: int = sparse(0)
+    """Of the system prompt and the tools, as they were counted when the reply was prepared."""
     agent: str
     place: Place
+
+
+class Compress(Guest):
+    """Make a context shorter. The split was decided from recorded numbers; the activity makes the summary."""
+
+    context: ContextAddress
+    """As `call_model` would get it: with the old summary, if there is one, as its first message."""
+    has_summary: bool = sparse(False)
+    keep_from: int
+    """Messages from here on stay as they are. Like `pinned`, counted without the summary."""
+    pinned: tuple[int, ...] = sparse(())
+    """Earlier messages that stay too: the first goal and the newest request."""
+    epoch: int
+    """The new epoch's number."""
+    goal_tokens: int
+    """What the messages that may be dropped or masked have to come down to, the summary included."""
+    spec_digest: str
+    model: str
+    config: ModelConfig
+    context_config: ContextConfig
+    context_length: int
+    """Tokens of the model's window."""
+    call_number: int
+    """Summaries that the session made before this one."""
+    session_id: str
+    user_id: str | None = sparse(None)
+    agent: str
+    offloader: str = sparse("workspace")
+    must_mention: tuple[str, ...] = sparse(())
+    """Open calls, pending decisions and tasks; a summary under which one of them would get lost is refused."""
+    instructions: str = sparse("")
 
 
 class MessageAddress(Guest):
@@ -125,8 +168,55 @@ class RunTool(Guest):
     place: Place
     agent: str
     epoch: int = sparse(1)
+    result_limit: int = sparse(3000)
+    """Tokens; a longer result is cut, and kept whole by the offloader."""
+    model: str = sparse("")
+    """Whose tokens they are."""
+    offloader: str = sparse("workspace")
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
+
+
+class Restore(Guest):
+    """Look for an earlier life of the session that this activity works for. The answer is `entries.Restored`."""
+
+    session_id: str
+    user_id: str | None = sparse(None)
+    agent: str
+
+
+class Checkpoint(Guest):
+    """Write down what is not saved yet: entries as segments, the state in the store. The answer is
+    `entries.Checkpointed`. Bodies are pulled by the queries ENTRIES and SNAPSHOT: none crosses the history."""
+
+    session_id: str
+    user_id: str | None = sparse(None)
+    agent: str
+    generation: int
+    saved: int
+    """Entries up to this one are in segments."""
+    segments: tuple[Segment, ...] = sparse(())
+    """The newest ones, oldest first: small ones among them may be written again as one."""
+    segments_before: int = sparse(0)
+    """How many there are before those."""
+
+
+class EntriesPage(Guest):
+    """Entries in order, as many as fit; `seq` and `messages` say how far the session was at this moment."""
+
+    entries: tuple[AnyEntry, ...]
+    seq: int
+    messages: int
+
+
+class SnapshotPage(Guest):
+    """Part of `agent.carried.Carried` as JSON text, without what `saved` says is outside."""
+
+    seq: int
+    """The state is of this entry: pages of another one do not fit together."""
+    total: int
+    """Characters of the whole text."""
+    text: str
 
 
 class TranscriptPage(Guest):

@@ -1,26 +1,27 @@
 """call_model: put the context together, ask the provider, look at the calls that came back."""
 
+import asyncio
 import logging
-from datetime import timedelta
+from functools import partial
 from itertools import count
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from activities import own_session
-from activities.contexts import Contexts
-from activities.contract import CALL_MODEL, MODEL_FAILED, CallModel
+from activities.contexts import Contexts, SessionContext
+from activities.contract import CALL_MODEL, CallModel
 from activities.examine import Examination
+from activities.failing import as_verdict, failed_for_good
 from activities.heartbeat import beating
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.providers import Providers
-from activities.models.verdicts import judge
 from activities.specs import Specs
+from activities.tokens import INLINE_BYTES, TokenCounter
 from activities.tools.tool import Place
 from activities.workspaces import Workspaces
 from agent.canonical import message_digest
 from agent.entries import ModelSaid
-from agent.messages import ContentBlock, ErrorInfo, Msg, ToolCallBlock
+from agent.messages import ContentBlock, Msg, ToolCallBlock
 from agent.permission.facts import CallFacts
 
 log = logging.getLogger(__name__)
@@ -34,8 +35,15 @@ FACTS_LIMIT_BYTES = 300_000
 
 class Thinking:
     def __init__(
-        self, contexts: Contexts, specs: Specs, providers: Providers, workspaces: Workspaces, examination: Examination
+        self,
+        contexts: Contexts,
+        specs: Specs,
+        providers: Providers,
+        workspaces: Workspaces,
+        examination: Examination,
+        counter: TokenCounter,
     ) -> None:
+        self._counter = counter
         self._contexts = contexts
         self._specs = specs
         self._providers = providers
@@ -62,16 +70,25 @@ class Thinking:
                 call_number=ask.call_number,
                 attempt=activity.info().attempt,
             )
+            estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
             reply = await self._ask(request)
             said = await self._recorded(ask, place, reply)
+            said = said.model_copy(update={"input_estimate": estimate})
             context_digest = session.append(said.message, said.digest)
             return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+    async def _tokens(self, session: SessionContext, model: str) -> int:
+        """Of all messages, in a thread when the event loop would stand still for it."""
+        measure = partial(self._counter.count_message, model=model)
+        if session.uncounted() <= INLINE_BYTES:
+            return session.tokens(measure)
+        return await asyncio.to_thread(session.tokens, measure)
 
     async def _ask(self, request: ModelRequest) -> ModelReply:
         try:
             reply = await self._providers.call(request.model, request, _unheard)
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
-            raise _as_verdict(error) from None  # the provider's error may quote the request
+            raise as_verdict(error) from None  # the provider's error may quote the request
         for note in reply.notes:
             log.warning("%s: %s", request.model, note)
         return reply
@@ -81,11 +98,12 @@ class Thinking:
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = len(message.model_dump_json().encode())
         if size > REPLY_LIMIT_BYTES:
-            raise _failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
+            raise failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
         facts = await self._looked_at(content, place)
         return ModelSaid(
             message=message,
             digest=message_digest(message),
+            tokens=await self._counter.count_aside(message, ask.model),
             facts=facts,
             model=reply.model,
             stop_reason=reply.stop_reason,
@@ -128,19 +146,6 @@ def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
         else:
             content.append(block)
     return content
-
-
-def _as_verdict(error: Exception) -> ApplicationError:
-    verdict = judge(error)
-    if verdict.kind in ("retry", "retry_after"):
-        delay = timedelta(seconds=verdict.delay_seconds) if verdict.delay_seconds else None
-        return ApplicationError(verdict.sentence, type=verdict.error_type, next_retry_delay=delay)
-    return _failed_for_good(verdict.error_type, verdict.sentence)
-
-
-def _failed_for_good(error_type: str, sentence: str) -> ApplicationError:
-    info = ErrorInfo(type=error_type, message=sentence)
-    return ApplicationError(sentence, info, type=MODEL_FAILED, non_retryable=True)
 
 
 def _unheard(delta: Delta) -> None:

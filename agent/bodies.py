@@ -16,9 +16,9 @@ from agent.messages import (
     ToolResultState,
 )
 from agent.permission.rules import PermissionMode, PermissionRule
+from agent.upkeep_bodies import MAX_ID_CHARS, Compact, ReplaceState, Resume
 from agent.values import Guest, Value
 
-MAX_ID_CHARS = 1_000
 MAX_REFUSAL_CHARS = 500
 """Refusals quote what was sent and are carried along: unbounded ones would make a session too large to carry."""
 MAX_DEPTH = 50
@@ -163,6 +163,9 @@ Body = (
     | Observe
     | Interrupt
     | Configure
+    | Compact
+    | Resume
+    | ReplaceState
     | Confirm
     | UserConfirmResultEvent
     | ExternalResult
@@ -176,12 +179,15 @@ SHAPES: dict[str, tuple[type[Body], ...]] = {
     "interrupt": (Interrupt,),
     "observe": (Observe,),
     "configure": (Configure,),
+    "compact": (Compact,),
+    "resume": (Resume,),
+    "replace_state": (ReplaceState,),
 }
 _SEED_FIELDS: dict[str, type[Body]] = {
     "confirm_results": UserConfirmResultEvent,
     "execution_results": ExternalExecutionResultEvent,
 }
-_OPTIONAL_BODY = {"interrupt", "submit"}
+_OPTIONAL_BODY = {"interrupt", "submit", "compact", "resume"}
 
 
 def parse(name: str, arguments: list[Any]) -> Body:

@@ -5,115 +5,35 @@ it says and writes down what came of it; then it is asked again. So every rule a
 tested by calling a function.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from agent.batches import next_batch
-from agent.entries import ModelFailed, Verdict
+from agent.compaction import must_compress, next_cut, too_big_without_context
 from agent.judgement import judge, must_examine
+from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
+from agent.ledger import COMPRESSING, RESTORING
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.state import ReplyContext
+from agent.steps import Act, Checkpoint, Compress, Examine, Finish, Idle, Judge, Park, Prepare, Restore, Step, Think
 
-BEHAVIOUR = 1
+BEHAVIOUR = 2
 """The newest version of these rules. A rule that changes what a live session does takes a new number, reads the
 session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
 
-ROLL_OVER_EVENTS = 2_000
-ROLL_OVER_BYTES = 4_000_000
-CARRY_LIMIT = 1_750_000
-"""Bytes of entries above which a session takes no more: it finishes what it can and says that it is full."""
-ROLL_OVER_LIMIT = 2_000_000
-"""Temporal terminates a workflow whose continue-as-new input is larger than 2 MiB; the rest is for refusals, which
-have no weight (at most `ledger.KEPT_REFUSALS` of `bodies.MAX_REFUSAL_CHARS`). What came last may lie in between."""
 
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What the record can't know: how long this run's history is, and which calls are running now."""
-
-    events: int = 0
-    bytes: int = 0
-    roll_over_suggested: bool = False
-    running: frozenset[str] = frozenset()
-    """Call ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Start the first request of the queue: find tools and workspace."""
-
-    reply_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Think:
-    """Ask the model."""
-
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
-class Examine:
-    """Look at these calls again before anybody decides on them."""
-
-    call_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Write these verdicts down."""
-
-    verdicts: tuple[Verdict, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Start these calls; do not wait for them."""
-
-    call_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Park:
-    """Wait until something is recorded."""
-
-    waits_for: Literal["running calls", "person", "outside"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """End the reply."""
-
-    reply_id: str
-    reason: FinishedReason
-    error: ErrorInfo | None = None
-    closing: tuple[ToolResultBlock, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """Nothing to do: wait for a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class RollOver:
-    """Go on in a new run with an empty history."""
-
-
-Step = Prepare | Think | Examine | Judge | Act | Park | Finish | Idle | RollOver
-
-
-def decide(record: Record, load: Load) -> Step:
+def decide(record: Record, load: Load) -> Step:  # noqa: PLR0911  one line per question, in their order
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
+    if not record.restored:
+        return Park("person") if record.hold else Restore()
     if load.running:
         return _while_running(record, load)
-    if _history_is_long(record, load):
-        return RollOver()
+    if history_is_long(record, load):
+        return Park("checkpoint") if load.checkpointing else roll_over(record, load)
+    if record.hold:
+        return Park("person")
     reply = record.reply
     if reply is None:
-        return Prepare(record.queue[0].reply_id) if record.queue else Idle()
+        return _between_replies(record, load)
     if not reply.prepared:
         return Prepare(reply.reply_id)
     if _is_stopped(record, reply):
@@ -125,12 +45,7 @@ def decide(record: Record, load: Load) -> Step:
 
 def must_refuse_more(record: Record) -> bool:
     """Whether the session is too full to take another message: it could not be carried over any more."""
-    return record.weight > CARRY_LIMIT
-
-
-def _history_is_long(record: Record, load: Load) -> bool:
-    long = load.events > ROLL_OVER_EVENTS or load.bytes > ROLL_OVER_BYTES or load.roll_over_suggested
-    return long and record.weight <= ROLL_OVER_LIMIT
+    return record.format < RESTORING and record.weight > CARRY_LIMIT
 
 
 def _is_stopped(record: Record, reply: ReplyContext) -> bool:
@@ -157,6 +72,8 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
         return Act(tuple(call.block.id for call in ready))
     if load.running:
         return Park("running calls")
+    if should_save(record, load):
+        return Checkpoint()
     asking = any(call.state is ToolCallState.ASKING for call in batch)
     return Park("person" if asking else "outside")
 
@@ -170,6 +87,23 @@ def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
     )
 
 
+def _between_replies(record: Record, load: Load) -> Step:
+    if should_save(record, load) and record.finished:
+        return Checkpoint()
+    if record.compress_asked is not None and (shorter := _shorter(record)):
+        return shorter
+    if record.queue:
+        return Prepare(record.queue[0].reply_id)
+    if idle_for_long(record):
+        return close(record, load)
+    return Idle()
+
+
+def _shorter(record: Record) -> Compress | None:
+    cut = next_cut(record) if record.state.behaviour >= COMPRESSING else None
+    return Compress(cut) if cut is not None else None
+
+
 def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
     react = record.spec.react_config
     if reply.answered:
@@ -178,15 +112,16 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
         return Finish(reply.reply_id, FinishedReason.ERROR, FULL)
     if reply.cur_iter >= react.max_iters:
         return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS)
+    if shorter := _shorter(record):
+        return shorter
+    if must_compress(record):
+        return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
+    if record.state.behaviour >= COMPRESSING and (too_big := too_big_without_context(record)):
+        return Finish(reply.reply_id, FinishedReason.ERROR, too_big)
     for model in (record.spec.model, record.spec.llm_config.fallback_model):
         if model is not None and model not in reply.failed_models:
             return Think(model)
-    return Finish(reply.reply_id, FinishedReason.ERROR, _why_models_failed(record))
-
-
-def _why_models_failed(record: Record) -> ErrorInfo:
-    """A model is passed over only after its failure was recorded, so there is one in the log."""
-    return next(entry.error for entry in reversed(record.log) if isinstance(entry, ModelFailed))
+    return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
 
 
 FULL = ErrorInfo(

@@ -9,19 +9,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
+from agent.entries_context import CompressAsked as CompressAsked
+from agent.entries_context import CompressionFailed as CompressionFailed
+from agent.entries_context import ContextCompressed as ContextCompressed
+from agent.entries_kept import Checkpointed as Checkpointed
+from agent.entries_kept import CheckpointFailed as CheckpointFailed
+from agent.entries_kept import Restored as Restored
+from agent.entries_kept import RestoreFailed as RestoreFailed
+from agent.entries_kept import Resumed as Resumed
+from agent.entries_kept import Segment as Segment
+from agent.entries_kept import StateReplaced as StateReplaced
+from agent.entries_kept import TimeReached as TimeReached
+from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.settings import AgentSpec
 from agent.tools import ToolDescriptor
 from agent.values import Guest, sparse
-
-
-class Entry(Guest):
-    """`seq` counts from 1 and `at` is milliseconds since 1970; both are given by whoever records."""
-
-    seq: int = sparse(0)
-    at: int = sparse(0)
 
 
 class SessionOpened(Entry):
@@ -33,6 +38,8 @@ class SessionOpened(Entry):
     spec: AgentSpec
     search_attributes: bool = sparse(True)
     """Recorded, because workflow code may not read a setting that can differ at replay."""
+    format: int = sparse(1)
+    """2 = the session looks for an earlier life of its own, writes checkpoints, and closes when it is idle."""
 
 
 class RequestAccepted(Entry):
@@ -81,6 +88,10 @@ class Prepared(Entry):
     workspace_root: str
     workspace_nonce: str
     """What the marker file in the workspace says: a worker that reads another one sees other files."""
+    fixed_tokens: int = sparse(0)
+    """Of the system prompt and the tool schemas, as this worker counts."""
+    context_length: int = sparse(0)
+    """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""
 
 
 class ModelSaid(Entry):
@@ -91,6 +102,10 @@ class ModelSaid(Entry):
     context_digest: str = sparse("")
     """Of the whole context up to and with this message."""
     context_length: int = sparse(0)
+    tokens: int = sparse(0)
+    """Of the message, as the worker counts; the provider's own numbers are in `message.usage`."""
+    input_estimate: int = sparse(0)
+    """Of all that was sent, as the worker counts: against the reported number it tells how far off counting is."""
     facts: dict[str, CallFacts] = sparse({})
     """By call id."""
     model: str = sparse("")
@@ -154,6 +169,8 @@ class ToolReturned(Entry):
     result: ToolResultBlock
     digest: str = sparse("")
     """Of the message; empty for results that no activity made."""
+    tokens: int = sparse(0)
+    """Of the message, as the worker counts; 0 for results that no activity made."""
     cwd: str | None = sparse(None)
     """The session's new working directory, when the call moved it."""
     outside: bool = sparse(False)
@@ -197,13 +214,23 @@ class ReplyFinished(Entry):
 
 AnyEntry = Annotated[
     SessionOpened
+    | Restored
+    | RestoreFailed
+    | Resumed
+    | Checkpointed
+    | CheckpointFailed
+    | StateReplaced
+    | TimeReached
     | RequestAccepted
     | Observed
+    | CompressAsked
     | Configured
     | ReplyStarted
     | Prepared
     | ModelSaid
     | ModelFailed
+    | ContextCompressed
+    | CompressionFailed
     | CallsExamined
     | CallsJudged
     | HumanDecided

@@ -5,90 +5,53 @@ events with the same numbers, on any worker and after any roll-over.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, assert_never
 
 from agent import entries as e
+from agent.custom_events import custom
+from agent.event import AgentEvent, EventsSoFar, EventType
 from agent.messages import (
-    ErrorInfo,
     FinishedReason,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolCallState,
     ToolResultBlock,
-    ToolResultState,
 )
 from agent.results import denied_by_permission, denied_by_person, not_a_call
 from agent.times import iso
-from agent.values import Guest, sparse
-
-EventType = Literal[
-    "REPLY_START",
-    "REPLY_END",
-    "MODEL_CALL_START",
-    "MODEL_CALL_END",
-    "TEXT_BLOCK_START",
-    "TEXT_BLOCK_DELTA",
-    "TEXT_BLOCK_END",
-    "THINKING_BLOCK_START",
-    "THINKING_BLOCK_DELTA",
-    "THINKING_BLOCK_END",
-    "TOOL_CALL_START",
-    "TOOL_CALL_DELTA",
-    "TOOL_CALL_END",
-    "TOOL_RESULT_START",
-    "TOOL_RESULT_TEXT_DELTA",
-    "TOOL_RESULT_END",
-    "REQUIRE_USER_CONFIRM",
-    "REQUIRE_EXTERNAL_EXECUTION",
-    "USER_CONFIRM_RESULT",
-    "EXTERNAL_EXECUTION_RESULT",
-    "USER_INTERRUPT",
-    "EXCEED_MAX_ITERS",
-    "CUSTOM",
-]
-
-
-class AgentEvent(Guest):
-    """One event. Which fields are set depends on `type`; the rest are left out of the JSON."""
-
-    type: EventType
-    seq: int = sparse(0)
-    created_at: str = sparse("")
-    reply_id: str = sparse("")
-    name: str = sparse("")
-    """Agent (REPLY_START, EXCEED_MAX_ITERS) or kind (CUSTOM: `model_failed`, `call_unsettled`, …)."""
-    block_id: str = sparse("")
-    delta: str = sparse("")
-    tool_call_id: str = sparse("")
-    tool_call_name: str = sparse("")
-    tool_calls: tuple[ToolCallBlock, ...] = sparse(())
-    model_name: str = sparse("")
-    input_tokens: int = sparse(0)
-    output_tokens: int = sparse(0)
-    cache_input_tokens: int = sparse(0)
-    state: ToolResultState | None = sparse(None)
-    finished_reason: FinishedReason | None = sparse(None)
-    error: ErrorInfo | None = sparse(None)
-    value: Any = sparse(None)
 
 
 class EventFold:
     """Folds a growing log into events, each entry once."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: EventsSoFar | None = None) -> None:
+        before = before or EventsSoFar()
         self.events: list[AgentEvent] = []
+        """Those of the log; the first has the number `before.count + 1`."""
+        self.before = before
         self._read = 0
-        self._agent = ""
-        self._reply_id = ""
-        self._calls: dict[str, ToolCallBlock] = {}
-        self._started = set[str]()
+        self._agent = before.agent
+        self._reply_id = before.reply_id
+        self._calls = dict(before.calls)
+        self._started = dict.fromkeys(before.started)
+
+    @property
+    def so_far(self) -> EventsSoFar:
+        """What another fold needs to go on from here."""
+        return EventsSoFar(
+            count=self.before.count + len(self.events),
+            agent=self._agent,
+            reply_id=self._reply_id,
+            calls=self._calls,
+            started=tuple(self._started),
+        )
 
     def catch_up(self, log: Sequence[e.AnyEntry]) -> list[AgentEvent]:
         """All events of `log`, which begins with the entries that were folded before."""
         for entry in log[self._read :]:
             for event in self._of(entry):
-                numbered = {"seq": len(self.events) + 1, "created_at": iso(entry.at), "reply_id": self._reply_id}
+                number = self.before.count + len(self.events) + 1
+                numbered = {"seq": number, "created_at": iso(entry.at), "reply_id": self._reply_id}
                 self.events.append(event.model_copy(update=numbered))
         self._read = len(log)
         return self.events
@@ -102,8 +65,6 @@ class EventFold:
                 yield AgentEvent(type="REPLY_START", name=self._agent)
             case e.ModelSaid():
                 yield from self._model_said(entry)
-            case e.ModelFailed():
-                yield AgentEvent(type="CUSTOM", name="model_failed", model_name=entry.model, error=entry.error)
             case e.CallsJudged():
                 yield from self._judged(entry)
             case e.HumanDecided():
@@ -113,18 +74,13 @@ class EventFold:
                     yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
                     yield from self._start(entry.result.id)
                 yield from _result(entry.result)
-            case e.CallUnsettled():
-                yield AgentEvent(
-                    type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value={"reason": entry.reason}
-                )
             case e.InterruptAsked():
                 yield AgentEvent(type="USER_INTERRUPT")
             case e.ReplyFinished():
                 yield from self._finished(entry)
-            case e.RequestAccepted() | e.Observed() | e.Configured() | e.Prepared() | e.CallsExamined() | e.Refused():
-                return  # Refusals are forgotten in time, so an event for them would shift all later numbers.
-            case _ as never:
-                assert_never(never)
+            case _:
+                if told := custom(entry):
+                    yield told
 
     def _model_said(self, entry: e.ModelSaid) -> Iterator[AgentEvent]:
         yield AgentEvent(type="MODEL_CALL_START", model_name=entry.model)
@@ -186,7 +142,7 @@ class EventFold:
     def _start(self, call_id: str) -> Iterator[AgentEvent]:
         """Once for each call: one that did not run for a changed world is allowed again."""
         if call_id not in self._started:
-            self._started.add(call_id)
+            self._started[call_id] = None
             name = self._calls[call_id].name
             yield AgentEvent(type="TOOL_RESULT_START", tool_call_id=call_id, tool_call_name=name)
 
@@ -201,6 +157,7 @@ class EventFold:
         if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
             yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
         yield AgentEvent(type="REPLY_END", finished_reason=entry.reason, error=entry.error)
+        self._calls, self._started = {}, {}
 
 
 _REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (

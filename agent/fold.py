@@ -4,18 +4,18 @@ Rules of this file: what an entry does depends on the entry and the ledger alone
 happens next (`agent.decision` does), and nobody but `Record` calls it.
 """
 
-from typing import assert_never
-
 from agent import entries as e
 from agent import fold_calls as calls
-from agent.ledger import KEPT_REFUSALS, KEPT_REQUESTS, Anchor, Finished, Handled, Ledger
+from agent import fold_context as context
+from agent import fold_kept as kept
+from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Msg, Usage
 from agent.permission.facts import CallFacts
 from agent.state import OpenCall, ReplyContext
 from agent.times import iso
 
 
-def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PLR0915  one line per kind of entry
+def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912  one line per kind of entry
     match entry:
         case e.SessionOpened():
             pass
@@ -32,25 +32,19 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
         case e.ModelSaid():
             _model_said(ledger, entry)
         case e.ModelFailed():
-            ledger.current.failed_models.append(entry.model)
-        case e.CallsExamined():
-            calls.examined(ledger, entry)
-        case e.CallsJudged():
-            calls.judged(ledger, entry)
-        case e.HumanDecided():
-            calls.decided(ledger, entry)
-        case e.ToolReturned():
-            calls.returned(ledger, entry)
-        case e.CallUnsettled():
-            calls.unsettled(ledger, entry)
+            _model_failed(ledger, entry)
         case e.InterruptAsked():
             _interrupted(ledger, entry)
         case e.Refused():
             _refuse(ledger, entry)
         case e.ReplyFinished():
             _finish(ledger, entry)
-        case _ as never:
-            assert_never(never)
+        case e.CompressAsked() | e.ContextCompressed() | e.CompressionFailed():
+            context.apply(ledger, entry)
+        case e.CallsExamined() | e.CallsJudged() | e.HumanDecided() | e.ToolReturned() | e.CallUnsettled():
+            calls.apply(ledger, entry)
+        case _:
+            kept.apply(ledger, entry)
 
 
 def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
@@ -82,8 +76,12 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
 
 def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
     request = ledger.queue.pop(0)
-    ledger.reply_start = len(ledger.state.context)
+    ledger.compress_asked = None
+    ledger.reply_start = ledger.messages_total
     ledger.append(_stamped(request.messages, entry))
+    if request.messages:
+        ledger.newest = (ledger.reply_start, ledger.messages_total)
+        ledger.goal = ledger.goal if ledger.goal[1] else ledger.newest
     ledger.state.reply_context = ReplyContext(
         reply_id=entry.reply_id, request_id=request.request_id, started_at=entry.at
     )
@@ -93,6 +91,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour
     ledger.spec_digest = entry.spec_digest
+    ledger.fixed_tokens, ledger.window = entry.fixed_tokens, entry.context_length
     if entry.tools is not None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
@@ -102,15 +101,18 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
 def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
     reply = ledger.current
     ledger.model_calls += 1
+    usage = entry.message.usage or Usage()
+    if entry.input_estimate:
+        counted = ledger.fixed_tokens + ledger.context_tokens
+        ledger.heard = Heard(entry.input_estimate, usage.input_tokens, counted)
     message = entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at)})
-    ledger.append((message,), entry.digest)
+    ledger.append((message,), entry.digest, entry.tokens)
     # An Observed may have come while the model was thinking: it stands before this message, and the digest
     # knows nothing of it. Anchored there, no later model call would see it.
-    if entry.context_digest and entry.context_length == len(ledger.state.context):
+    if entry.context_digest and entry.context_length == ledger.context_length:
         ledger.anchor = Anchor(entry.context_digest, entry.context_length)
-    usage = entry.message.usage or Usage()
     reply.usage, ledger.usage = reply.usage + usage, ledger.usage + usage
-    reply.failed_models = []
+    reply.failed_models, reply.overflow = [], ""
     for block in message.get_tool_calls():
         ledger.call_names[block.id] = block.name
         facts = entry.facts.get(block.id)
@@ -123,6 +125,14 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         )
     reply.answered = not reply.calls
     reply.cur_iter += reply.answered
+
+
+def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:
+    ledger.current.model_error = entry.error
+    may_shorten = ledger.state.behaviour >= COMPRESSING and ledger.window > 0
+    if entry.error.type == "context_overflow" and may_shorten and context.overflowed(ledger):
+        return
+    ledger.current.failed_models.append(entry.model)
 
 
 def _refuse(ledger: Ledger, entry: e.Refused) -> None:
@@ -158,7 +168,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
         error=entry.error,
         usage=reply.usage,
         start=ledger.reply_start,
-        end=len(ledger.state.context),
+        end=ledger.messages_total,
     )
     while len(ledger.finished) > KEPT_REQUESTS:
         del ledger.finished[next(iter(ledger.finished))]

@@ -13,7 +13,26 @@ FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
 
 
-def examined(ledger: Ledger, entry: e.CallsExamined) -> None:
+CallEntry = e.CallsExamined | e.CallsJudged | e.HumanDecided | e.ToolReturned | e.CallUnsettled
+
+
+def apply(ledger: Ledger, entry: CallEntry) -> None:
+    match entry:
+        case e.CallsExamined():
+            _examined(ledger, entry)
+        case e.CallsJudged():
+            _judged(ledger, entry)
+        case e.HumanDecided():
+            _decided(ledger, entry)
+        case e.ToolReturned():
+            _returned(ledger, entry)
+        case e.CallUnsettled():
+            _unsettled(ledger, entry)
+        case _ as never:
+            assert_never(never)
+
+
+def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
     for call_id, facts in entry.facts.items():
         if call := ledger.current.calls.get(call_id):
             call.facts, call.facts_at, call.facts_stale = facts, entry.at, False
@@ -21,7 +40,7 @@ def examined(ledger: Ledger, entry: e.CallsExamined) -> None:
                 call.approved_facts = facts
 
 
-def judged(ledger: Ledger, entry: e.CallsJudged) -> None:
+def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
     for verdict in entry.verdicts:
         call = ledger.current.calls[verdict.call_id]
         call.reason = verdict.reason
@@ -42,7 +61,7 @@ def judged(ledger: Ledger, entry: e.CallsJudged) -> None:
                 assert_never(never)
 
 
-def decided(ledger: Ledger, entry: e.HumanDecided) -> None:
+def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
     for decision in entry.decisions:
         call = ledger.current.calls[decision.call_id]
         call.approver = entry.approver
@@ -66,24 +85,26 @@ def _approve(call: OpenCall, decision: e.Decision, at: int) -> None:
         call.facts_stale = True
 
 
-def returned(ledger: Ledger, entry: e.ToolReturned) -> None:
+def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
     if entry.cwd is not None:
         ledger.state.tool_context.cwd = entry.cwd
     call = ledger.current.calls[entry.result.id]
     for other in ledger.current.calls.values():
         may_have_changed = bool(other.facts.before) and not call.facts.read_only
         other.facts_stale |= entry.cwd is not None or may_have_changed
-    close(ledger, call, entry.result, entry, entry.digest)
+    close(ledger, call, entry.result, entry, entry.digest, entry.tokens)
 
 
-def unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
+def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
     call = ledger.current.calls[entry.call_id]
     call.facts, call.facts_at, call.state = entry.facts, entry.at, ToolCallState.PENDING
     call.facts_stale, call.approved, call.changed = False, False, entry.reason
     call.times_unsettled += 1
 
 
-def close(ledger: Ledger, call: OpenCall, result: ToolResultBlock, entry: e.AnyEntry, digest: str = "") -> None:
+def close(
+    ledger: Ledger, call: OpenCall, result: ToolResultBlock, entry: e.AnyEntry, digest: str = "", tokens: int = 0
+) -> None:
     reply = ledger.current
     call.state = ToolCallState.FINISHED
     message = Msg(
@@ -93,7 +114,7 @@ def close(ledger: Ledger, call: OpenCall, result: ToolResultBlock, entry: e.AnyE
         id=reply.reply_id,
         created_at=iso(entry.at),
     )
-    ledger.append((message,), digest)
+    ledger.append((message,), digest, tokens)
     if all(other.state is ToolCallState.FINISHED for other in reply.calls.values()):
         reply.calls = {}
         reply.cur_iter += 1

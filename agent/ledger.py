@@ -7,12 +7,17 @@ from agent import entries as e
 from agent.messages import ErrorInfo, FinishedReason, Msg, Usage
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
+from agent.sizes import outside_tokens
 from agent.state import AgentState, ReplyContext
 from agent.tools import ToolDescriptor
 
 KEPT_REQUESTS = 1_000
 """Handled request ids that are remembered; an older id sent again would be a new request."""
 KEPT_REFUSALS = 100
+RESTORING = 2
+"""The first format of sessions that look for an earlier life of their own and write checkpoints."""
+COMPRESSING = 2
+"""The first behaviour under which a context is made shorter."""
 
 
 class Anchor(NamedTuple):
@@ -42,10 +47,42 @@ class Finished:
     usage: Usage
     start: int
     end: int
-    """Its messages lie in `context[start:end]`."""
+    """Numbers of its messages and of its request's: from, up to."""
 
 
 NOWHERE = Anchor("", 0)
+
+
+class Mark(NamedTuple):
+    """What is known of one message of the context beside its text."""
+
+    number: int
+    """Counts all messages that the session ever had, from 0."""
+    digest: str
+    """As the activity gave it that made the message. Empty when none did: the message then travels inline."""
+    tokens: int
+
+
+class CheckpointTry(NamedTuple):
+    """A checkpoint that failed."""
+
+    changed: int
+    """What `Ledger.changed` was then: the same state is not tried again at once."""
+    events: int
+    """Length of the history then."""
+    error: ErrorInfo
+
+
+class Heard(NamedTuple):
+    """The size of what the last model call was sent: as the worker counted it, and as the provider did."""
+
+    estimated: int
+    reported: int
+    counted: int
+    """What the ledger's own sum was then; -1 when the context has been rewritten since."""
+
+
+UNHEARD = Heard(0, 0, -1)
 
 
 @dataclass
@@ -57,14 +94,57 @@ class Ledger:
     search_attributes: bool = True
     log: list[e.AnyEntry] = field(default_factory=list[e.AnyEntry])
     seq: int = 0
-    digests: list[str] = field(default_factory=list[str])
-    """To each message of the context, the digest that the activity gave which made it. Empty when none did: the
-    message then travels inline."""
+    marks: list[Mark] = field(default_factory=list[Mark])
+    """One to each message of the context."""
+    transcript: list[Msg] = field(default_factory=list[Msg])
+    """Every message from number `transcript_base` on, whatever became of the context."""
+    transcript_base: int = 0
+    epoch: int = 1
+    """Counts the rewritings of the context; an address of an older one means messages that are gone."""
     anchor: Anchor = NOWHERE
+    """Counted with the summary, which is the first message of a model's context when there is one."""
+    context_tokens: int = 0
+    """Of the context's messages and the summary, as workers count."""
+    summary_tokens: int = 0
+    fixed_tokens: int = 0
+    window: int = 0
+    heard: Heard = UNHEARD
+    goal: tuple[int, int] = (0, 0)
+    """Numbers of the first request's messages: from, up to."""
+    newest: tuple[int, int] = (0, 0)
+    """The same for the newest request that had any."""
+    compress_asked: e.CompressAsked | None = None
+    compressions: int = 0
+    compressed_at: int = 0
+    """Messages that there were at the last compression that changed something."""
+    compression_failed_at: int = 0
+    """Tokens of the context when a compression failed; 0 after one that worked."""
+    last_compression_error: ErrorInfo | None = None
     spec_digest: str = ""
     tools: dict[str, ToolDescriptor] = field(default_factory=dict[str, ToolDescriptor])
     workspace_root: str = ""
     workspace_nonce: str = ""
+    format: int = 1
+    restored: bool = True
+    """Whether an earlier life of the session was looked for; nothing is done before."""
+    generation: int = 1
+    hold: str = ""
+    """Why nothing is done until a person says so."""
+    note: str = ""
+    segments: list[e.Segment] = field(default_factory=list[e.Segment])
+    saved: int = 0
+    """Every entry up to this one stands in a segment."""
+    mirrored: int = 0
+    """The state as it was after this entry stands in the state store."""
+    saved_messages: int = 0
+    """Messages that there were then."""
+    changed: int = 0
+    """The newest entry that is worth writing down."""
+    checkpoint_failed: CheckpointTry | None = None
+    latest_at: int = 0
+    """When the newest entry was recorded."""
+    active_at: int = 0
+    """When something last happened, the passing of time not counted."""
     queue: list[e.RequestAccepted] = field(default_factory=list[e.RequestAccepted])
     handled: dict[str, Handled] = field(default_factory=dict[str, Handled])
     finished: dict[str, Finished] = field(default_factory=dict[str, Finished])
@@ -80,6 +160,7 @@ class Ledger:
     weight: int = 0
     """Bytes that a roll-over would carry, at most, refusals not counted."""
     reply_start: int = 0
+    """Number of the first message of the reply's request."""
 
     @property
     def reply(self) -> ReplyContext | None:
@@ -100,7 +181,20 @@ class Ledger:
         new = tuple(rule for rule in rules if (rule.tool_name, rule.rule_content, rule.behavior) not in known)
         self.state.permission_context = context.model_copy(update={"rules": (*context.rules, *new)})
 
-    def append(self, messages: tuple[Msg, ...], digest: str = "") -> None:
-        """Add to the context; `digest` when an activity made the one message."""
-        self.state.context.extend(messages)
-        self.digests.extend(digest for _ in messages)
+    @property
+    def context_length(self) -> int:
+        """Messages of a model's context: the summary, when there is one, is the first."""
+        return len(self.state.context) + bool(self.state.summary)
+
+    @property
+    def messages_total(self) -> int:
+        return self.transcript_base + len(self.transcript)
+
+    def append(self, messages: tuple[Msg, ...], digest: str = "", tokens: int = 0) -> None:
+        """Add to the context; `digest` and `tokens` when an activity made the one message."""
+        for message in messages:
+            counted = tokens or outside_tokens(message)
+            self.marks.append(Mark(self.messages_total, digest, counted))
+            self.transcript.append(message)
+            self.state.context.append(message)
+            self.context_tokens += counted

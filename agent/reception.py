@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers
+from agent import answers, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -22,17 +22,22 @@ from agent.bodies import (
     parse,
 )
 from agent.canonical import digest_of
-from agent.decision import CARRY_LIMIT, FULL
+from agent.decision import FULL
+from agent.keeping import CARRY_LIMIT
+from agent.ledger import RESTORING
 from agent.letters import Letter, Received
 from agent.record import Record
+from agent.upkeep_bodies import Compact, ReplaceState, Resume
 
 MAX_QUEUE = 500
 
 
-def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -> Received:
+def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
+    record: Record, letter: Letter, reply_id_of: Callable[[str], str]
+) -> Received:
     """Read one letter; raises Unusable with the reason when it can't be acted on."""
     body = parse(letter.name, letter.arguments)
-    if record.weight + letter.weight > CARRY_LIMIT and not _ends_something(body):
+    if record.format < RESTORING and record.weight + letter.weight > CARRY_LIMIT and not _ends_something(body):
         raise Unusable(FULL.message)
     match body:
         case Submit():
@@ -44,6 +49,12 @@ def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -
             return _interrupt(record, body)
         case Configure():
             return _configure(body)
+        case Compact():
+            return upkeep.compact(record, body)
+        case Resume():
+            return upkeep.resume(record, body)
+        case ReplaceState():
+            return upkeep.replace_state(record, body)
         case Confirm():
             return answers.confirm(record, body.reply_id, body.decisions, body.approver)
         case UserConfirmResultEvent():
@@ -61,7 +72,7 @@ def receive(record: Record, letter: Letter, reply_id_of: Callable[[str], str]) -
 def _ends_something(body: Body) -> bool:
     """What a full session still takes: else a call that waits could neither be decided on nor be interrupted."""
     match body:
-        case Confirm() | UserConfirmResultEvent() | Configure():
+        case Confirm() | UserConfirmResultEvent() | Configure() | Compact() | Resume():
             return True
         case Interrupt():
             return not body.message

@@ -4,9 +4,12 @@ Rules of this file: the record changes in `write` and nowhere else. What an entr
 happens next is in `agent.decision`.
 """
 
+from dataclasses import fields
+
 from agent import entries as e
 from agent.fold import apply
-from agent.ledger import Ledger
+from agent.fold_kept import PASSING, cut_off
+from agent.ledger import RESTORING, Ledger
 from agent.permission.facts import CallFacts
 from agent.state import AgentState, OpenCall
 
@@ -29,14 +32,47 @@ class Record(Ledger):
             ),
             spec=opened.spec,
             search_attributes=opened.search_attributes,
+            format=opened.format,
+            restored=opened.format < RESTORING,
         )
         for entry in entries:
             record._take(entry)
         return record
 
+    @classmethod
+    def over(cls, ledger: Ledger) -> "Record":
+        """Go on with a ledger that was carried over."""
+        return cls(**{part.name: getattr(ledger, part.name) for part in fields(Ledger)})
+
     def write(self, entry: e.AnyEntry, at: int) -> None:
         """Record one entry at a time in milliseconds since 1970."""
         self._take(entry.model_copy(update={"seq": self.seq + 1, "at": at}))
+
+    def restore(self, found: e.Restored, earlier: Ledger | None, at: int) -> None:
+        """Put an earlier life in the place of this one, which has only just begun, and take anew what came meanwhile.
+
+        The recorded entry is without what was found: that is in the ledger, and in the segments that it names.
+        """
+        meanwhile = [entry for entry in self.log if not isinstance(entry, e.SessionOpened)]
+        if earlier is not None:
+            for part in fields(Ledger):
+                setattr(self, part.name, getattr(earlier, part.name))
+            self.restored = False
+            self.write(found.model_copy(update={"carried": None}), at)
+            if self.reply is not None and (found.source == "history" or found.hold):
+                self.write(cut_off(self, self.reply), at)
+            for entry in meanwhile:
+                self._take_anew(entry, at)
+        else:
+            self.write(found, at)
+
+    def _take_anew(self, entry: e.AnyEntry, at: int) -> None:
+        if isinstance(entry, e.RequestAccepted) and (before := self.handled.get(entry.request_id)):
+            if before.body_digest != entry.body_digest:
+                reason = f"submit: request_id {entry.request_id[:100]!r} was used before for another message"
+                self.write(e.Refused(name="submit", reason=reason, count=self.refused_count + 1), at)
+            return
+        self.write(entry, at)
 
     def carried(self) -> list[e.AnyEntry]:
         """The entries that a roll-over takes along, without what only open calls needed."""
@@ -46,7 +82,9 @@ class Record(Ledger):
         return [_slim(entry, open_calls) for entry in self.log if entry.seq not in forgotten]
 
     def _take(self, entry: e.AnyEntry) -> None:
-        self.seq = entry.seq
+        self.seq, self.latest_at = entry.seq, entry.at
+        if not isinstance(entry, PASSING):
+            self.changed, self.active_at = entry.seq, entry.at
         self.log.append(entry)
         self.weight += _weight(entry)
         apply(self, entry)

@@ -1,6 +1,6 @@
 """What a user may set about an agent, with the seed's names, limits and defaults."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -38,6 +38,35 @@ class ReActConfig(Value):
     """False runs the calls of one turn one by one."""
 
 
+class ContextConfig(Value):
+    """When and how a context is made shorter (seed 001). Ratios are of the model's window."""
+
+    trigger_ratio: float = sparse(0.8, gt=0, le=0.9)
+    """Above it the context is compressed before the next model call."""
+    reserve_ratio: float = sparse(0.1, gt=0, lt=0.9)
+    """Newest messages that stay as they are; the system prompt and the tools do not count against it."""
+    tool_result_limit: int = sparse(3000, ge=1)
+    """Tokens; of a longer result the model gets the beginning and the place of the rest."""
+    compression_prompt: str | None = sparse(None)
+    """None = our own."""
+    summary_template: str | None = sparse(None)
+    """With a `{field}` for each field of the schema that is to be shown; None = our own."""
+    summary_schema: dict[str, Any] | None = sparse(None)
+    """JSON Schema of an object; None = the five fields of the seed."""
+    condensers: tuple[str, ...] = sparse(("summary",), min_length=1)
+    """`summary`, `drop_oldest`, `mask_observations`, or `module:name` on the worker; the first that makes enough
+    room is taken."""
+
+    @model_validator(mode="after")
+    def _keeps_less_than_it_triggers_at(self) -> "ContextConfig":
+        if self.reserve_ratio >= self.trigger_ratio:
+            raise ValueError(
+                f"reserve_ratio: {self.reserve_ratio} must be below trigger_ratio ({self.trigger_ratio}), or a "
+                "compression would leave too much"
+            )
+        return self
+
+
 class Workspace(Value):
     """Where the tools work. `shared`: each worker must see the same files, proven by a marker file."""
 
@@ -58,6 +87,13 @@ class AgentSpec(Value):
     permission: PermissionContext = Field(default_factory=PermissionContext)
     llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
     react_config: ReActConfig = Field(default_factory=ReActConfig)
+    context_config: ContextConfig = Field(
+        default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
+    )
+    offloader: str = sparse("workspace", max_length=1000)
+    """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
+    idle_close_seconds: int = sparse(604_800, ge=0)
+    """A session without work closes after it; the next message opens it again as it was. 0 = never."""
     workspace: Workspace | None = None
     """None = a folder of the session's own in the worker's data directory."""
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.messages import Msg, ToolCallBlock, ToolCallState, Usage
+from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.values import sparse
@@ -79,6 +79,10 @@ class ReplyContext(Living):
     rejected: bool = False
     """A person denied a call."""
     failed_models: list[str] = Field(default_factory=list)
+    model_error: ErrorInfo | None = sparse(None)
+    """Why a model gave up, the last time that one did."""
+    overflow: Literal["", "refused", "answered"] = sparse("")
+    """The provider found the context too long; answered = it was made shorter, or that failed: both happen once."""
     interrupted: bool = False
     usage: Usage = Field(default_factory=Usage)
 

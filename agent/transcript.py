@@ -26,7 +26,7 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
     reply = record.reply
     if reply is None or reply.reply_id != reply_id:
         return None
-    pieces = record.state.context[record.reply_start :]
+    pieces = _numbered(record, record.reply_start, record.messages_total)
     shown = {call_id: call.shown() for call_id, call in reply.calls.items()}
     waiting = [call.block.id for call in reply.waiting()]
     return Msg(
@@ -41,7 +41,7 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
 
 
 def _ended(record: Record, ended: Finished) -> Msg:
-    pieces = record.state.context[ended.start : ended.end]
+    pieces = _numbered(record, ended.start, ended.end)
     return Msg(
         name=record.spec.name,
         role="assistant",
@@ -53,6 +53,12 @@ def _ended(record: Record, ended: Finished) -> Msg:
         error=ended.error,
         usage=ended.usage,
     )
+
+
+def _numbered(record: Record, start: int, end: int) -> list[Msg]:
+    """The messages of these numbers, as far as the record still holds them."""
+    base = record.transcript_base
+    return record.transcript[max(start - base, 0) : max(end - base, 0)]
 
 
 def _blocks(pieces: Iterable[Msg], reply_id: str, shown: dict[str, ToolCallBlock]) -> Iterable[ContentBlock]:

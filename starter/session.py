@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
-from agent.events import AgentEvent
+from agent.event import AgentEvent
 from agent.ids import workflow_id
 from agent.messages import Msg
 from agent.permission.rules import PermissionRule
@@ -19,7 +19,7 @@ from agent.state import AgentState
 from starter.patience import AT_ONCE, Pauses, insist, send_again
 from starter.settings import Settings
 from starter.wire import as_messages, call_id_of, check_size, plain, refusal_of, start_operation
-from workflows.contract import EPOCH, EventPage, PendingCall, ReplyResult, Status, TranscriptPage
+from workflows.contract import EventPage, MessagePage, PendingCall, ReplyResult, Status, TranscriptPage
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 Answer = TypeVar("Answer")
@@ -152,15 +152,25 @@ class Session:
     async def state(self) -> AgentState:
         """AgentState with its whole context."""
         fields = await self._query("state", dict[str, Any])
-        return AgentState.model_validate({**fields, "context": [message async for message in self.transcript()]})
+        context = [message async for message in self.context()]
+        return AgentState.model_validate({**fields, "context": context[bool(fields["summary"]) :]})
 
-    async def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
-        """The recorded messages: one per model call and per tool result."""
-        while True:
-            page = await self._query("transcript", TranscriptPage, EPOCH, start)
+    async def context(self) -> AsyncIterator[Msg]:
+        """What the model is shown: the summary, when there is one, and the messages since."""
+        epoch, start, total = 0, 0, 1
+        while start < total:
+            page = await self._query("transcript", TranscriptPage, epoch, start)
             for message in page.messages:
                 yield message
-            start += len(page.messages)
+            epoch, start, total = page.epoch, page.start + len(page.messages), page.total
+
+    async def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
+        """All recorded messages from number `start` on: one per model call and per tool result."""
+        while True:
+            page = await self._query("messages", MessagePage, start)
+            for message in page.messages:
+                yield message
+            start = page.start + len(page.messages)
             if start >= page.total or not page.messages:
                 return
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.decision import CARRY_LIMIT, ROLL_OVER_BYTES, ROLL_OVER_EVENTS
+from agent.keeping import CARRY_LIMIT, ROLL_OVER_BYTES, ROLL_OVER_EVENTS
 from agent.ledger import KEPT_REQUESTS
 from agent.tools import Effect, ToolDescriptor
 from workflows import options

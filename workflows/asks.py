@@ -1,16 +1,39 @@
 """What each activity is told: its input, made from the record. Bodies that an activity made go by digest."""
 
+from collections.abc import Iterator
+
 from activities import contract as world
+from agent.compaction import Cut
 from agent.gist import gist
 from agent.judgement import effect_of
 from agent.messages import ToolCallBlock
+from agent.prompt import summary_message
 from agent.record import Record
 from agent.state import OpenCall
-from workflows.contract import EPOCH
 
+NEWEST_SEGMENTS = 12
+"""Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
 SUMMARY_CHARS = 100
 SUMMARY_BYTES = 300
 """One line in the Web UI; the server's limit is 400 bytes of JSON."""
+
+
+def restore(record: Record) -> world.Restore:
+    state = record.state
+    return world.Restore(session_id=state.session_id, user_id=state.user_id, agent=record.spec.name)
+
+
+def checkpoint(record: Record) -> world.Checkpoint:
+    state, newest = record.state, record.segments[-NEWEST_SEGMENTS:]
+    return world.Checkpoint(
+        session_id=state.session_id,
+        user_id=state.user_id,
+        agent=record.spec.name,
+        generation=record.generation,
+        saved=record.saved,
+        segments=tuple(newest),
+        segments_before=len(record.segments) - len(newest),
+    )
 
 
 def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
@@ -24,7 +47,14 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
 
 
 def place(record: Record) -> world.Place:
-    return world.Place(root=record.workspace_root, nonce=record.workspace_nonce, cwd=_moved(record))
+    return world.Place(
+        root=record.workspace_root,
+        nonce=record.workspace_nonce,
+        cwd=_moved(record),
+        agent=record.spec.name,
+        user_id=record.state.user_id,
+        session_id=record.state.session_id,
+    )
 
 
 def _moved(record: Record) -> str:
@@ -39,20 +69,49 @@ def call_model(record: Record, model: str) -> world.CallModel:
         model=model,
         config=record.spec.llm_config,
         call_number=record.model_calls,
+        fixed_tokens=record.fixed_tokens,
         agent=record.spec.name,
         place=place(record),
     )
 
 
+def compress(record: Record, cut: Cut) -> world.Compress:
+    asked = record.compress_asked
+    return world.Compress(
+        context=_context(record),
+        has_summary=bool(record.state.summary),
+        keep_from=cut.keep_from,
+        pinned=cut.pinned,
+        epoch=record.epoch + 1,
+        goal_tokens=cut.goal_tokens,
+        spec_digest=record.spec_digest,
+        model=record.spec.model,
+        config=record.spec.llm_config,
+        context_config=asked.config if asked is not None and asked.config is not None else record.spec.context_config,
+        context_length=record.window,
+        call_number=record.compressions,
+        session_id=record.state.session_id,
+        user_id=record.state.user_id,
+        agent=record.spec.name,
+        offloader=record.spec.offloader,
+        instructions=asked.instructions if asked is not None else "",
+    )
+
+
 def _context(record: Record) -> world.ContextAddress:
     prefix_digest, length = record.anchor
-    tail = zip(record.state.context[length:], record.digests[length:], strict=True)
     return world.ContextAddress(
-        prefix_digest=prefix_digest,
-        prefix_length=length,
-        tail=tuple(world.Ref(digest=digest) if digest else world.Inline(message=message) for message, digest in tail),
-        epoch=EPOCH,
+        prefix_digest=prefix_digest, prefix_length=length, tail=tuple(_tail(record, length)), epoch=record.epoch
     )
+
+
+def _tail(record: Record, start: int) -> Iterator[world.Ref | world.Inline]:
+    before = bool(record.state.summary)
+    if before and not start:
+        yield world.Inline(message=summary_message(record.state.summary))
+    first = max(start - before, 0)
+    for message, mark in zip(record.state.context[first:], record.marks[first:], strict=True):
+        yield world.Ref(digest=mark.digest) if mark.digest else world.Inline(message=message)
 
 
 def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
@@ -74,7 +133,10 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         agent=record.spec.name,
         facts=call.facts.model_copy(update={"notice": "", "commands": ()}),
         place=place(record),
-        epoch=EPOCH,
+        epoch=record.epoch,
+        result_limit=record.spec.context_config.tool_result_limit,
+        model=record.spec.model,
+        offloader=record.spec.offloader,
         edited_by=(call.approver or "the approver") if call.edited else None,
     )
 
@@ -97,7 +159,8 @@ def _said_in(record: Record, call: OpenCall) -> world.MessageAddress:
     for index in range(len(record.state.context) - 1, -1, -1):
         for block in record.state.context[index].content:
             if isinstance(block, ToolCallBlock) and block.id == call.block.id:
-                return world.MessageAddress(index=index, digest=record.digests[index], epoch=EPOCH)
+                before = bool(record.state.summary)
+                return world.MessageAddress(index=index + before, digest=record.marks[index].digest, epoch=record.epoch)
     raise ValueError(f"open call {call.block.id!r} stands in no message")
 
 

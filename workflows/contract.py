@@ -6,8 +6,9 @@ from datetime import timedelta
 from temporalio.common import SearchAttributeKey
 
 from activities.contract import TranscriptPage as TranscriptPage
-from agent.entries import AnyEntry
-from agent.events import AgentEvent
+from agent.carried import Carried
+from agent.entries import AnyEntry, Segment
+from agent.event import AgentEvent
 from agent.messages import ErrorInfo, Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
@@ -39,10 +40,11 @@ TASK_TIMEOUT = timedelta(seconds=5)
 REFUSED = "Refused"
 """Error type of an update that changed nothing; the message says why."""
 
-EPOCH = 1
-"""Counts the rewritings of a session's past (compaction, fork); nothing rewrites it yet."""
 PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
+
+
+FORMAT = 2
 
 
 class SessionStart(Guest):
@@ -52,6 +54,10 @@ class SessionStart(Guest):
     user_id: str | None = sparse(None)
     spec: AgentSpec | None = sparse(None)
     search_attributes: bool = sparse(True)
+    format: int = sparse(1)
+    """As `entries.SessionOpened.format`; clients of this release start sessions of FORMAT."""
+    carried: Carried | None = sparse(None)
+    """What the run before left, from format 2 on."""
     entries: tuple[AnyEntry, ...] = sparse(())
     """Carried over; the first is SessionOpened."""
 
@@ -88,6 +94,11 @@ class Status(Guest):
     queued: int = 0
     pending: int = 0
     messages: int = 0
+    context_tokens: int = 0
+    """Of the next model call's whole input, as counted and corrected by what the provider reported."""
+    context_length: int = 0
+    """Tokens that the model's window holds; 0 = not known yet."""
+    compressions: int = 0
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -100,6 +111,18 @@ class Status(Guest):
     cwd: str = ""
     behaviour: int = 1
     last_error: ErrorInfo | None = None
+    seq: int = 0
+    """The newest entry that changed something: what `replace_state` expects."""
+    saved_seq: int = 0
+    """The state as of this entry stands in the state store."""
+    generation: int = 1
+    """Lives of the session: it closes when it is idle for long, and opens again."""
+    hold: str = ""
+    """Why it does nothing until somebody resumes it."""
+    note: str = ""
+    checkpoint_error: str = ""
+    segments: tuple[Segment, ...] = ()
+    """Where its older entries stand in the blob store."""
 
 
 class ReplyResult(Guest):
@@ -112,9 +135,26 @@ class ReplyResult(Guest):
     """False: `message` holds the last blocks only; the transcript has the rest."""
 
 
+class MessagePage(Guest):
+    """Messages by number from `start` on, as many as fit; earlier ones may lie in sealed segments."""
+
+    start: int
+    total: int
+    messages: tuple[Msg, ...]
+
+
+class Closed(Guest):
+    """What a session answers that has closed of itself: the store holds all of it up to this entry."""
+
+    seq: int
+    generation: int
+
+
 class EventPage(Guest):
     """Durable events from one sequence number on, as many as fit."""
 
     events: tuple[AgentEvent, ...]
     last: int
     """Sequence number of the newest event that there is."""
+    first: int = sparse(1)
+    """Of the oldest one that the session still holds; earlier ones follow from the entries in its segments."""

@@ -70,6 +70,8 @@ def _bad_start(why: str) -> ApplicationError:
 def open_record(start: SessionStart, at: int, *, rolled_over: bool) -> Record:
     """The record that a run begins with. Entries that a stranger made up fail the workflow; entries of our own that
     can't be folded are a defect of ours, which fails the task until it is mended."""
+    if start.carried is not None:
+        return Record.over(start.carried.ledger)
     if not start.entries:
         return Record.of([_opening(start, at)])
     try:
@@ -88,4 +90,5 @@ def _opening(start: SessionStart, at: int) -> SessionOpened:
         user_id=start.user_id,
         spec=start.spec or AgentSpec(),
         search_attributes=start.search_attributes,
+        format=start.format,
     )

@@ -66,6 +66,31 @@ def call_model(config: ModelConfig, summary: str) -> ActivityConfig:
     )
 
 
+def compress(config: ModelConfig) -> ActivityConfig:
+    """As a model call, for it makes one or two."""
+    return {**call_model(config, "summarise older messages")}
+
+
+def checkpoint() -> ActivityConfig:
+    """Beside everything else, so it may take its time; a store that stays away is heard of in half a minute."""
+    return ActivityConfig(
+        summary="write down what is new",
+        schedule_to_close_timeout=timedelta(seconds=30),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def restore() -> ActivityConfig:
+    """A session can't begin without knowing whether it has begun before: it waits for the store for two minutes."""
+    return ActivityConfig(
+        summary="look for an earlier life of this session",
+        schedule_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
 def run_tool(tool: ToolDescriptor, effect: Effect, summary: str) -> ActivityConfig:
     return ActivityConfig(
         summary=summary,

@@ -22,6 +22,25 @@ def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
     return e.ModelFailed(model=model, error=error_info(error))
 
 
+def restore_failed(error: ActivityError) -> e.RestoreFailed:
+    _let_cancellation_pass(error)
+    info = error_info(error)
+    why = f"Whether this session has had an earlier life is unknown: {info.message}. Resume it to try again."
+    return e.RestoreFailed(error=ErrorInfo(type=info.type, message=why))
+
+
+def checkpoint_failed(error: ActivityError, events: int) -> e.CheckpointFailed:
+    """`events`: how long the history was when the checkpoint was begun."""
+    _let_cancellation_pass(error)
+    return e.CheckpointFailed(error=error_info(error), events=events)
+
+
+def compression_failed(error: ActivityError) -> e.CompressionFailed:
+    """The context stays as it is."""
+    _let_cancellation_pass(error)
+    return e.CompressionFailed(error=error_info(error))
+
+
 def not_examined(calls: list[OpenCall], error: ActivityError) -> e.CallsExamined:
     """Findings that say that nothing could be found: the calls do not run, and the model reads why."""
     _let_cancellation_pass(error)

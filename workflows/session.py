@@ -10,36 +10,54 @@ from typing import Any, assert_never
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from activities import contract as world
     from agent import entries as e
     from agent.bodies import Unusable
-    from agent.calls import with_own_call_ids
-    from agent.decision import Act, Examine, Finish, Idle, Judge, Load, Park, Prepare, RollOver, Think, decide
+    from agent.carried import carry
+    from agent.decision import decide
     from agent.events import EventFold
     from agent.ids import reply_id
-    from agent.judgement import effect_of
+    from agent.keeping import Load
     from agent.letters import Letter
-    from agent.messages import FinishedReason
     from agent.reception import receive
-    from agent.transcript import page
-    from workflows import asks, options, outcomes, views
+    from agent.steps import (
+        Act,
+        Checkpoint,
+        Close,
+        Compress,
+        Examine,
+        Finish,
+        Idle,
+        Judge,
+        Park,
+        Prepare,
+        Restore,
+        RollOver,
+        Think,
+    )
+    from workflows import views
     from workflows.contract import (
-        EPOCH,
-        PAGE_BYTES,
+        FORMAT,
         REFUSED,
         STATUS,
         TASK_TIMEOUT,
         WAITING_SINCE,
+        Closed,
         EventPage,
+        MessagePage,
         PendingCall,
         ReplyResult,
         Status,
     )
+    from workflows.doing import Doing
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
-    from workflows.underway import Interrupted, Underway
+
+
+MIN_SLEEP_SECONDS = 1.0
+"""A session that may not close yet is not asked more often."""
 
 
 @workflow.defn(dynamic=True)
@@ -56,33 +74,45 @@ class AgentSession:
         self._record = open_record(
             self._start, workflow.time_ns() // 1_000_000, rolled_over=workflow.info().continued_run_id is not None
         )
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._underway = Underway()
-        self._crash: BaseException | None = None
+        self._doing = Doing(self._record, self._write)
         self._status = workflow.info().typed_search_attributes.get(STATUS)
-        self._events = EventFold()
+        self._events = EventFold(self._start.carried.events if self._start.carried else None)
+        self._snapshot = views.Snapshot()
 
     @workflow.run
-    async def run(self, arguments: Sequence[RawValue]) -> None:
+    async def run(self, arguments: Sequence[RawValue]) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
         del arguments
+        clock = asyncio.create_task(self._watch_clock()) if self._record.format >= FORMAT else None
         while True:
             match decide(self._record, self._load()):
+                case Restore():
+                    await self._restore()
                 case Prepare(reply):
-                    await self._prepare(reply)
+                    if self._record.reply is None:
+                        self._write(e.ReplyStarted(reply_id=reply))
+                    self._show()
+                    await self._doing.prepare(reply)
                 case Think(model):
-                    await self._think(model)
+                    await self._doing.think(model)
+                case Compress(cut):
+                    await self._doing.compress(cut)
                 case Examine(call_ids):
-                    await self._examine(call_ids)
+                    await self._doing.examine(call_ids)
                 case Judge(verdicts):
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
-                    self._act(call_ids)
+                    self._doing.act(call_ids)
                 case Finish(reply, reason, error, closing):
                     self._write(e.ReplyFinished(reply_id=reply, reason=reason, error=error, closing=closing))
+                case Checkpoint():
+                    self._doing.checkpoint(self._load().events)
                 case Park() | Idle():
                     await self._until_recorded()
                 case RollOver():
                     self._roll_over()
+                case Close():
+                    del clock
+                    return Closed(seq=self._record.seq, generation=self._record.generation)
                 case _ as never:
                     assert_never(never)
 
@@ -128,19 +158,32 @@ class AgentSession:
         return self._record.state.model_dump(mode="json", exclude={"context"})
 
     @workflow.query
-    def transcript(self, epoch: int = EPOCH, start: int = 0) -> world.TranscriptPage:
-        context = self._record.state.context
-        if epoch != EPOCH:
-            raise ApplicationError(f"epoch {epoch} is not this session's; it is {EPOCH}", type=world.STALE_CONTEXT)
-        return world.TranscriptPage(
-            epoch=epoch, start=start, total=len(context), messages=page(context, start, PAGE_BYTES)
-        )
+    def transcript(self, epoch: int = 1, start: int = 0) -> world.TranscriptPage:
+        """What the model is shown, summary included: for activities that do not have it. Epoch 0 is the newest."""
+        if epoch not in (0, self._record.epoch):
+            now = self._record.epoch
+            raise ApplicationError(f"epoch {epoch} is not this session's; it is {now}", type=world.STALE_CONTEXT)
+        return views.context_page(self._record, start)
+
+    @workflow.query
+    def messages(self, start: int = 0) -> MessagePage:
+        """All messages that there ever were, by number, as far as the session still holds them."""
+        return views.message_page(self._record, start)
 
     @workflow.query
     def events(self, start: int = 1) -> EventPage:
         """Durable events from sequence number `start` on."""
-        all_events = self._events.catch_up(self._record.log)
-        return EventPage(events=page(all_events, max(start - 1, 0), PAGE_BYTES), last=len(all_events))
+        return views.event_page(self._events, self._record, start)
+
+    @workflow.query
+    def entries(self, start: int = 1) -> world.EntriesPage:
+        """The record itself from entry number `start` on, as far as the session still holds it."""
+        return views.entries_page(self._record, start)
+
+    @workflow.query
+    def snapshot(self, saved: int = 0, saved_messages: int = 0, start: int = 0) -> world.SnapshotPage:
+        """All that the session would carry into another run, as text in pages, without the entries up to `saved`."""
+        return self._snapshot.page(self._record, self._events.before, saved, saved_messages, start)
 
     @workflow.query
     def result(self, reply: str) -> ReplyResult:
@@ -167,7 +210,7 @@ class AgentSession:
         for entry in received.entries:
             self._write(entry)
             if isinstance(entry, e.InterruptAsked):
-                self._underway.interrupt()
+                self._doing.underway.interrupt()
         return received.answer
 
     def _refuse(self, name: str, reason: str) -> None:
@@ -182,81 +225,29 @@ class AgentSession:
             events=info.get_current_history_length(),
             bytes=info.get_current_history_size(),
             roll_over_suggested=info.is_continue_as_new_suggested(),
-            running=frozenset(self._running),
+            running=frozenset(self._doing.running),
+            checkpointing=self._doing.checkpointing is not None,
         )
 
-    async def _prepare(self, reply: str) -> None:
-        if self._record.reply is None:
-            self._write(e.ReplyStarted(reply_id=reply))
-        self._show()
-        ask = asks.prepare_reply(self._record, workflow.info().workflow_id)
-        try:
-            prepared = await self._underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
-        except Interrupted:
-            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED))
-        except ActivityError as error:
-            self._write(outcomes.reply_failed(reply, error))
-        else:
-            self._write(prepared)
+    async def _restore(self) -> None:
+        earlier = await self._doing.restore(workflow.time_ns() // 1_000_000)
+        if earlier is not None:
+            self._events = EventFold(earlier)
 
-    async def _think(self, model: str) -> None:
-        ask = asks.call_model(self._record, model)
-        try:
-            how = options.call_model(ask.config, asks.summary_of_thought(ask))
-            said = await self._underway.run(world.CALL_MODEL, ask, e.ModelSaid, how)
-        except Interrupted:
-            pass  # what a model has half said is nothing that it said
-        except ActivityError as error:
-            self._write(outcomes.model_failed(model, error))
-        else:
-            self._write(with_own_call_ids(said, self._record))
-
-    async def _examine(self, call_ids: tuple[str, ...]) -> None:
-        calls = [asks.open_call(self._record, call_id) for call_id in call_ids]
-        ask = asks.examine_calls(self._record, calls)
-        try:
-            how = options.examine(len(calls))
-            examined = await self._underway.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
-        except Interrupted:
-            pass  # the calls are closed with the reply
-        except ActivityError as error:
-            self._write(outcomes.not_examined(calls, error))
-        else:
-            self._write(examined)
-
-    def _act(self, call_ids: tuple[str, ...]) -> None:
-        for call_id in call_ids:
-            task = asyncio.create_task(self._run_call(call_id))
-            task.add_done_callback(self._note_crash)
-            self._running[call_id] = task
-
-    async def _run_call(self, call_id: str) -> None:
-        call = asks.open_call(self._record, call_id)
-        tool = self._record.tools[call.block.name]
-        effect = effect_of(call, tool)
-        outcome: e.ToolReturned | e.CallUnsettled
-        try:
-            how = options.run_tool(tool, effect, asks.summary_of(call))
-            ask = asks.run_tool(self._record, call)
-            outcome = (await self._underway.run(tool.name, ask, e.ToolOutcome, how)).root
-        except Interrupted:
-            outcome = outcomes.call_interrupted(call)
-        except ActivityError as error:
-            outcome = outcomes.call_failed(call, effect, error)
-        del self._running[call_id]
-        self._write(outcome)
-
-    def _note_crash(self, task: asyncio.Task[None]) -> None:
-        """A defect in `_run_call` must fail the task like one in the loop, not vanish with its asyncio task."""
-        if not task.cancelled() and task.exception() is not None:
-            self._crash = task.exception()
+    async def _watch_clock(self) -> None:
+        """Wake the session when it has been idle for as long as its agent allows; one timer, whatever happens."""
+        while limit := self._record.spec.idle_close_seconds:
+            left = self._record.active_at / 1000 + limit - workflow.time()
+            await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
+            if self._record.active_at / 1000 + limit <= workflow.time():
+                self._write(e.TimeReached())
 
     async def _until_recorded(self) -> None:
         self._show()
         seen = self._record.seq
-        await workflow.wait_condition(lambda: self._record.seq != seen or self._crash is not None)
-        if self._crash is not None:
-            raise self._crash
+        await workflow.wait_condition(lambda: self._record.seq != seen or self._doing.crash is not None)
+        if self._doing.crash is not None:
+            raise self._doing.crash
 
     def _show(self) -> None:
         """Tell the Web UI and `list` how things stand; the attribute costs an event, so only when it changed."""
@@ -269,7 +260,7 @@ class AgentSession:
         workflow.upsert_search_attributes([STATUS.value_set(word), since])  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
 
     def _roll_over(self) -> None:
-        start = self._start.model_copy(update={"spec": None, "entries": tuple(self._record.carried())})
+        start = self._start.model_copy(update={"spec": None, **self._carried()})
         workflow.continue_as_new(
             start,
             task_timeout=TASK_TIMEOUT,
@@ -277,3 +268,9 @@ class AgentSession:
             # Given anew: one that was unset would be carried over as null, and the SDK can't begin a run with that.
             search_attributes=workflow.info().typed_search_attributes,
         )
+
+    def _carried(self) -> dict[str, Any]:
+        record = self._record
+        if record.format < FORMAT:
+            return {"entries": tuple(record.carried())}
+        return {"carried": carry(record, self._events.before, record.saved, record.saved_messages)}

@@ -3,16 +3,21 @@
 import re
 import shlex
 
-from activities.contract import SpecTexts
-from agent.decision import CARRY_LIMIT
+from activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
+from agent.carried import carry
+from agent.compaction import tokens
+from agent.event import EventsSoFar
+from agent.events import EventFold
 from agent.judgement import seen_digest
+from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg
+from agent.prompt import summary_message
 from agent.record import Record
 from agent.state import OpenCall
 from agent.times import iso
 from agent.transcript import page, reply_message
 from agent.visible import visible
-from workflows.contract import PAGE_BYTES, PendingCall, ReplyResult, Status
+from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -38,6 +43,8 @@ def pending(record: Record) -> list[PendingCall]:
 
 
 def status_word(record: Record) -> str:
+    if record.hold:
+        return "waiting"
     if record.reply is None:
         return "working" if record.queue else "idle"
     return "waiting" if waiting(record) else "working"
@@ -55,7 +62,10 @@ def status(record: Record) -> Status:
         reply_id=record.reply.reply_id if record.reply else "",
         queued=len(record.queue),
         pending=len(waiting(record)),
-        messages=len(state.context),
+        messages=record.messages_total,
+        context_tokens=tokens(record),
+        context_length=record.window,
+        compressions=record.epoch - 1,
         model_calls=record.model_calls,
         input_tokens=record.usage.input_tokens,
         output_tokens=record.usage.output_tokens,
@@ -69,6 +79,13 @@ def status(record: Record) -> Status:
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
         last_error=last.error if last else None,
+        seq=record.changed,
+        saved_seq=record.mirrored,
+        generation=record.generation,
+        hold=record.hold,
+        note=record.note,
+        checkpoint_error=record.checkpoint_failed.error.message if record.checkpoint_failed else "",
+        segments=tuple(record.segments),
     )
 
 
@@ -145,6 +162,59 @@ def _code(text: str) -> str:
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     space = " " if "`" in line else ""
     return f"{fence}{space}{line}{space}{fence}" if line else ""
+
+
+def context_page(record: Record, start: int) -> TranscriptPage:
+    """Messages of the model's context from `start`; number 0 is the summary, when there is one."""
+    context = record.state.context
+    if record.state.summary:
+        # Only the asked-for part is put together: a long context is paged through many times.
+        head = [summary_message(record.state.summary)] if start == 0 else []
+        shown = page([*head, *context[max(start - 1, 0) :]], 0, PAGE_BYTES)
+    else:
+        shown = page(context, start, PAGE_BYTES)
+    return TranscriptPage(epoch=record.epoch, start=start, total=record.context_length, messages=shown)
+
+
+def message_page(record: Record, start: int) -> MessagePage:
+    """Messages by number from `start`, or from the first one that the session still holds."""
+    first = max(start, record.transcript_base)
+    return MessagePage(
+        start=first,
+        total=record.messages_total,
+        messages=page(record.transcript, first - record.transcript_base, PAGE_BYTES),
+    )
+
+
+def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
+    first = fold.before.count + 1
+    events = fold.catch_up(record.log)
+    shown = page(events, max(start - first, 0), PAGE_BYTES)
+    return EventPage(events=shown, last=fold.before.count + len(events), first=first)
+
+
+def entries_page(record: Record, start: int) -> EntriesPage:
+    at = next((at for at, entry in enumerate(record.log) if entry.seq >= start), len(record.log))
+    return EntriesPage(entries=page(record.log, at, PAGE_BYTES), seq=record.seq, messages=record.messages_total)
+
+
+class Snapshot:
+    """The text that a checkpoint pulls in pages, kept while it is of the newest state."""
+
+    def __init__(self) -> None:
+        self._of = (-1, -1)
+        self._text = ""
+
+    def page(self, record: Record, before: EventsSoFar, saved: int, messages: int, start: int) -> SnapshotPage:
+        if self._of != (record.seq, saved):
+            self._of = (record.seq, saved)
+            self._text = carry(record, before, saved, messages).model_dump_json()
+        text = self._text[start : start + PAGE_BYTES]
+        last = start + len(text) >= len(self._text)
+        answer = SnapshotPage(seq=record.seq, total=len(self._text), text=text)
+        if last:
+            self._of, self._text = (-1, -1), ""
+        return answer
 
 
 def spec_texts(record: Record) -> SpecTexts:

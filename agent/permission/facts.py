@@ -30,7 +30,7 @@ class PathFact(Guest):
     """Absolute, symlinks resolved."""
     access: Literal["read", "write"] = sparse("read")
     inside: bool = sparse(False)
-    """Under the workspace root."""
+    """Under the workspace root, or, where a tool only reads, in what was offloaded for the session."""
     danger: str = sparse("")
     """Why touching it is dangerous (".git is configuration that runs"), empty when it is not."""
 

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from agent.events import AgentEvent
+from agent.event import AgentEvent
 from agent.messages import FinishedReason, ToolResultState
 from starter import render
 from starter.cli.screen import Screen

@@ -10,7 +10,11 @@ from agent import entries as e
 from agent.bodies import Unusable
 from agent.calls import with_own_call_ids
 from agent.canonical import chain_digest, message_digest
-from agent.decision import Act, Examine, Finish, Idle, Judge, Load, Park, Prepare, RollOver, Step, Think, decide
+from agent.carried import Carried, carry
+from agent.compaction import Cut
+from agent.decision import decide
+from agent.event import EventsSoFar
+from agent.keeping import Load
 from agent.letters import Letter
 from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts, PathFact
@@ -18,6 +22,22 @@ from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 from agent.reception import receive
 from agent.record import Record
 from agent.settings import AgentSpec, ReActConfig
+from agent.steps import (
+    Act,
+    Checkpoint,
+    Close,
+    Compress,
+    Examine,
+    Finish,
+    Idle,
+    Judge,
+    Park,
+    Prepare,
+    Restore,
+    RollOver,
+    Step,
+    Think,
+)
 from agent.tools import Effect, ToolDescriptor
 
 TOOLS = (
@@ -79,20 +99,32 @@ class Play:
     facts: dict[str, list[CallFacts]] = field(default_factory=dict)
     """By call id: the first is found when the model speaks, the next at each later look; the last one stays."""
     outcomes: dict[str, list[e.ToolReturned | e.CallUnsettled]] = field(default_factory=dict)
+    summaries: Iterable[str | ErrorInfo] = ()
+    """What compressions come to; after the last one, a summary that counts them."""
     tools: tuple[ToolDescriptor, ...] = TOOLS
     now: int = NOON
     load: Load = field(default_factory=Load)
+    window: int = 0
+    """Tokens of the model's window; 0 = unknown, and nothing is compressed."""
+    fixed_tokens: int = 0
+    format: int = 1
+    earlier: Carried | None = None
+    """What an earlier life left, for a session of format 2."""
     running: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """Each happens once, while the next step that takes time is under way."""
-    asked: Prepare | Think | Examine | None = None
+    events_before: EventsSoFar = field(default_factory=EventsSoFar)
+    asked: Prepare | Think | Examine | Compress | Restore | Checkpoint | None = None
     seen: int = 0
 
     def __post_init__(self) -> None:
-        opened = e.SessionOpened(seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec)
+        opened = e.SessionOpened(
+            seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec, format=self.format
+        )
         self.record = Record.of([opened])
         self._lines = iter(self.lines)
+        self._summaries = iter(self.summaries)
 
     def write(self, entry: e.AnyEntry) -> None:
         self.now += 1
@@ -129,7 +161,7 @@ class Play:
                 while self.meanwhile:
                     self.meanwhile.pop(0)()
                 self.complete()
-            elif isinstance(step, RollOver):
+            elif isinstance(step, RollOver | Close):
                 return step
             elif isinstance(step, Park | Idle):
                 if not self.running or hold:
@@ -148,8 +180,8 @@ class Play:
                     self.write(e.ReplyStarted(reply_id=reply_id))
                 self.asked = step
             case Think():
-                self.asked, self.seen = step, len(self.record.state.context)
-            case Examine():
+                self.asked, self.seen = step, self.record.context_length
+            case Examine() | Compress() | Restore() | Checkpoint():
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
@@ -157,7 +189,7 @@ class Play:
                 self.running.extend(call_ids)
             case Finish(reply_id, reason, error, closing):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))
-            case Park() | Idle() | RollOver():
+            case Park() | Idle() | RollOver() | Close():
                 pass
             case _ as never:
                 assert_never(never)
@@ -170,12 +202,29 @@ class Play:
             case Prepare():
                 known = None if self.record.tools else self.tools
                 self.write(
-                    e.Prepared(behaviour=1, spec_digest="s1", tools=known, workspace_root="/site", workspace_nonce="n")
+                    e.Prepared(
+                        behaviour=2,
+                        spec_digest="s1",
+                        tools=known,
+                        workspace_root="/site",
+                        workspace_nonce="n",
+                        fixed_tokens=self.fixed_tokens,
+                        context_length=self.window,
+                    )
                 )
             case Think(model):
                 self._hear(model)
             case Examine(call_ids):
                 self.write(e.CallsExamined(facts={call_id: self._find(call_id) for call_id in call_ids}))
+            case Compress(cut):
+                self._shorten(cut)
+            case Restore():
+                generation = self.earlier.ledger.generation + 1 if self.earlier else 1
+                found = e.Restored(generation=generation, source="store" if self.earlier else "nothing")
+                self.now += 1
+                self.record.restore(found, self.earlier.ledger if self.earlier else None, self.now)
+            case Checkpoint():
+                self.write(e.Checkpointed(through=self.record.seq, messages=self.record.messages_total))
             case None:
                 raise AssertionError("nothing was started")
             case _ as never:
@@ -202,6 +251,21 @@ class Play:
             )
         )
 
+    def _shorten(self, cut: Cut) -> None:
+        outcome = next(self._summaries, f"Summary {self.record.compressions + 1}.")
+        if isinstance(outcome, ErrorInfo):
+            self.write(e.CompressionFailed(error=outcome))
+            return
+        self.write(
+            e.ContextCompressed(
+                epoch=self.record.epoch + 1,
+                keep_from=cut.keep_from,
+                pinned=cut.pinned,
+                summary=outcome,
+                summary_tokens=20,
+            )
+        )
+
     def _find(self, call_id: str) -> CallFacts:
         left = self.facts.get(call_id, [])
         if not left:
@@ -214,7 +278,12 @@ class Play:
         self.write(left.pop(0) if left else succeeded(call_id, self.record.call_names[call_id]))
 
     def roll_over(self) -> None:
-        self.record = carried_over(self.record)
+        if self.record.format == 1:
+            self.record = carried_over(self.record)
+            return
+        left = carry(self.record, self.events_before, self.record.saved, self.record.saved_messages)
+        left = Carried.model_validate_json(left.model_dump_json())
+        self.record, self.events_before = Record.over(left.ledger), left.events
 
     def results(self) -> list[tuple[str, str, str]]:
         """Every result in the context, in order: call id, state, text."""

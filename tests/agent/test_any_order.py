@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from agent import entries as e
-from agent.decision import Idle, Load, Park, RollOver, Think, decide
+from agent.decision import decide
 from agent.events import EventFold
+from agent.keeping import Load
 from agent.messages import ErrorInfo, ToolCallBlock, ToolResultState
 from agent.permission.facts import CallFacts
 from agent.settings import ReActConfig
-from tests.agent.play import ENTRIES, SPEC, Line, Play, carried_over, succeeded, text
+from agent.steps import Idle, Park, RollOver, Think
+from tests.agent.play import ENTRIES, SPEC, Line, Play, succeeded, text
 
 IDS = ("a", "b", "c", "d")
 TOOL_NAMES = st.sampled_from(["Look", "Look", "Measure", "Paint", "Order", "Demolish", "Fly"])
@@ -41,11 +43,17 @@ FIELDS = st.sampled_from(
 
 
 class AnyOrder(RuleBasedStateMachine):
+    format = 1
+    window = 0
+    fixed_tokens = 0
+
     def __init__(self) -> None:
         super().__init__()
         self.script: list[Line] = []
         spec = SPEC.model_copy(update={"react_config": ReActConfig(max_iters=4)})
-        self.play = Play(iter(self.script), spec=spec)
+        self.play = Play(
+            iter(self.script), spec=spec, format=self.format, window=self.window, fixed_tokens=self.fixed_tokens
+        )
         self.play._lines = iter(lambda: self.script.pop(0), None)  # noqa: SLF001  it grows while it is read
         self.told = 0
 
@@ -65,7 +73,7 @@ class AnyOrder(RuleBasedStateMachine):
                 record.spec,
                 record.queue,
                 list(record.handled.items()),
-                record.digests,
+                record.marks,
                 record.anchor,
                 record.deferred,
                 record.weight,
@@ -190,7 +198,9 @@ class AnyOrder(RuleBasedStateMachine):
         return frozen
 
     def events(self) -> list[str]:
-        return [event.model_dump_json() for event in EventFold().catch_up(self.play.record.log)]
+        fold = EventFold(self.play.events_before)
+        told = [event.model_dump_json() for event in fold.catch_up(self.play.record.log)]
+        return [fold.so_far.model_dump_json(), *(told if self.format == 1 else ())]
 
     @invariant()
     def the_next_step_can_always_be_told(self) -> None:
@@ -214,7 +224,8 @@ class AnyOrder(RuleBasedStateMachine):
                 assert len(set(missing)) == len(missing)
         reply = record.reply
         assert set(missing) == {key for key, call in (reply.calls if reply else {}).items() if call.state != "finished"}
-        assert len(set(record.call_names)) == sum(len(m.get_tool_calls()) for m in record.state.context)
+        if not self.window:
+            assert len(set(record.call_names)) == sum(len(m.get_tool_calls()) for m in record.state.context)
 
     @invariant()
     def only_calls_that_were_allowed_are_running(self) -> None:
@@ -224,18 +235,32 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def the_anchor_lies_within_the_context(self) -> None:
         record = self.play.record
-        assert record.anchor.length <= len(record.state.context) == len(record.digests)
+        assert record.anchor.length <= record.context_length
+        assert len(record.state.context) == len(record.marks)
 
     @invariant()
     def the_weight_is_no_less_than_what_would_be_carried(self) -> None:
         record = self.play.record
+        if self.format > 1:
+            return  # what is carried then has no bound but the model's window
         heavy: list[e.AnyEntry] = [entry for entry in record.carried() if not isinstance(entry, e.Refused)]
         assert len(ENTRIES.dump_json(heavy)) <= record.weight + 2
 
     @invariant()
     def events_are_numbered_without_gaps(self) -> None:
-        events = EventFold().catch_up(self.play.record.log)
-        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        before = self.play.events_before.count
+        events = EventFold(self.play.events_before).catch_up(self.play.record.log)
+        assert [event.seq - before for event in events] == list(range(1, len(events) + 1))
+
+    @invariant()
+    def messages_are_numbered_without_gaps(self) -> None:
+        record = self.play.record
+        kept = {mark.number: message for mark, message in zip(record.marks, record.state.context, strict=True)}
+        assert list(kept) == sorted(kept)
+        for number, message in kept.items():
+            if number >= record.transcript_base and not message.get_tool_results():
+                assert record.transcript[number - record.transcript_base] == message
+        assert record.context_tokens == record.summary_tokens + sum(mark.tokens for mark in record.marks)
 
     def teardown(self) -> None:
         """Left alone, the session comes to rest, and every call has its result or waits for somebody."""
@@ -249,7 +274,17 @@ class AnyOrder(RuleBasedStateMachine):
             assert step.waits_for in ("person", "outside")
             play.tell("interrupt")
             play.run()
-        assert carried_over(play.record).state == play.record.state
+        before = play.record.state
+        play.roll_over()
+        assert play.record.state == before
+
+
+class KeptInAnyOrder(AnyOrder):
+    """The same with a window so small that contexts are compressed, with checkpoints, and with a life before."""
+
+    format = 2
+    window = 900
+    fixed_tokens = 20
 
 
 AnyOrder.TestCase.settings = settings(
@@ -260,3 +295,5 @@ AnyOrder.TestCase.settings = settings(
     derandomize=True,
 )
 TestAnyOrder = AnyOrder.TestCase
+KeptInAnyOrder.TestCase.settings = AnyOrder.TestCase.settings
+TestKeptInAnyOrder = KeptInAnyOrder.TestCase

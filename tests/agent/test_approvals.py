@@ -1,9 +1,9 @@
 """Runs in which somebody is asked, answers, edits, or the world changes meanwhile."""
 
-from agent.decision import Act, Examine, Idle, Park
 from agent.entries import CallUnsettled
 from agent.judgement import seen_digest
 from agent.permission.facts import CallFacts
+from agent.steps import Act, Examine, Idle, Park
 from tests.agent.play import SPEC, Play, calls, site, succeeded, text
 
 

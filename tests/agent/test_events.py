@@ -1,7 +1,8 @@
 """Durable events: numbered without gaps, the same for the same log, in the seed's words."""
 
 from agent.entries import CallUnsettled
-from agent.events import AgentEvent, EventFold
+from agent.event import AgentEvent
+from agent.events import EventFold
 from agent.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
 from agent.permission.facts import CallFacts
 from agent.settings import ReActConfig

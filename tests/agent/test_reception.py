@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent.decision import Park
 from agent.messages import ToolCallBlock
 from agent.permission.facts import CallFacts, SubCommand
 from agent.permission.rules import PermissionRule
+from agent.steps import Park
 from agent.tools import ToolDescriptor
 from tests.agent.play import Play, asking, calls, text
 
@@ -38,7 +38,7 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             [{}],
             (
                 "there is no signal or update 'shout'; there are: submit, confirm, external_result, interrupt, observe, "
-                "configure"
+                "configure, compact, resume, replace_state"
             ),
         ),
         ("confirm", [], "confirm takes one JSON object, and 0 arguments came"),

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
-from agent.decision import Idle
 from agent.messages import ToolResultState
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.reception import MAX_QUEUE
+from agent.steps import Idle
 from tests.agent.play import SPEC, Play, asking, spoken, text
 
 

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from agent.decision import Act, Idle, Load, Park, Prepare, RollOver, Step, Think
 from agent.events import EventFold
+from agent.keeping import Load
 from agent.messages import FinishedReason, TextBlock, ToolCallBlock
 from agent.permission.facts import CallFacts
+from agent.steps import Act, Idle, Park, Prepare, RollOver, Step, Think
 from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, succeeded, text
 
 
@@ -104,7 +105,7 @@ def test_what_is_observed_while_the_model_thinks_reaches_the_next_call() -> None
     assert play.record.anchor.length == 0
     unanchored = play.record.state.context[play.record.anchor.length :]
     assert spoken(unanchored) == ["Look", "It rains.", "call a"]
-    assert [bool(digest) for digest in play.record.digests] == [False, False, True]
+    assert [bool(mark.digest) for mark in play.record.marks] == [False, False, True]
 
 
 def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.decision import Idle, Park, Think
 from agent.messages import ErrorInfo
 from agent.settings import ModelConfig
+from agent.steps import Idle, Park, Think
 from agent.transcript import final_text, reply_message
 from tests.agent.play import SPEC, Play, calls, spec_with, spoken, text
 

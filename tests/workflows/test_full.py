@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 from temporalio.service import RPCError
 
-from agent.decision import CARRY_LIMIT
+from agent.keeping import CARRY_LIMIT
 from starter.session import Session
 from starter.wire import Refused
 from tests.workflows.conftest import Stage

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent.events import AgentEvent
+from agent.event import AgentEvent
 from agent.messages import Msg
 from starter.session import Session
 from starter.wire import Refused

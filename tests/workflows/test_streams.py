@@ -3,7 +3,7 @@
 import pytest
 
 from agent.bodies import ConfirmResult, UserConfirmResultEvent
-from agent.events import AgentEvent
+from agent.event import AgentEvent
 from agent.messages import FinishedReason
 from starter.session import Inputs, Session
 from tests.workflows.conftest import Stage

@@ -1,0 +1,63 @@
+"""Events that the seed has no type for: they are CUSTOM, and their name says what happened."""
+
+from typing import assert_never
+
+from agent import entries as e
+from agent.event import AgentEvent
+
+Other = (
+    e.ModelFailed
+    | e.CallUnsettled
+    | e.ContextCompressed
+    | e.CompressionFailed
+    | e.StateReplaced
+    | e.Restored
+    | e.RestoreFailed
+    | e.Resumed
+    | e.Checkpointed
+    | e.CheckpointFailed
+    | e.TimeReached
+    | e.CompressAsked
+    | e.RequestAccepted
+    | e.Observed
+    | e.Configured
+    | e.Prepared
+    | e.CallsExamined
+    | e.Refused
+)
+
+
+def custom(entry: Other) -> AgentEvent | None:  # noqa: PLR0911  one per kind of event
+    """The event of an entry, or None for one that nobody outside is told of."""
+    match entry:
+        case e.ModelFailed():
+            return AgentEvent(type="CUSTOM", name="model_failed", model_name=entry.model, error=entry.error)
+        case e.CallUnsettled():
+            value = {"reason": entry.reason}
+            return AgentEvent(type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value=value)
+        case e.ContextCompressed():
+            return AgentEvent(type="CUSTOM", name="context_compressed", value=_told(entry))
+        case e.CompressionFailed():
+            return AgentEvent(type="CUSTOM", name="compression_failed", error=entry.error)
+        case e.StateReplaced():
+            return AgentEvent(type="CUSTOM", name="state_replaced", value={"by": entry.by, "why": entry.why})
+        case e.Restored() if entry.source != "nothing":
+            return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
+        case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
+            return None
+        case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
+            return None
+        case e.Prepared() | e.CallsExamined() | e.Refused():
+            return None  # refusals are forgotten in time: an event for them would shift all later numbers
+        case _ as never:
+            assert_never(never)
+
+
+def _told(entry: e.ContextCompressed) -> dict[str, object]:
+    return {
+        "epoch": entry.epoch,
+        "condenser": entry.condenser,
+        "model": entry.model,
+        "summary_tokens": entry.summary_tokens,
+        "offloaded": entry.offloaded,
+    }

@@ -1,0 +1,97 @@
+"""The steps that a session can take next: what `agent.decision` answers and the workflow does."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.compaction import Cut
+from agent.entries import Verdict
+from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Look for an earlier life of this session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Begin to write down outside what is not there yet; do not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the session: all of it is written down, and nobody wants anything from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Start the first request of the queue: find tools and workspace."""
+
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Ask the model."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compress:
+    """Make the context shorter."""
+
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Examine:
+    """Look at these calls again before anybody decides on them."""
+
+    call_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Write these verdicts down."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Start these calls; do not wait for them."""
+
+    call_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Wait until something is recorded."""
+
+    waits_for: Literal["running calls", "person", "outside", "checkpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the reply."""
+
+    reply_id: str
+    reason: FinishedReason
+    error: ErrorInfo | None = None
+    closing: tuple[ToolResultBlock, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing to do: wait for a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollOver:
+    """Go on in a new run with an empty history."""
+
+
+Step = (
+    Restore | Checkpoint | Close | Prepare | Think | Compress | Examine | Judge | Act | Park | Finish | Idle | RollOver
+)

@@ -1,0 +1,52 @@
+"""Letters about a session as a whole: make its context shorter, let it go on, give it another state."""
+
+from pydantic import ValidationError
+
+from agent import entries as e
+from agent.bodies import Unusable, what_is_wrong
+from agent.compaction import threshold, tokens, too_big_without_context
+from agent.ledger import COMPRESSING
+from agent.letters import Received
+from agent.record import Record
+from agent.state import AgentState
+from agent.upkeep_bodies import Compact, ReplaceState, Resume
+from agent.wellformed import problem
+
+
+def compact(record: Record, body: Compact) -> Received:
+    config = body.context_config or record.spec.context_config
+    if record.state.behaviour < COMPRESSING or not record.window:
+        raise Unusable("there is nothing to compact: this session has made no reply yet")
+    if too_big := too_big_without_context(record, config):
+        raise Unusable(too_big.message)
+    used, limit = tokens(record), threshold(record, config)
+    answer = {"compacting": used > limit, "context_tokens": used, "threshold": limit, "epoch": record.epoch}
+    if used <= limit:
+        return Received((), answer)
+    asked = e.CompressAsked(config=body.context_config, instructions=body.instructions, by=body.by)
+    return Received((asked,), answer)
+
+
+def resume(record: Record, body: Resume) -> Received:
+    if not record.hold:
+        raise Unusable("there is nothing to resume: the session is not held")
+    return Received((e.Resumed(by=body.by),), {"resumed": True})
+
+
+def replace_state(record: Record, body: ReplaceState) -> Received:
+    """Only of an idle session: what is open in a reply would hang on a context that is gone."""
+    if record.reply is not None or record.queue:
+        raise Unusable("the session is at work; wait for its reply, or interrupt it, and send this again")
+    if body.expected_seq is not None and body.expected_seq != record.changed:
+        raise Unusable(
+            f"expected_seq: {body.expected_seq} is not where the session stands; that is {record.changed}. Read its "
+            "state again and make the change there"
+        )
+    try:
+        state = AgentState.model_validate(body.state)
+    except ValidationError as error:
+        raise Unusable(f"state.{what_is_wrong(error)}") from error
+    if wrong := problem(state.context):
+        raise Unusable(f"state.context: {wrong}")
+    replaced = e.StateReplaced(state=state.model_dump(mode="json"), by=body.by, why=body.why)
+    return Received((replaced,), {"replaced": True, "messages": len(state.context)})

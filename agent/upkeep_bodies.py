@@ -1,0 +1,37 @@
+"""Bodies of letters about a session as a whole."""
+
+from typing import Any
+
+from pydantic import Field
+
+from agent.settings import ContextConfig
+from agent.values import Value
+
+MAX_ID_CHARS = 1_000
+
+
+class Resume(Value):
+    """Let a session go on that is held because somebody has to look first."""
+
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
+class ReplaceState(Value):
+    """Put another state in the place of an idle session's."""
+
+    state: dict[str, Any]
+    """AgentState as JSON."""
+    expected_seq: int | None = None
+    """As `status` gave it: when something has been recorded since, nothing is replaced. None = whatever it is."""
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+    why: str = Field(default="", max_length=20_000)
+
+
+class Compact(Value):
+    """Make the context shorter at the next step boundary, if it is above its threshold."""
+
+    context_config: ContextConfig | None = None
+    """For this once; None = the session's own."""
+    instructions: str = Field(default="", max_length=20_000)
+    """What the summary should look after."""
+    by: str = Field(default="", max_length=MAX_ID_CHARS)

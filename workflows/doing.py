@@ -1,0 +1,140 @@
+"""What a session does for each step that takes time: an activity is started, and its answer written down."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from activities import contract as world
+from agent import entries as e
+from agent.calls import with_own_call_ids
+from agent.carried import Carried
+from agent.compaction import Cut
+from agent.event import EventsSoFar
+from agent.judgement import effect_of
+from agent.messages import FinishedReason
+from agent.record import Record
+from workflows import asks, options, outcomes
+from workflows.underway import Interrupted, Underway
+
+
+class Doing:
+    """The doing hand of a session. What comes of a step is in the record when its method returns, but for calls and
+    checkpoints, which run beside whatever else happens."""
+
+    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None]) -> None:
+        self._record = record
+        self._write = write
+        self.underway = Underway()
+        self.running: dict[str, asyncio.Task[None]] = {}
+        """Calls, by id."""
+        self.checkpointing: asyncio.Task[None] | None = None
+        self.crash: BaseException | None = None
+        """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
+
+    async def restore(self, now: int) -> EventsSoFar | None:
+        """Returns the events of the earlier life that was found, if there was one."""
+        ask = asks.restore(self._record)
+        try:
+            how = options.restore()
+            found: e.Restored = await workflow.execute_activity(world.RESTORE, ask, result_type=e.Restored, **how)
+        except ActivityError as error:
+            self._write(outcomes.restore_failed(error))
+            return None
+        carried = None if found.carried is None else Carried.model_validate(found.carried)
+        self._record.restore(found, carried.ledger if carried else None, now)
+        return carried.events if carried else None
+
+    def checkpoint(self, events: int) -> None:
+        self.checkpointing = self._beside(self._checkpoint(events))
+
+    async def _checkpoint(self, events: int) -> None:
+        ask = asks.checkpoint(self._record)
+        outcome: e.Checkpointed | e.CheckpointFailed
+        try:
+            how = options.checkpoint()
+            outcome = await workflow.execute_activity(world.CHECKPOINT, ask, result_type=e.Checkpointed, **how)
+        except ActivityError as error:
+            outcome = outcomes.checkpoint_failed(error, events)
+        self.checkpointing = None
+        self._write(outcome)
+
+    async def prepare(self, reply: str) -> None:
+        ask = asks.prepare_reply(self._record, workflow.info().workflow_id)
+        try:
+            prepared = await self.underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
+        except Interrupted:
+            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED))
+        except ActivityError as error:
+            self._write(outcomes.reply_failed(reply, error))
+        else:
+            self._write(prepared)
+
+    async def think(self, model: str) -> None:
+        ask = asks.call_model(self._record, model)
+        try:
+            how = options.call_model(ask.config, asks.summary_of_thought(ask))
+            said = await self.underway.run(world.CALL_MODEL, ask, e.ModelSaid, how)
+        except Interrupted:
+            pass  # what a model has half said is nothing that it said
+        except ActivityError as error:
+            self._write(outcomes.model_failed(model, error))
+        else:
+            self._write(with_own_call_ids(said, self._record))
+
+    async def compress(self, cut: Cut) -> None:
+        ask = asks.compress(self._record, cut)
+        try:
+            how = options.compress(ask.config)
+            shorter = await self.underway.run(world.COMPRESS, ask, e.ContextCompressed, how)
+        except Interrupted:
+            pass  # nothing has changed, and nobody waits for it any more
+        except ActivityError as error:
+            self._write(outcomes.compression_failed(error))
+        else:
+            self._write(shorter)
+
+    async def examine(self, call_ids: tuple[str, ...]) -> None:
+        calls = [asks.open_call(self._record, call_id) for call_id in call_ids]
+        ask = asks.examine_calls(self._record, calls)
+        try:
+            how = options.examine(len(calls))
+            examined = await self.underway.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
+        except Interrupted:
+            pass  # the calls are closed with the reply
+        except ActivityError as error:
+            self._write(outcomes.not_examined(calls, error))
+        else:
+            self._write(examined)
+
+    def act(self, call_ids: tuple[str, ...]) -> None:
+        for call_id in call_ids:
+            self.running[call_id] = self._beside(self._run_call(call_id))
+
+    async def _run_call(self, call_id: str) -> None:
+        call = asks.open_call(self._record, call_id)
+        tool = self._record.tools[call.block.name]
+        effect = effect_of(call, tool)
+        outcome: e.ToolReturned | e.CallUnsettled
+        try:
+            how = options.run_tool(tool, effect, asks.summary_of(call))
+            ask = asks.run_tool(self._record, call)
+            outcome = (await self.underway.run(tool.name, ask, e.ToolOutcome, how)).root
+        except Interrupted:
+            outcome = outcomes.call_interrupted(call)
+        except ActivityError as error:
+            outcome = outcomes.call_failed(call, effect, error)
+        del self.running[call_id]
+        self._write(outcome)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._note_crash)
+        return task
+
+    def _note_crash(self, task: asyncio.Task[None]) -> None:
+        """A defect in `_run_call` must fail the task like one in the loop, not vanish with its asyncio task."""
+        if not task.cancelled() and task.exception() is not None:
+            self.crash = task.exception()
