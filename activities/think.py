@@ -21,7 +21,7 @@ from activities.tools.tool import Place
 from activities.workspaces import Workspaces
 from agent.canonical import message_digest
 from agent.entries import ModelSaid
-from agent.messages import ContentBlock, Msg, ToolCallBlock
+from agent.messages import ContentBlock, HintBlock, Msg, TextBlock, ToolCallBlock
 from agent.permission.facts import CallFacts
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,20 @@ REPLY_LIMIT_BYTES = 1_500_000
 
 FACTS_LIMIT_BYTES = 300_000
 """The findings cross with the reply: a thousand edits with their diffs would pass the server's limit together."""
+
+
+LIMIT_REACHED = Msg(
+    name="longhaul",
+    role="user",
+    content=(
+        HintBlock(
+            hint="You have reached the limit of iterations for this reply. Do not call tools any more: say what you "
+            "have found and done so far, and what is left to do.",
+            source="max_iters",
+        ),
+    ),
+)
+"""Not recorded: the next reply is not under this limit."""
 
 
 class Thinking:
@@ -64,8 +78,9 @@ class Thinking:
             request = ModelRequest(
                 model=ask.model,
                 system=spec.system_prompt,
-                messages=[_heard_by(ask.agent, message) for message in messages],
-                tools=spec.tools,
+                messages=[_heard_by(ask.agent, message) for message in messages]
+                + ([LIMIT_REACHED] if ask.closing else []),
+                tools=() if ask.closing else spec.tools,
                 config=ask.config,
                 call_number=ask.call_number,
                 attempt=activity.info().attempt,
@@ -94,7 +109,7 @@ class Thinking:
         return reply
 
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply) -> ModelSaid:
-        content = tuple(_with_ids(reply, ask.call_number))
+        content = _without_calls(reply) if ask.closing else tuple(_with_ids(reply, ask.call_number))
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = len(message.model_dump_json().encode())
         if size > REPLY_LIMIT_BYTES:
@@ -121,6 +136,12 @@ class Thinking:
                     break
                 facts[block.id] = found
         return facts
+
+
+def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
+    """What a model says that was given no tools: a call that it makes all the same could not be run."""
+    said = tuple(block for block in reply.content if not isinstance(block, ToolCallBlock))
+    return said or (TextBlock(text="(The model said nothing when the limit of iterations was reached.)"),)
 
 
 def _heard_by(agent: str, message: Msg) -> Msg:

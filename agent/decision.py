@@ -107,10 +107,12 @@ def _shorter(record: Record) -> Compress | None:
 def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
     react = record.spec.react_config
     if reply.answered:
-        return Finish(reply.reply_id, FinishedReason.COMPLETED)
+        over = reply.cur_iter > react.max_iters
+        return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS if over else FinishedReason.COMPLETED)
     if must_refuse_more(record):
         return Finish(reply.reply_id, FinishedReason.ERROR, FULL)
-    if reply.cur_iter >= react.max_iters:
+    over = reply.cur_iter >= react.max_iters
+    if over and (record.state.behaviour < COMPRESSING or reply.failed_models):
         return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS)
     if shorter := _shorter(record):
         return shorter
@@ -120,7 +122,7 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
         return Finish(reply.reply_id, FinishedReason.ERROR, too_big)
     for model in (record.spec.model, record.spec.llm_config.fallback_model):
         if model is not None and model not in reply.failed_models:
-            return Think(model)
+            return Think(model, closing=over)
     return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
 
 

@@ -35,6 +35,8 @@ class Think:
     """Ask the model."""
 
     model: str
+    closing: bool = False
+    """The limit of iterations is reached: it may only say where things stand, without tools."""
 
 
 @dataclass(frozen=True, slots=True)

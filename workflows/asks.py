@@ -62,13 +62,14 @@ def _moved(record: Record) -> str:
     return "" if cwd == record.workspace_root else cwd
 
 
-def call_model(record: Record, model: str) -> world.CallModel:
+def call_model(record: Record, model: str, *, closing: bool = False) -> world.CallModel:
     return world.CallModel(
         context=_context(record),
         spec_digest=record.spec_digest,
         model=model,
         config=record.spec.llm_config,
         call_number=record.model_calls,
+        closing=closing,
         fixed_tokens=record.fixed_tokens,
         agent=record.spec.name,
         place=place(record),

@@ -72,8 +72,8 @@ class Doing:
         else:
             self._write(prepared)
 
-    async def think(self, model: str) -> None:
-        ask = asks.call_model(self._record, model)
+    async def think(self, model: str, *, closing: bool) -> None:
+        ask = asks.call_model(self._record, model, closing=closing)
         try:
             how = options.call_model(ask.config, asks.summary_of_thought(ask))
             said = await self.underway.run(world.CALL_MODEL, ask, e.ModelSaid, how)

@@ -5,7 +5,7 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from activities.contract import MODEL_FAILED, NOT_HERE
 from agent import entries as e
-from agent.messages import ErrorInfo, FinishedReason
+from agent.messages import ErrorInfo, FinishedReason, Usage
 from agent.results import failed_to_run, outcome_unknown, stopped_under_way
 from agent.state import OpenCall
 from agent.tools import Effect
@@ -38,7 +38,9 @@ def checkpoint_failed(error: ActivityError, events: int) -> e.CheckpointFailed:
 def compression_failed(error: ActivityError) -> e.CompressionFailed:
     """The context stays as it is."""
     _let_cancellation_pass(error)
-    return e.CompressionFailed(error=error_info(error))
+    details = error.cause.details if isinstance(error.cause, ApplicationError) else ()
+    usage = Usage.model_validate(details[1]) if len(details) > 1 else None
+    return e.CompressionFailed(error=error_info(error), usage=usage)
 
 
 def not_examined(calls: list[OpenCall], error: ActivityError) -> e.CallsExamined:

@@ -92,8 +92,8 @@ class AgentSession:
                         self._write(e.ReplyStarted(reply_id=reply))
                     self._show()
                     await self._doing.prepare(reply)
-                case Think(model):
-                    await self._doing.think(model)
+                case Think(model, closing):
+                    await self._doing.think(model, closing=closing)
                 case Compress(cut):
                     await self._doing.compress(cut)
                 case Examine(call_ids):
@@ -131,7 +131,8 @@ class AgentSession:
             return self._receive(name, arguments)
         except Unusable as refusal:
             self._refuse(name, str(refusal))
-            raise ApplicationError(str(refusal), type=REFUSED, non_retryable=True) from None
+            kind = [refusal.kind] if refusal.kind else []
+            raise ApplicationError(str(refusal), *kind, type=REFUSED, non_retryable=True) from None
 
     @on_update.validator
     def accept_update(self, name: str, arguments: Sequence[RawValue]) -> None:

@@ -135,17 +135,39 @@ def test_after_a_denial_with_stop_on_reject_no_sibling_is_started() -> None:
     ]
 
 
-def test_the_limit_of_rounds_ends_the_reply() -> None:
-    play = Play([calls("a Look"), calls("b Look"), calls("c Look")], spec=spec_with(max_iters=2))
+def test_at_the_limit_of_rounds_the_model_says_where_things_stand_and_the_reply_ends() -> None:
+    play = Play([calls("a Look"), calls("b Look"), text("Two walls seen.")], spec=spec_with(max_iters=2))
+    play.say("Look around")
+
+    assert play.run() == Idle()
+
+    asked = [step for step in play.steps if isinstance(step, Think)]
+    assert [step.closing for step in asked] == [False, False, True]
+    assert play.ends() == [("reply-of-r1", "exceed_max_iters")]
+    assert [call_id for call_id, _, _ in play.results()] == ["a", "b"]
+    message = reply_message(play.record, "reply-of-r1")
+    assert message is not None
+    assert final_text(message) == "Two walls seen."
+
+
+def test_the_limit_ends_the_reply_also_when_the_model_can_not_say_anything_any_more() -> None:
+    play = Play([calls("a Look"), OVERLOADED, OVERLOADED], spec=spec_with(max_iters=1))
     play.say("Look around")
 
     assert play.run() == Idle()
 
     assert play.ends() == [("reply-of-r1", "exceed_max_iters")]
-    assert [call_id for call_id, _, _ in play.results()] == ["a", "b"]
     message = reply_message(play.record, "reply-of-r1")
     assert message is not None
     assert final_text(message) == "(stopped: the limit of iterations was reached)"
+
+
+def test_an_answer_in_the_last_round_is_a_completed_reply() -> None:
+    play = Play([calls("a Look"), text("Seen.")], spec=spec_with(max_iters=2))
+    play.say("Look around")
+    play.run()
+
+    assert play.ends() == [("reply-of-r1", "completed")]
 
 
 def test_when_the_first_model_fails_the_fallback_is_asked_for_this_call_only() -> None:
