@@ -7,25 +7,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from activities.stores.opening import open_store
+    from activities.stores.redis import RedisStorage
+    from activities.stores.sql import SqlStore
+    from activities.stores.store import SessionRecord, StateStore
     from agent.messages import AssistantMsg, Msg, UserMsg
     from agent.settings import AgentSpec
+    from agent.state import AgentState
+    from starter.asking import NoSession
     from starter.client import Longhaul
     from starter.connection import Unreachable
-    from starter.session import NoSession, Session
+    from starter.session import Session
     from starter.wire import Refused
 
-__all__ = ["AgentSpec", "AssistantMsg", "Longhaul", "Msg", "NoSession", "Refused", "Session", "Unreachable", "UserMsg"]
+__all__ = [
+    "AgentSpec",
+    "AgentState",
+    "AssistantMsg",
+    "Longhaul",
+    "Msg",
+    "NoSession",
+    "RedisStorage",
+    "Refused",
+    "Session",
+    "SessionRecord",
+    "SqlStore",
+    "StateStore",
+    "Unreachable",
+    "UserMsg",
+    "open_store",
+]
 
 _HOMES = {
     "AgentSpec": "agent.settings",
+    "AgentState": "agent.state",
     "AssistantMsg": "agent.messages",
     "Longhaul": "starter.client",
     "Msg": "agent.messages",
-    "NoSession": "starter.session",
+    "NoSession": "starter.asking",
+    "RedisStorage": "activities.stores.redis",
     "Refused": "starter.wire",
     "Session": "starter.session",
+    "SessionRecord": "activities.stores.store",
+    "SqlStore": "activities.stores.sql",
+    "StateStore": "activities.stores.store",
     "Unreachable": "starter.connection",
     "UserMsg": "agent.messages",
+    "open_store": "activities.stores.opening",
 }
 
 

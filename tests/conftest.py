@@ -1,7 +1,7 @@
 """The servers that tests run against: one of each a session, started on first use.
 
-A test that needs one is marked `server`, `redis` or `aimock`. What cannot be had here is skipped, loudly, and fails
-where CI=true. All tests and async fixtures share one event loop (pyproject.toml), so a client may be shared too.
+A test that needs one is marked `server`, `redis`, `sql` or `aimock`. What cannot be had here is skipped, loudly, and
+fails where CI=true. All tests and async fixtures share one event loop (pyproject.toml), so a client may be shared too.
 """
 
 import os
@@ -15,6 +15,8 @@ from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
 from tests.servers.local import ServerUnavailable
+from tests.servers.mariadb_server import find_mariadb, mariadb_server
+from tests.servers.postgres_server import find_postgres, postgres_server
 from tests.servers.redis_server import find_redis, redis_server
 from workflows.contract import SEARCH_ATTRIBUTES
 
@@ -63,6 +65,20 @@ async def temporal_server(temporal_cli: Path, tmp_path_factory: pytest.TempPathF
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty Redis. Tests share it: use keys of your own."""
     with redis_server(found("redis", find_redis), tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """An empty PostgreSQL database, shared by all tests."""
+    with postgres_server(found("postgres", find_postgres)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """An empty MariaDB database, shared by all tests."""
+    with mariadb_server(found("mariadb", find_mariadb)) as url:
         yield url
 
 

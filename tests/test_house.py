@@ -30,7 +30,10 @@ LONGER_FILES: dict[str, str] = {
 LONGER_FUNCTIONS: dict[str, str] = {}
 """`path:name` to the reason why the function is better in one piece."""
 
-NETWORK = ("anthropic", "httpx", "httpx2", "openai", "redis", "tiktoken", "requests", "aiohttp", "tree_sitter", "typer")
+NETWORK = (
+    "anthropic", "httpx", "httpx2", "openai", "redis", "sqlalchemy", "psycopg", "pymysql", "tiktoken", "requests",
+    "aiohttp", "tree_sitter", "typer",
+)  # fmt: skip
 """Libraries that a workflow must never load: each session's sandbox would pay for them."""
 
 

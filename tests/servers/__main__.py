@@ -7,9 +7,17 @@ from collections.abc import Callable
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import find_aimock
 from tests.servers.local import ServerUnavailable
+from tests.servers.mariadb_server import find_mariadb
+from tests.servers.postgres_server import find_postgres
 from tests.servers.redis_server import find_redis
 
-FINDERS: dict[str, Callable[[Say], object]] = {"temporal": find_temporal, "redis": find_redis, "aimock": find_aimock}
+FINDERS: dict[str, Callable[[Say], object]] = {
+    "temporal": find_temporal,
+    "redis": find_redis,
+    "postgres": find_postgres,
+    "mariadb": find_mariadb,
+    "aimock": find_aimock,
+}
 
 
 def main() -> int:

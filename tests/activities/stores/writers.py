@@ -1,0 +1,56 @@
+"""Processes that write to a store when they are told to, through a pipe."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, cast
+
+from activities.stores.opening import open_store
+from starter.provision.processes import bound_to_parent
+from tests.activities.stores.records import record
+
+ROOT = Path(__file__).parents[3]
+
+
+class Writers:
+    """Use as a context manager; the processes end with it."""
+
+    def __init__(self, number: int) -> None:
+        command = bound_to_parent([sys.executable, "-m", "tests.activities.stores.writers"])
+        self.processes = [
+            subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for _ in range(number)
+        ]
+
+    def save(self, setting: str, shares: Sequence[Sequence[int]]) -> list[bool]:
+        """Each process saves its share of seqs, all at once; the answers of `save_checkpoint` in the shares' order."""
+        for process, seqs in zip(self.processes, shares, strict=True):
+            cast(IO[str], process.stdin).write(json.dumps([setting, seqs]) + "\n")
+            cast(IO[str], process.stdin).flush()
+        answers: list[bool] = []
+        for process in self.processes:
+            answers += json.loads(cast(IO[str], process.stdout).readline())
+        return answers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.processes:
+            process.communicate()
+
+
+async def save_all(setting: str, seqs: Sequence[int]) -> list[bool]:
+    async with open_store(setting, data_dir=ROOT) as store:
+        return await asyncio.gather(*(store.save_checkpoint(record(seq)) for seq in seqs))
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(asyncio.run(save_all(*json.loads(line)))), flush=True)
