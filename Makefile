@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check dev bench lock clean
+.PHONY: help setup demo test check dev bench bench-peers lock lock-peers clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-7s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
 
 setup: $(READY) ## an environment in .venv with the `longhaul` command (PYTHON= names the Python, 3.11 or newer)
 
@@ -42,10 +42,18 @@ dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
 bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
+bench-peers: setup ## the same beside other frameworks, which it installs apart (half an hour on a quiet machine)
+	$(BIN)/python -m benchmarks.peers
+
 # Written for all platforms and Pythons at once, so that one pair of files serves everybody.
 lock: setup ## pin the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml --group build --output-file requirements.lock $(LOCKING)
 	$(BIN)/uv pip compile pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
+
+# Apart from `lock`: the published figures are those of the locked versions.
+lock-peers: setup ## pin the newest peers; measure them anew afterwards
+	cd benchmarks/peers && for name in *.in; do \
+	  ../../$(BIN)/uv pip compile $$name --output-file $${name%.in}.lock $(LOCKING) || exit 1; done
 
 LOCKING := --upgrade --universal --python-version 3.11 --generate-hashes --no-header --quiet
 

@@ -15,11 +15,17 @@ from typing import Protocol
 from temporalio.client import Client, WorkflowHandle
 
 from agent.messages import FinishedReason
-from agent.settings import AgentSpec, ReActConfig
+from agent.settings import AgentSpec, ContextConfig, ModelConfig, ReActConfig
 from starter.client import Longhaul
 from starter.settings import Settings
 
 POLLING = ("READY", "longhaul worker: polling")
+
+UNBOUNDED, UNCUT = ModelConfig(context_length=1_000_000_000), ContextConfig(tool_result_limit=1_000_000_000)
+"""Nothing is summarised and no result is cut, as with everybody else: that would be less work, not the same faster."""
+
+PATIENCE_SECONDS, PATIENCE_SECONDS_A_STEP = 30.0, 0.25
+"""What a session of ours may take before it counts as stuck, many times what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +36,22 @@ class Load:
     chars: int
 
 
+class SessionEnded(RuntimeError):
+    """A session came to an end before its last step; `how` in a word, and why as the server or the agent put it."""
+
+    def __init__(self, workflow_id: str, how: str, why: str) -> None:
+        super().__init__(f"the session {how}: {why}")
+        self.workflow_id = workflow_id
+        self.how = how
+        self.why = why
+
+
 class Contender(Protocol):
     name: str
     pid: int
 
     async def session(self, load: Load) -> str:
-        """Run one session to its end and return its workflow id."""
+        """Run one session to its end and return its workflow id. Raises SessionEnded."""
         ...
 
 
@@ -89,6 +105,7 @@ class Ours:
 
     def __init__(self, client: Client, queue: str, pid: int, folder: Path) -> None:
         self.pid = pid
+        self._client = client
         self._app = Longhaul(client, Settings(task_queue=queue))
         self._folder = folder
 
@@ -98,11 +115,18 @@ class Ours:
             model=f"scripted:{self._script(load)}",
             tools=("fetch",),
             react_config=ReActConfig(max_iters=load.steps + 1),
+            model_config=UNBOUNDED,
+            context_config=UNCUT,
         )
         session = self._app.session(uuid.uuid4().hex, agent=spec)
-        message = await session.reply("go")
+        patience = PATIENCE_SECONDS + PATIENCE_SECONDS_A_STEP * load.steps
+        try:
+            message = await asyncio.wait_for(session.reply("go"), patience)
+        except TimeoutError as error:
+            await self._client.get_workflow_handle(session.workflow_id).terminate("stuck")
+            raise SessionEnded(session.workflow_id, "stuck", f"no reply within {patience:.0f} seconds") from error
         if message.finished_reason is not FinishedReason.COMPLETED:
-            raise RuntimeError(f"the session ended as {message.finished_reason}: {message.error}")
+            raise SessionEnded(session.workflow_id, "failed", f"{message.finished_reason}: {message.error}")
         return session.workflow_id
 
     def _script(self, load: Load) -> Path:
@@ -128,4 +152,4 @@ async def contenders(client: Client, address: str, folder: Path) -> AsyncIterato
         worker_process(floor, {}, folder / "floor.log") as floor_pid,
         worker_process([sys.executable, "-m", "worker"], ours, folder / "ours.log") as our_pid,
     ):
-        yield [Floor(client, floor_queue, floor_pid), Ours(client, our_queue, our_pid, folder)]
+        yield [Floor(await Client.connect(address), floor_queue, floor_pid), Ours(client, our_queue, our_pid, folder)]

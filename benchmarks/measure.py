@@ -2,10 +2,12 @@
 
 import os
 import time
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -61,30 +63,34 @@ def cpu_ms(pid: int) -> float:
 
 
 async def history(client: Client, workflow_id: str) -> tuple[int, int, int]:
-    """Events, bytes and number of runs, from the last run back along the roll-overs."""
-    events = size = runs = 0
-    run_id = ""
-    while True:
+    """Events, bytes and number of runs, summed along the roll-overs."""
+    found = [run async for run in _runs(client, workflow_id)]
+    return sum(run.history_length for run in found), sum(run.history_size_bytes for run in found), len(found)
+
+
+async def run_ids(client: Client, workflow_id: str) -> list[str]:
+    """All runs of a session, the first one first."""
+    return [run.execution.run_id async for run in _runs(client, workflow_id)][::-1]
+
+
+async def _runs(client: Client, workflow_id: str) -> AsyncIterator[WorkflowExecutionInfo]:
+    """From the last run back; runs that the server keeps no longer are left out."""
+    run_id: str | None = ""
+    while run_id is not None:
+        execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+        asked = DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution)
         try:
-            answer = await client.workflow_service.describe_workflow_execution(
-                DescribeWorkflowExecutionRequest(
-                    namespace=client.namespace,
-                    execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
-                )
-            )
+            answer = await client.workflow_service.describe_workflow_execution(asked)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return events, size, runs
+                return
             raise
-        info = answer.workflow_execution_info
-        events, size, runs = events + info.history_length, size + info.history_size_bytes, runs + 1
-        run_id = await _previous_run(client, workflow_id, info.execution.run_id)
-        if not run_id:
-            return events, size, runs
+        yield answer.workflow_execution_info
+        run_id = await _previous_run(client, workflow_id, answer.workflow_execution_info.execution.run_id)
 
 
-async def _previous_run(client: Client, workflow_id: str, run_id: str) -> str:
+async def _previous_run(client: Client, workflow_id: str, run_id: str) -> str | None:
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     async for event in handle.fetch_history_events(page_size=1):
-        return event.workflow_execution_started_event_attributes.continued_execution_run_id
-    return ""
+        return event.workflow_execution_started_event_attributes.continued_execution_run_id or None
+    return None
