@@ -9,6 +9,22 @@ _MARKS = re.compile(r"\{\{|\}\}|\{(?P<field>\w[\w-]*)\}")
 _OUR_TAG = re.compile(r"<(?=\s*/?\s*system-info)", re.IGNORECASE)
 
 
+_FIELDS = {
+    "task_overview": "What the user wants, its limits, and how success is judged.",
+    "current_state": "What is done, with files, commands and results.",
+    "important_discoveries": "Facts, decisions with reasons, errors and what solved them, what did not work.",
+    "next_steps": "What is left to do, in order, with what blocks it.",
+    "context_to_preserve": "Preferences, promises, names, times, and open questions.",
+}
+
+DEFAULT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {"type": "string", "description": text} for name, text in _FIELDS.items()},
+    "required": list(_FIELDS),
+}
+"""The seed's five."""
+
+
 class BadTemplate(ValueError):
     """A summary's template or schema can't be used; the text names the setting and what to do."""
 

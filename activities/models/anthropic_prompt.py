@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from activities.models.model import ModelRequest
+from activities.models.model import AnswerSchema, ModelRequest
 from activities.models.text import scrub_json
 from activities.models.turns import (
     AssistantTurn,
     Part,
     Turn,
     UserTurn,
+    answer_schema,
     arguments_of,
     arrange,
     failed,
@@ -45,6 +46,8 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
     if request.tools:
         payload["tools"] = _tools(request)
+    if request.answer is not None:
+        _force(payload, request.answer)
     _set_temperature(payload, request, notes)
     return {key: scrub_json(value) for key, value in payload.items()}
 
@@ -56,6 +59,12 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
         tools.append({"name": tool.name, **described, "input_schema": wire_schema(tool)})
     tools[-1]["cache_control"] = _CACHE_MARK
     return tools
+
+
+def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
+    tool = {"name": wire_name(answer.name), "description": answer.description, "input_schema": answer_schema(answer)}
+    payload["tools"] = [*payload.get("tools", ()), tool]
+    payload["tool_choice"] = {"type": "tool", "name": tool["name"], "disable_parallel_tool_use": True}
 
 
 def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
@@ -148,6 +157,9 @@ def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
 def _thinking(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
     budget = request.config.thinking_budget_tokens
     if budget is None:
+        return {}
+    if request.answer is not None:
+        notes.append("Thinking is off for this call: Anthropic does not think when the answer's form is forced.")
         return {}
     if not _may_think(turns):
         notes.append("Thinking is off for this call: the calls that it continues were made without it.")

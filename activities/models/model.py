@@ -2,11 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from agent.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
 from agent.settings import ModelConfig
 from agent.tools import ToolDescriptor
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSchema:
+    """The one form that an answer may have: the provider is made to call a tool of this name with these arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON Schema of an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,10 @@ class ModelRequest:
     call_number: int = 0
     """How many model calls the session has made before this one; the scripted model answers with that line."""
     attempt: int = 1
+    answer: AnswerSchema | None = None
+    """Asked for instead of a free reply; `activities.models.answers.answer_of` reads it."""
+    purpose: Literal["reply", "summary"] = "reply"
+    """A summary's calls are counted by themselves; the scripted model has lines of their own for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import openai
 
+from activities.models.answers import forced_or_in_words
 from activities.models.assembly import Assembly
 from activities.models.failures import ProviderError
 from activities.models.model import Delta, ModelReply, ModelRequest
@@ -26,7 +27,9 @@ class OpenAIChatModel:
         self._official = self._client.base_url.host == "api.openai.com"
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        notes: list[str] = []
+        return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
+
+    async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         payload = build_payload(request, notes, official=self._official, dashscope=self._dashscope)
         reply = _Reply(on_delta, notes)
         stream = await self._client.chat.completions.create(**payload, stream=True, timeout=timeout_of(request.config))

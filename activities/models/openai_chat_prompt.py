@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, assert_never
 
-from activities.models.model import ModelRequest
+from activities.models.model import AnswerSchema, ModelRequest
 from activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from activities.models.text import scrub_json
 from activities.models.turns import (
@@ -13,6 +13,7 @@ from activities.models.turns import (
     Part,
     Said,
     UserTurn,
+    answer_schema,
     arrange,
     left_out,
     parts_of,
@@ -40,6 +41,8 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
     }
     if request.tools:
         payload["tools"] = _tools(request)
+    if request.answer is not None:
+        _force(payload, request.answer)
     if config.reasoning_effort is not None:
         payload["reasoning_effort"] = config.reasoning_effort
     if config.temperature is not None:
@@ -48,7 +51,10 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
         else:
             payload["temperature"] = config.temperature
     if config.thinking_budget_tokens is not None:
-        if dashscope:
+        if dashscope and request.answer is not None:
+            notes.append("Thinking is off for this call: the server does not think when the answer's form is forced.")
+            payload["extra_body"] = {"enable_thinking": False}
+        elif dashscope:
             payload["extra_body"] = {"enable_thinking": True, "thinking_budget": config.thinking_budget_tokens}
         else:
             notes.append("The thinking budget was left out: Chat Completions has no field for it.")
@@ -65,6 +71,13 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
         for tool in request.tools
     ]
     return [{"type": "function", "function": function} for function in functions]
+
+
+def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
+    name = wire_name(answer.name)
+    function = {"name": name, "description": answer.description, "parameters": answer_schema(answer)}
+    payload["tools"] = [*payload.get("tools", ()), {"type": "function", "function": function}]
+    payload["tool_choice"] = {"type": "function", "function": {"name": name}}
 
 
 def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:

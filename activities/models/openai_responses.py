@@ -6,6 +6,7 @@ from typing import Any
 import openai
 from openai.types.responses import ResponseStreamEvent
 
+from activities.models.answers import forced_or_in_words
 from activities.models.assembly import Assembly
 from activities.models.failures import ProviderError
 from activities.models.model import Delta, ModelReply, ModelRequest
@@ -22,7 +23,9 @@ class OpenAIResponsesModel:
         self._client = openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        notes: list[str] = []
+        return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
+
+    async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         payload = build_payload(request, notes)
         reply = _Reply(on_delta, notes)
         stream = await self._client.responses.create(**payload, stream=True, timeout=timeout_of(request.config))

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from activities.models.model import ModelRequest
+from activities.models.model import AnswerSchema, ModelRequest
 from activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from activities.models.text import scrub_json
 from activities.models.turns import (
     AssistantTurn,
     Part,
     UserTurn,
+    answer_schema,
     arrange,
     left_out,
     parts_of,
@@ -34,6 +35,8 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["instructions"] = request.system
     if request.tools:
         payload["tools"] = _tools(request)
+    if request.answer is not None:
+        _force(payload, request.answer)
     _set_reasoning(payload, request, notes)
     return {key: scrub_json(value) for key, value in payload.items()}
 
@@ -65,6 +68,14 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
         }
         for tool in request.tools
     ]
+
+
+def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
+    named = {"type": "function", "name": wire_name(answer.name)}
+    # Not strict: a user's own schema may have what strict mode refuses.
+    tool = {**named, "description": answer.description, "parameters": answer_schema(answer), "strict": False}
+    payload["tools"] = [*payload.get("tools", ()), tool]
+    payload["tool_choice"] = named
 
 
 def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:

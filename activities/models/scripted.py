@@ -8,6 +8,7 @@ from typing import Literal
 from activities.models.failures import ProviderError, ScriptError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.script import Fault, Line, read_script
+from activities.models.scripted_summary import made_up_summary
 from activities.models.text import scrub
 from agent.messages import (
     HintBlock,
@@ -35,18 +36,19 @@ Block = TextBlock | ThinkingBlock | ToolCallBlock
 
 
 class ScriptedModel:
-    """Line n answers the session's n-th call, whatever was retried or replayed in between.
+    """Line n answers the session's n-th call, whatever was retried or replayed in between; summaries are counted by
+    themselves and answered by lines of their own.
 
     Raises ScriptError (broken file, or an expectation that does not hold) and the faults of the line.
     """
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        replies = read_script(request.model).replies
-        line = replies[request.call_number] if request.call_number < len(replies) else _ENDED
+        line = _line_for(request)
         if request.attempt <= len(line.faults):
             raise _failure(line.faults[request.attempt - 1])
         if complaint := _unmet(line, request):
-            raise ScriptError(f"Call {request.call_number + 1} of script {request.model!r} expected {complaint}.")
+            kind = "Call" if request.purpose == "reply" else "Summary"
+            raise ScriptError(f"{kind} {request.call_number + 1} of script {request.model!r} expected {complaint}.")
         content = _content(line, request.call_number)
         for delta in _pieces(content, line.chunk_chars):
             # Without a delay too: a long reply must not keep heartbeats and cancellation waiting.
@@ -57,6 +59,15 @@ class ScriptedModel:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def _line_for(request: ModelRequest) -> Line:
+    script = read_script(request.model)
+    is_reply = request.purpose == "reply"
+    lines = script.replies if is_reply else script.summaries
+    if request.call_number < len(lines):
+        return lines[request.call_number]
+    return _ENDED if is_reply else made_up_summary(request)
 
 
 def _failure(fault: Fault) -> Exception:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, assert_never
 
+from activities.models.model import AnswerSchema
 from agent.messages import (
     DataBlock,
     HintBlock,
@@ -103,7 +104,7 @@ def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
         arguments = json.loads(call.input, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return {"_unparsable": call.input}
-    return arguments if isinstance(arguments, dict) and _depth_fits(arguments) else {"_unparsable": call.input}
+    return arguments if isinstance(arguments, dict) and depth_fits(arguments) else {"_unparsable": call.input}
 
 
 def left_out(block: DataBlock, notes: list[str]) -> str:
@@ -128,6 +129,11 @@ def wire_name(tool_name: str) -> str:
 def wire_schema(tool: ToolDescriptor) -> dict[str, Any]:
     """The tool's schema with what each provider insists on: that it describes an object, and its properties."""
     return {"type": "object", "properties": {}, **tool.input_schema}
+
+
+def answer_schema(answer: AnswerSchema) -> dict[str, Any]:
+    """The schema of a forced answer, with the same."""
+    return {"type": "object", "properties": {}, **answer.schema}
 
 
 class _Arrangement:
@@ -206,9 +212,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _depth_fits(value: object, left: int = 60) -> bool:
-    """The SDKs walk the payload recursively: arguments nested deeper than this could exhaust the stack."""
+def depth_fits(value: object, left: int = 60) -> bool:
+    """Whether JSON is nested less deeply than `left`: SDKs walk it recursively, and more could exhaust the stack."""
     if left == 0:
         return False
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(_depth_fits(child, left - 1) for child in children)
+    return all(depth_fits(child, left - 1) for child in children)
