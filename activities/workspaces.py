@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.contract import NOT_HERE
 from activities.contract import Place as RecordedPlace
+from activities.offload.names import owner_name, readable_folders, workdir_of
 from activities.tools.tool import Place
 from agent.settings import Workspace
 
@@ -37,7 +38,7 @@ class Workspaces:
     """The workspaces that this worker can see; those that nobody named lie in its data directory."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+        self._data_dir = data_dir.resolve()
         self._seen: dict[tuple[str, str], float] = {}
 
     def bind(self, wanted: Workspace | None, session_key: str) -> tuple[Path, str]:
@@ -60,7 +61,16 @@ class Workspaces:
             await asyncio.to_thread(_look, recorded)
             self._seen.pop(key, None)
             self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}
-        return Place(root=Path(recorded.root), cwd=Path(recorded.cwd or recorded.root))
+        return Place(
+            root=Path(recorded.root), cwd=Path(recorded.cwd or recorded.root), offloaded=self._offloaded(recorded)
+        )
+
+    def _offloaded(self, recorded: RecordedPlace) -> tuple[Path, ...]:
+        """Folders that the session's reading tools may read beside the workspace; they need not exist."""
+        if not recorded.session_id:
+            return ()
+        workdir = workdir_of(self._data_dir, owner_name(recorded.agent, recorded.user_id))
+        return readable_folders(workdir, recorded.session_id)
 
 
 def _look(recorded: RecordedPlace) -> None:

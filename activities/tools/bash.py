@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.tools.clipping import ClippedBytes
+from activities.tools.shell_danger import dangerous_variable
 from activities.tools.shell_facts import examine_command
 from activities.tools.supervised import Ending, run_supervised
 from activities.tools.supervisor import NOTE_FD
@@ -22,7 +23,7 @@ COMMAND_CAP_BYTES = 100_000
 INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
 """What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""
 
-GIT_HARDENED = {
+HARDENED = {
     "GIT_CONFIG_COUNT": "3",
     "GIT_CONFIG_KEY_0": "core.fsmonitor",
     "GIT_CONFIG_VALUE_0": "false",
@@ -31,9 +32,15 @@ GIT_HARDENED = {
     "GIT_CONFIG_KEY_2": "core.hooksPath",
     "GIT_CONFIG_VALUE_2": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
     "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
 }
-"""For commands that run unasked as read-only: the proof holds for git only while no repository can name a program."""
+"""For commands that run unasked as read-only: the proof holds for git only while no repository can name a program, and
+for pip only while it does not ask its index for a newer one."""
 
 REPORT_CWD = f"trap 'builtin pwd -P >&{NOTE_FD}' EXIT; "
 
@@ -83,6 +90,10 @@ class Bash(Tool):
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         command = str(arguments.get("command", ""))
+        try:
+            _refuse_impossible(command)
+        except ToolError as error:
+            return CallFacts(cwd=str(_start_folder(place)), arguments_error=str(error))
         return await asyncio.to_thread(examine_command, command, _start_folder(place), place.root)
 
     async def run(self, call: ToolCall) -> ToolOutput:
@@ -92,7 +103,9 @@ class Bash(Tool):
         await self._refuse_other_findings(call, cwd)
         output = ClippedBytes()
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
-        environment = scrubbed(os.environ, self._granted) | (GIT_HARDENED if call.facts.read_only else {})
+        environment = scrubbed(os.environ, self._granted)
+        if call.facts.read_only:
+            environment = hardened(environment)
         try:
             ending = await run_supervised(shell, cwd, environment, timeout_ms / 1000, output)
         except OSError as error:
@@ -112,7 +125,20 @@ class Bash(Tool):
 def scrubbed(environment: Mapping[str, str], granted: frozenset[str] | set[str] = INHERITED) -> dict[str, str]:
     """The variables of `environment` that a command may see, and the ones that it always gets."""
     kept = {name: value for name, value in environment.items() if name in granted or name.startswith("LC_")}
-    return {"PATH": os.defpath, **kept, "SHELL": "/bin/bash", "TERM": "dumb"}
+    kept["PATH"] = _without_relative(kept.get("PATH", ""))
+    return {**kept, "SHELL": "/bin/bash", "TERM": "dumb"}
+
+
+def hardened(environment: Mapping[str, str]) -> dict[str, str]:
+    """For a command that was proven: without any variable that changes which code runs, also if it was granted."""
+    kept = {name: value for name, value in environment.items() if name in INHERITED or not dangerous_variable(name)}
+    return kept | HARDENED
+
+
+def _without_relative(path: str) -> str:
+    """PATH without the entries that lead into whatever folder a command stands in: `ls` would be what lies there."""
+    kept = [folder for folder in path.split(os.pathsep) if folder.startswith("/")]
+    return os.pathsep.join(kept) or os.defpath
 
 
 def _start_folder(place: Place) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 from activities.tools.diff import visible_line
 from activities.tools.grep import VERSION_CONTROL
-from activities.tools.paths import in_kernel_room, path_fact, resolve
+from activities.tools.paths import in_kernel_room, is_as_decided, reading_fact, resolve
 from activities.tools.threads import in_thread
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from agent.permission.facts import CallFacts
@@ -75,7 +75,7 @@ def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
         where = _where(arguments, place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(path_fact(where.base, "read", place.root),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(where.base, place),))
 
 
 def _where(arguments: dict[str, Any], place: Place) -> Where:
@@ -113,7 +113,7 @@ def alternatives(pattern: str) -> list[str]:
 
 def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
     where = _where(call.arguments, call.place)
-    if [fact.path for fact in call.facts.paths] != [str(where.base)]:
+    if not is_as_decided(call.facts, where.base, call.place):
         raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(where.base)!r}")
     if in_kernel_room(where.base) or not where.base.is_dir():
         raise ToolError(f"{str(where.base)!r} is not a folder that can be searched")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from activities.tools import plain_grep
-from activities.tools.paths import in_kernel_room, path_fact, resolve, secret_globs
+from activities.tools.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
+from activities.tools.sensitive import secret_globs
 from activities.tools.supervised import Ending, run_supervised
 from activities.tools.threads import in_thread
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
@@ -110,7 +111,9 @@ class Grep(Tool):
         target = await in_thread(lambda _: _target(call))
         cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
         window = LineWindow(call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT))
-        command = [*self._program, *options(call.arguments, target), "--", _argument(target, cwd)]
+        # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
+        all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
+        command = [*self._program, *options(call.arguments, target), *all_files, "--", _argument(target, cwd)]
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         try:
             ending = await run_supervised(command, cwd, environment, TIMEOUT_SECONDS, window)
@@ -151,12 +154,12 @@ def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
         target = resolve(arguments.get("path") or ".", place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(path_fact(target, "read", place.root),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(target, place),))
 
 
 def _target(call: ToolCall) -> Path:
     target = resolve(call.arguments.get("path") or ".", call.place)
-    if [fact.path for fact in call.facts.paths] != [str(target)]:
+    if not is_as_decided(call.facts, target, call.place):
         raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
     if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
         raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")

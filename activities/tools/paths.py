@@ -5,75 +5,15 @@ Nothing is granted here. A path outside the workspace is a fact (`inside=False`)
 
 import errno
 import os
+import stat
 from pathlib import Path
-from typing import Literal
 
+from activities.tools.sensitive import Access, danger_by_kind, danger_by_name, danger_to_others
 from activities.tools.tool import Place, ToolError
-from agent.permission.facts import PathFact
-
-Access = Literal["read", "write"]
+from agent.permission.facts import CallFacts, PathFact
 
 KERNEL_ROOMS = ("/proc", "/dev", "/sys")
 """Names in there are not files: reading one may block, leak the worker's secrets or change the machine."""
-
-CONFIGURATION_FOLDERS = frozenset({".git", ".ssh", ".vscode", ".idea", ".longhaul", ".husky", ".gnupg"})
-CONFIGURATION_FILES = frozenset(
-    {
-        ".envrc",
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".bash_aliases",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".gitconfig",
-        ".gitmodules",
-        ".mcp.json",
-        ".inputrc",
-        ".vimrc",
-        ".tmux.conf",
-    }
-)
-SECRET_FILES = frozenset(
-    {
-        ".netrc",
-        ".pgpass",
-        ".my.cnf",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        ".envrc",
-        ".env",
-        ".vault-token",
-        ".htpasswd",
-        "application_default_credentials.json",
-    }
-)
-SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws"})
-PRIVATE_KEYS = frozenset({"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"})
-SECRET_ENDINGS = (".pem", ".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".ppk")
-SECRET_IN_FOLDER = frozenset(
-    {
-        ("etc", "shadow"),
-        ("etc", "gshadow"),
-        (".aws", "credentials"),
-        (".docker", "config.json"),
-        (".kube", "config"),
-        (".azure", "msal_token_cache.json"),
-        ("gh", "hosts.yml"),
-        ("gcloud", "credentials.db"),
-        (".cargo", "credentials.toml"),
-        (".m2", "settings.xml"),
-    }
-)
-HARMLESS_ENV_ENDINGS = (".example", ".sample", ".template", ".dist")
 
 
 def resolve(raw: str, place: Place) -> Path:
@@ -114,50 +54,59 @@ def in_kernel_room(resolved: Path) -> bool:
 
 def path_fact(resolved: Path, access: Access, root: Path) -> PathFact:
     """What permission needs to know of one resolved path. `root` is the resolved workspace root."""
-    inside = resolved.is_relative_to(root)
+    danger = danger_of_name(resolved, access, root) or danger_by_kind(resolved)
+    if access == "write" and resolved.is_relative_to(root):
+        danger = danger or danger_to_others(resolved.relative_to(root).parts)
+    return PathFact(path=str(resolved), access=access, inside=resolved.is_relative_to(root), danger=danger)
+
+
+def danger_of_name(resolved: Path, access: Access, root: Path) -> str:
+    """Why the path's name alone is a reason to ask; empty when it is none. Nothing is looked up."""
     # The workspace itself may lie in a folder with a dangerous name (the data directory's `.longhaul`).
-    looked_at = resolved.relative_to(root) if inside else resolved
-    return PathFact(path=str(resolved), access=access, inside=inside, danger=_danger(looked_at, access))
+    looked_at = resolved.relative_to(root) if resolved.is_relative_to(root) else resolved
+    return danger_by_name(looked_at.parts, access)
 
 
-def secret_globs() -> list[str]:
-    """Globs (as in .gitignore) of what a search through a folder leaves out: read by name, these would ask."""
-    names = [*sorted(SECRET_FILES | PRIVATE_KEYS), ".env.*", *(f"*{ending}" for ending in SECRET_ENDINGS)]
-    return [*names, *("/".join(("**", *pair)) for pair in sorted(SECRET_IN_FOLDER)), "**/.gnupg/**", "**/.ssh/**"]
+def reading_fact(resolved: Path, place: Place) -> PathFact:
+    """As `path_fact`, for a tool that reads, and that follows no link below `resolved`: what was offloaded for the
+    session is as open to it as the workspace."""
+    folder = next((folder for folder in place.offloaded if resolved in (folder, folder / resolved.name)), None)
+    if folder is None or not _holds_own_files(resolved):
+        return path_fact(resolved, "read", place.root)
+    return path_fact(resolved, "read", folder)
 
 
-def _danger(path: Path, access: Access) -> str:
-    parts = tuple(part.lower() for part in path.parts)
-    if not parts:
-        return ""
-    name = parts[-1]
-    secret = f"{name} may hold secrets" if _is_secret(parts) else ""
-    if access == "read":
-        return secret
-    folder = next((part for part in parts if part in CONFIGURATION_FOLDERS), None)
-    if folder is not None:
-        return f"{folder} is configuration that can run code or open doors"
-    if name in CONFIGURATION_FILES or _is_env_file(name):
-        return f"{name} is configuration that can run code or open doors"
-    return secret
+def is_as_decided(facts: CallFacts, resolved: Path, place: Place) -> bool:
+    """Whether a reading call still leads to the one path of `facts`, and is as open as it was."""
+    now = reading_fact(resolved, place)
+    return [(fact.path, fact.inside) for fact in facts.paths] == [(now.path, now.inside)]
 
 
-def _is_secret(parts: tuple[str, ...]) -> bool:
-    name, folder = parts[-1], parts[-2] if len(parts) > 1 else ""
-    if parts[:2] == ("/", "proc"):
-        return name in ("environ", "mem", "cmdline", "maps")
-    if name in SECRET_FOLDERS:
+def is_offloaded(resolved: Path, place: Place) -> bool:
+    """Whether the path is, or lies below, a folder with what was offloaded for the session."""
+    return any(resolved.is_relative_to(folder) for folder in place.offloaded)
+
+
+def _holds_own_files(resolved: Path) -> bool:
+    """Whether nothing was planted there: a file with a second name may be a secret from elsewhere, and offloading makes
+    no folders in its folders. Links count for nothing: a search does not follow them."""
+    try:
+        status = resolved.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        with os.scandir(resolved) as entries:
+            return all(entry.is_symlink() or _is_own_file(entry) for entry in entries)
+    except FileNotFoundError:
         return True
-    if folder == ".ssh":
-        return not name.endswith(".pub") and name not in ("known_hosts", "config")
-    in_keyring = ".gnupg" in parts[:-1]
-    by_folder = (folder, name) in SECRET_IN_FOLDER
-    by_name = name in SECRET_FILES | PRIVATE_KEYS or name.endswith(SECRET_ENDINGS) or _is_env_file(name)
-    return in_keyring or by_folder or by_name
+    except OSError:
+        return False
 
 
-def _is_env_file(name: str) -> bool:
-    return (name == ".env" or name.startswith(".env.")) and not name.endswith(HARMLESS_ENV_ENDINGS)
+def _is_own_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink == 1
+    except FileNotFoundError:
+        return True  # a draft that has just got its name
 
 
 def _refuse_impossible(raw: str) -> None:

@@ -126,8 +126,9 @@ class Search:
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    for ignored in ("no-config", "no-messages", "hidden", "no-heading", "with-filename", "max-columns-preview"):
+    for ignored in ("no-config", "no-ignore", "no-messages", "no-heading", "hidden", "with-filename"):
         parser.add_argument(f"--{ignored}", action="store_true")
+    parser.add_argument("--max-columns-preview", action="store_true")
     for ignored in ("color", "sort"):
         parser.add_argument(f"--{ignored}")
     for flag in ("ignore-case", "multiline", "multiline-dotall", "files-with-matches", "count", "no-line-number"):

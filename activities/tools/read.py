@@ -1,16 +1,18 @@
 """The tool `Read`: lines of a text file with their numbers, an image as it is, or what else a file is."""
 
 import base64
+import codecs
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from activities.tools.files import opened
-from activities.tools.paths import path_fact, resolve_file
+from activities.tools.paths import is_as_decided, reading_fact, resolve_file
 from activities.tools.threads import in_thread
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from agent.messages import Base64Source, DataBlock, TextBlock
@@ -30,9 +32,11 @@ Reads a file.
 
 - `file_path` is absolute, or relative to the working directory.
 - Text comes with line numbers: at most {LINES_CAP} lines, from line `offset` on; each is cut at {LINE_CAP} characters.
+- `column` shows a long line further on: {LINE_CAP} characters from that one on.
 - Images (PNG, JPEG, GIF, WebP) are shown as images. PDF and other binary files are only described."""
 
 _LINE_CAP_BYTES = LINE_CAP * 4
+_PIECE_BYTES = 1 << 20
 
 INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -45,6 +49,7 @@ INPUT_SCHEMA: dict[str, Any] = {
             "maximum": LINES_CAP,
             "description": f"How many lines; {LINES_CAP} if not given.",
         },
+        "column": {"type": "integer", "minimum": 1, "description": "The first character of each line; 1 if not given."},
     },
     "required": ["file_path"],
     "additionalProperties": False,
@@ -69,17 +74,26 @@ class Read(Tool):
         return await in_thread(lambda stop: _read(call, stop))
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What of a text is shown; all three count from 1."""
+
+    offset: int
+    limit: int
+    column: int
+
+
 def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
     try:
         path = resolve_file(arguments["file_path"], place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(path_fact(path, "read", place.root),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(path, place),))
 
 
 def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
     path = resolve_file(call.arguments["file_path"], call.place)
-    if [fact.path for fact in call.facts.paths] != [str(path)]:
+    if not is_as_decided(call.facts, path, call.place):
         fresh = _facts(call.arguments, call.place)
         raise NeedsDecision(fresh, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
     try:
@@ -100,7 +114,8 @@ def _shown(path: Path, file: BinaryIO, arguments: dict[str, Any], stop: threadin
     binary = _binary_kind(start, image)
     if binary:
         return ToolOutput(f"{str(path)!r} is {binary} of {size} bytes; its content is not shown", failed=True)
-    return ToolOutput(_numbered(path, file, arguments.get("offset", 1), arguments.get("limit", LINES_CAP), stop))
+    window = Window(arguments.get("offset", 1), arguments.get("limit", LINES_CAP), arguments.get("column", 1))
+    return ToolOutput(_numbered(path, file, window, stop))
 
 
 def _image_type(start: bytes) -> str:
@@ -126,14 +141,14 @@ def _binary_kind(start: bytes, image: str) -> str:
     return f"a binary file (it begins with {start[:8].hex(' ')})" if b"\0" in start else ""
 
 
-def _numbered(path: Path, file: BinaryIO, offset: int, limit: int, stop: threading.Event) -> str:
-    lines = _lines(file, stop)
+def _numbered(path: Path, file: BinaryIO, window: Window, stop: threading.Event) -> str:
+    offset, limit, column = window.offset, window.limit, window.column
+    lines = _lines(file, column, stop)
     skipped = sum(1 for _ in islice(lines, offset - 1))
     shown, size, replaced = [], 0, False
-    for number, line in enumerate(islice(lines, limit), offset):
-        text = line.decode(errors="replace")
+    for number, text in enumerate(islice(lines, limit), offset):
         replaced = replaced or "�" in text
-        shown.append(f"{number:>6}\t{_cut(text.removeprefix(chr(0xFEFF)) if number == 1 else text)}")
+        shown.append(f"{number:>6}\t{_cut(text, column)}")
         size += len(shown[-1]) + 1
         if size > CHARACTER_CAP:
             shown.pop()
@@ -150,15 +165,32 @@ def _numbered(path: Path, file: BinaryIO, offset: int, limit: int, stop: threadi
     return "\n".join([*shown, *remarks])
 
 
-def _lines(file: BinaryIO, stop: threading.Event) -> Iterator[bytes]:
-    """The lines without their endings; of one that is too long, a few bytes more than are shown."""
+def _lines(file: BinaryIO, column: int, stop: threading.Event) -> Iterator[str]:
+    """The lines from that character on, without their endings; a little more of each than is shown."""
     give_up = time.monotonic() + SEARCH_SECONDS
-    while line := file.readline(_LINE_CAP_BYTES + 8):
-        piece = line
-        while not piece.endswith(b"\n") and (piece := file.readline(1 << 20)):
-            _look_up(stop, give_up)
+    mark = codecs.BOM_UTF8  # no character of the first line
+    while start := file.readline(_LINE_CAP_BYTES + 8 if column == 1 else _PIECE_BYTES):
         _look_up(stop, give_up)
-        yield line.removesuffix(b"\n").removesuffix(b"\r")
+        start, mark = start.removeprefix(mark), b""
+        if column == 1 and start.endswith(b"\n"):
+            text = start.decode(errors="replace")
+        else:
+            text = _part_of_line(start, file, column, lambda: _look_up(stop, give_up))
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+def _part_of_line(piece: bytes, file: BinaryIO, column: int, look_up: Callable[[], None]) -> str:
+    """Of the line that begins with `piece`; the file is read to the line's end."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text, left_out = "", column - 1
+    while piece:
+        if len(text) <= LINE_CAP:
+            decoded = decoder.decode(piece)
+            text += decoded[left_out:]
+            left_out = max(left_out - len(decoded), 0)
+        piece = b"" if piece.endswith(b"\n") else file.readline(_PIECE_BYTES)
+        look_up()
+    return text if len(text) > LINE_CAP else text + decoder.decode(b"", final=True)
 
 
 def _look_up(stop: threading.Event, give_up: float) -> None:
@@ -166,6 +198,6 @@ def _look_up(stop: threading.Event, give_up: float) -> None:
         raise ToolError(f"the lines were not found within {SEARCH_SECONDS:.0f} s; use Grep, or sed in Bash")
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, column: int) -> str:
     shown = text.replace("\0", "�")
-    return shown if len(shown) <= LINE_CAP else f"{shown[:LINE_CAP]}… [line cut]"
+    return shown if len(shown) <= LINE_CAP else f"{shown[:LINE_CAP]}… [line cut; go on with column={column + LINE_CAP}]"

@@ -7,6 +7,7 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
+from activities.tools.git_index import UnreadableIndex, tracked_in
 from activities.tools.shell_words import Word
 
 MAX_MATCHES = 200
@@ -59,16 +60,26 @@ def _matches(pattern: str, directory: str) -> list[str]:
         return []
 
 
+def found_in_workspace(program: str, root: Path) -> bool:
+    """Whether PATH leads to a program of that name in the workspace: a plain name is proven of the system's alone."""
+    folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))
+    return any(
+        Path(folder).is_relative_to(root) or Path(os.path.realpath(folder)).is_relative_to(root)
+        for folder in folders
+        if os.path.lexists(f"{folder}/{program}")
+    )
+
+
 def looks_like_foreign_repository(reads: Sequence[str], at: Sequence[str]) -> bool:
     """Whether git may run a program for what a folder says: one that it takes for a bare repository, or a repository
     whose own configuration names programs (it may have come in an archive; a clone never has one)."""
     folders = {os.path.realpath(Path(directory) / path) for directory in at for path in (".", *reads)}
     return any(_looks_bare(folder) for start in folders for folder in _up_to_repository(start)) or any(
-        _configured_to_run(repository) for repository in {_repository(start) for start in folders} if repository
+        _configured_to_run(repository) for repository in {repository_above(start) for start in folders} if repository
     )
 
 
-def _repository(start: str) -> str:
+def repository_above(start: str) -> str:
     """What lies under the name `.git` at or above `start`; empty when nothing does."""
     candidates = (f"{folder}/.git" for folder in (start, *map(str, Path(start).parents)))
     return next((path for path in candidates if os.path.lexists(path)), "")
@@ -77,18 +88,35 @@ def _repository(start: str) -> str:
 def _configured_to_run(repository: str) -> bool:
     """Fails closed: a configuration that can't be read, or one that lies elsewhere, is not known to be harmless."""
     try:
-        found = [Path(repository).resolve(strict=True)]
-        if found[0].is_file():
-            found = [_linked(found[0])]
+        found = [git_folder(repository)]
         common = found[0] / "commondir"
         if common.is_file():
             found.append((found[0] / common.read_text().strip()).resolve(strict=True))
         configs = [folder / name for folder in found for name in ("config", "config.worktree")]
         modules = list(islice(found[-1].glob("modules/**/config"), MAX_MODULES + 1))
+        modules += _unabsorbed(Path(repository).parent, found[0] / "index")
         own = _IN_REPOSITORY if found[0].name == ".git" else _IN_MODULE
         return len(modules) > MAX_MODULES or _says(own, configs) or _says(_IN_MODULE, modules)
-    except (OSError, ValueError):
+    except (OSError, ValueError, UnreadableIndex):
         return True
+
+
+def git_folder(repository: str) -> Path:
+    """Where git keeps what belongs to `repository`, a path that ends in `.git`. Raises OSError, ValueError."""
+    found = Path(repository).resolve(strict=True)
+    return _linked(found) if found.is_file() else found
+
+
+def _unabsorbed(top: Path, index: Path) -> list[Path]:
+    """Configurations of submodules that keep their repository in the working tree, where whoever writes a file there
+    can write it too: git looks into each submodule that the index names."""
+    found: list[Path] = []
+    for module in islice(tracked_in(index).modules, MAX_MODULES + 1):
+        repository = top / module / ".git"
+        if os.path.lexists(repository):
+            folder = git_folder(str(repository))
+            found += [folder / "config", folder / "config.worktree"]
+    return found
 
 
 def _says(keys: re.Pattern[str], configs: Iterable[Path]) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from activities.tools import shell_tree
-from activities.tools.paths import path_fact, resolve
+from activities.tools.paths import danger_of_name, path_fact, resolve
 from activities.tools.shell_danger import danger_of
 from activities.tools.shell_files import home_written_out
 from activities.tools.shell_words import loosely
@@ -16,7 +16,8 @@ from activities.tools.shell_wrappers import unwrap
 from activities.tools.tool import Place, ToolError
 from agent.permission.facts import CallFacts, PathFact, SubCommand
 
-MAX_PARSED_CHARACTERS = 100_000
+MAX_PARSED_CHARACTERS = 20_000
+"""Some lines take the parser time by the square of their length: here-documents without an end, a second at this."""
 MAX_LISTED = 300
 MAX_SCRIPT_DEPTH = 3
 
@@ -120,7 +121,7 @@ class Findings:
             resolved = resolve(home_written_out(raw), Place(self.root, Path(self.cwd)))
         except (ToolError, OSError, ValueError):
             return ""
-        return path_fact(resolved, "write", self.root).danger
+        return danger_of_name(resolved, "write", self.root)
 
     def redirected(self, target: str, directories: Directories) -> None:
         """A redirection is a sub-command of its own, `> FILE`: a rule for `echo` says nothing about files."""

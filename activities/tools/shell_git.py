@@ -1,6 +1,10 @@
 """The git part of the positive list. Configuration can make git run programs, so nothing that sets any is proven."""
 
-from activities.tools.shell_flags import Program, Proof, flags, prove
+import re
+from dataclasses import dataclass
+
+from activities.tools.shell_flags import Program, Proof, flags, prove, read_arguments
+from agent.permission.suggestions import names
 
 _DIFF = (
     "stat? name-only name-status patch no-patch unified= cached staged numstat shortstat summary raw quiet exit-code"
@@ -10,7 +14,7 @@ _DIFF = (
     " full-index abbrev? text ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines no-renames"
     " no-ext-diff no-textconv src-prefix= dst-prefix= no-prefix merge-base function-context compact-summary"
     " diff-algorithm="
-    " ignore-submodules? submodule? dirstat? pickaxe-all pickaxe-regex"
+    " ignore-submodules? dirstat? pickaxe-all pickaxe-regex"
 )
 _LOG = (
     _DIFF
@@ -116,3 +120,58 @@ def _subcommand(rest: tuple[str, ...]) -> Proof | None:
         return Proof()
     known = SUBCOMMANDS.get(rest[0])
     return None if known is None else prove(known, rest[1:])
+
+
+_PATCH = names("p u U patch unified W function-context word-diff color-words cc c L a text")
+_SUMMARY = names("stat name-only name-status numstat shortstat summary raw quiet s no-patch compact-summary dirstat")
+_SHOW_WHEN_TOLD = frozenset({"log", "show", "diff", "whatchanged", "diff-tree", "reflog", "stash", "cat-file"})
+_SHOW_UNLESS_SUMMED_UP = frozenset({"show", "diff", "whatchanged"})
+_SHOW_ALWAYS = frozenset({"grep", "blame"})
+"""What prints the content of files, and when."""
+_FILE_IN_COMMIT = re.compile(r"[^:/{]*:(?!/)[^:]+")
+"""`HEAD:PATH`, and nothing that finds a commit by its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a repository's content a proven git command may print."""
+
+    folder: str
+    """Where git starts, relative to the shell's directory."""
+    in_commits: tuple[str, ...]
+    """Paths out of `COMMIT:PATH`."""
+    limits: tuple[str, ...]
+    """Words that limit it to these files and folders, those that name one."""
+    all_limit: bool
+    """No word may stand for more files than it names."""
+    untracked: bool
+    only_limits: bool = False
+    """It prints what the limits name, also when none of them is there now."""
+
+
+def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
+    """None when the command, proven by `prove_git`, prints names and messages alone."""
+    at, folder = 0, "."
+    while at < len(arguments) and arguments[at].startswith("-"):
+        folder = arguments[at + 1] if arguments[at] == "-C" else folder
+        at += 2 if arguments[at] == "-C" else 1
+    rest = arguments[at:] or ("version",)
+    size = 2 if rest[:2] in _TWO_WORDS else 1
+    program = _TWO_WORDS.get(rest[:2]) or SUBCOMMANDS.get(rest[0])
+    read = read_arguments(program, rest[size:]) if program is not None else None
+    if read is None:
+        return None
+    in_commits = tuple(word.rpartition(":")[2] for word in read.operands if ":" in word)
+    shows = rest[0] in _SHOW_ALWAYS or (rest[0] in _SHOW_WHEN_TOLD and bool(read.given & _PATCH))
+    shows = shows or (rest[0] in _SHOW_UNLESS_SUMMED_UP and not read.given & _SUMMARY)
+    if not shows and not in_commits:
+        return None
+    if rest[0] in ("show", "cat-file") and all(map(_FILE_IN_COMMIT.fullmatch, read.operands)) and read.operands:
+        return Shown(folder, in_commits, in_commits, all_limit=True, untracked=False, only_limits=True)
+    named = read.operands
+    if rest[0] == "grep" and "e" not in read.given:
+        named = named[1:]
+    if "--" in rest:
+        named = rest[rest.index("--") + 1 :]
+    all_limit = not any(char in word for word in named for char in "*?[:\\^")
+    return Shown(folder, in_commits, named, all_limit, rest[0] == "grep" and "untracked" in read.given)

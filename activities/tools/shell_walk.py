@@ -8,16 +8,26 @@ from pathlib import Path
 from tree_sitter import Node
 
 from activities.tools import shell_tree
+from activities.tools.git_index import UnreadableIndex
+from activities.tools.secret_trees import TooLarge
 from activities.tools.shell_danger import dangerous_variable, piped_into_interpreter
-from activities.tools.shell_files import as_the_program_sees_them, at_home, looks_like_foreign_repository
+from activities.tools.shell_files import (
+    as_the_program_sees_them,
+    at_home,
+    found_in_workspace,
+    looks_like_foreign_repository,
+)
 from activities.tools.shell_findings import MAX_SCRIPT_DEPTH, Directories, Findings
 from activities.tools.shell_flags import Proof
 from activities.tools.shell_readonly import prove_edit, prove_read_only
+from activities.tools.shell_searches import reached
 from activities.tools.shell_words import REDIRECT, Unreadable, Word, loosely, read_word
 from activities.tools.shell_wrappers import program_name, unwrap
 from agent.permission.suggestions import names
 
 MAX_DIRECTORIES = 6
+MAX_SECRETS = 20
+"""So many files with secrets that a search comes by are listed: one alone is asked about."""
 
 _EVALUATE = names(
     "eval trap alias unalias shopt enable let coproc fc bind complete compgen compopt mapfile readarray set exec"
@@ -170,7 +180,7 @@ class Walk:
         if self._proven(words, texts, at):
             return
         unwrapped = unwrap(texts)
-        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH:
+        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH and not found_in_workspace(texts[0], self.findings.root):
             self.findings.add(texts, read_only=True)
             self._simple(words[len(words) - len(unwrapped.inner[0]) :], at, depth + 1)
             return
@@ -183,8 +193,10 @@ class Walk:
         if seen is None:
             return False
         proof = prove_read_only(seen)
+        if found_in_workspace(texts[0], self.findings.root):
+            return False
         if proof is not None and not (texts[0] == "git" and looks_like_foreign_repository(proof.reads, at)):
-            touched = self._touch(proof, at)
+            touched = self._touch(proof, at) and self._touch_reached(seen, proof, at)
             self.findings.add(texts, read_only=touched)
             return touched
         edit = prove_edit(seen)
@@ -198,6 +210,15 @@ class Walk:
         named = [self.findings.touch(path, "read", at) for path in reads]
         named += [self.findings.touch(path, "write", at) for path in proof.writes]
         return all(named)
+
+    def _touch_reached(self, words: tuple[str, ...], proof: Proof, at: Directories) -> bool:
+        """Record the files with secrets that the command reads without naming them."""
+        try:
+            paths = reached(words, proof, at)
+        except (TooLarge, UnreadableIndex, OSError, ValueError):
+            return False
+        touched = [self.findings.touch(path, "read", ("/",)) for path in paths[:MAX_SECRETS]]
+        return all(touched)
 
     def _cd(self, words: Sequence[Word], at: Directories) -> tuple[Directories, Directories]:
         target = words[1].text if len(words) == 2 else ""

@@ -103,7 +103,7 @@ def _unwrap(wrapper: _Wrapper, words: tuple[str, ...]) -> Unwrapped:
     if begin is None:
         return Unwrapped(_every_suffix(words[1:]), script=_all_text(words))
     if begin >= len(words):
-        return Unwrapped()
+        return Unwrapped(script=_all_text(words) if wrapper.script else "")
     if wrapper.script:
         return Unwrapped((words[begin:],), script=_all_text(words))
     return Unwrapped((words[begin:],), clear=wrapper.harmless and "/" not in words[0])

@@ -17,6 +17,8 @@ class Place:
     """Workspace root: absolute, symlinks resolved."""
     cwd: Path
     """Working directory of the session, absolute; Bash may have moved it, also out of the root."""
+    offloaded: tuple[Path, ...] = ()
+    """Folders with what was offloaded for the session, links resolved: open to Read, Grep and Glob, to nobody else."""
 
 
 @dataclass(frozen=True, slots=True)

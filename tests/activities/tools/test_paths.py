@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.paths import Access, path_fact, resolve, resolve_file
+from activities.tools.paths import path_fact, resolve, resolve_file
+from activities.tools.sensitive import Access
 from activities.tools.tool import Place, ToolError
 
 

@@ -45,7 +45,7 @@ async def test_long_lines_many_lines_and_large_files_are_cut(place: Place) -> No
     (place.root / "large").write_text(("z" * 1990 + "\n") * 100)
 
     wide = await text_of(Read(), place, file_path="wide")
-    assert wide == f"     1\t{'x' * 2000}… [line cut]\n     2\tshort"
+    assert wide == f"     1\t{'x' * 2000}… [line cut; go on with column=2001]\n     2\tshort"
     assert (await text_of(Read(), place, file_path="long")).splitlines()[-2:] == [
         "  2000\ty",
         "[more lines follow; go on with offset=2001]",
@@ -53,6 +53,23 @@ async def test_long_lines_many_lines_and_large_files_are_cut(place: Place) -> No
     large = await text_of(Read(), place, file_path="large")
     assert len(large) <= 100_100
     assert large.endswith("[more lines follow; go on with offset=51]")
+
+
+async def test_a_long_line_can_be_read_to_its_end_piece_by_piece(place: Place) -> None:
+    line = "".join(f"{number:05}é🦊" for number in range(1_000))
+    (place.root / "wide").write_text(f"\ufeff{line}\r\nshort\n", encoding="utf-8")
+
+    pieces = [
+        await text_of(Read(), place, file_path="wide", limit=1, column=column) for column in (1, 2001, 4001, 6001, 8001)
+    ]
+
+    follows = "\n[more lines follow; go on with offset=2]"
+    told = [f"… [line cut; go on with column={column}]{follows}" for column in (2001, 4001, 6001)]
+    assert pieces == [
+        *(f"     1\t{line[start : start + 2000]}{rest}" for start, rest in zip((0, 2000, 4000), told, strict=True)),
+        f"     1\t{line[6000:]}{follows}",
+        f"     1\t{follows}",
+    ]
 
 
 async def test_an_image_comes_as_a_data_block(place: Place) -> None:

@@ -1,0 +1,50 @@
+"""Names that come from outside, made into names of files: harmless, readable where they are plain, never the same for
+two (on file systems that tell capitals from small letters).
+
+Plain is ASCII letters and digits, and `.`, `_`, `-` after the first character. Everything else is percent-escaped; a
+long name keeps its start and ends in `~` and a sha-256. The empty name is `=`, and nobody is `~`.
+"""
+
+import hashlib
+import string
+from pathlib import Path
+
+LONGEST = 120
+"""Characters before a name is cut. With its digest, a prefix and an ending it fits into the usual 255 bytes."""
+
+_FIRST = frozenset(string.ascii_letters + string.digits)
+_PLAIN = _FIRST | frozenset("._-")
+
+
+def safe_name(raw: str) -> str:
+    """One name of a path: never empty, `.` or `..`, and without separators, control characters or a leading dot."""
+    if not raw:
+        return "="
+    escaped = _escaped(raw[0], _FIRST) + "".join(_escaped(character, _PLAIN) for character in raw[1:])
+    if len(escaped) <= LONGEST:
+        return escaped
+    digest = hashlib.sha256(escaped.encode("ascii")).hexdigest()
+    start = escaped[:LONGEST]
+    # Not half an escape at the end, for the eye; the digest alone tells names apart.
+    return f"{start[:-2] + start[-2:].partition('%')[0]}~{digest}"
+
+
+def owner_name(agent: str, user_id: str | None) -> str:
+    """`agent/user`: what one owner has offloaded lies below it. The anonymous user is no user's name."""
+    return f"{safe_name(agent)}/{'~' if user_id is None else safe_name(user_id)}"
+
+
+def workdir_of(data_dir: Path, owner: str) -> Path:
+    """The owner's folder in a worker's data directory, whose links must be resolved: reading tools compare paths."""
+    return data_dir / "offload" / owner
+
+
+def readable_folders(workdir: Path, session_id: str) -> tuple[Path, Path]:
+    """What the session's own tools may read unasked: what it offloaded, and the attachments of its owner."""
+    return workdir / "sessions" / safe_name(session_id), workdir / "data"
+
+
+def _escaped(character: str, plain: frozenset[str]) -> str:
+    if character in plain:
+        return character
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,128 @@
+"""Which offloader an agent's setting means on this worker, and how its content is kept apart by owner."""
+
+import asyncio
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from activities.offload.local_workspace import LocalWorkspace
+from activities.offload.names import owner_name, workdir_of
+from activities.offload.offloader import Offloader
+from activities.offload.redis_offloader import RedisOffloader
+from activities.stores.store import BadStoreSetting
+
+OffloaderFor = Callable[[str], Offloader]
+"""The offloader of one owner, named `agent/user` (see `names.owner_name`): a folder, a prefix of keys."""
+
+KEPT_OFFLOADERS = 1_000
+METHODS = ("offload_context", "offload_tool_result")
+
+
+class OffloadSetupError(Exception):
+    """The operator's or the agent's mistake, as a sentence: this worker has no such offloader."""
+
+
+class Offloaders:
+    """The offloaders of one worker, each opened at its first use."""
+
+    def __init__(
+        self, data_dir: Path, redis_url: str | None = None, own: Mapping[str, OffloaderFor] | None = None
+    ) -> None:
+        """`own`: further ones by the names that agents give them, from `load_offloaders`."""
+        self._data_dir = data_dir
+        self._redis_url = redis_url
+        self._own = own or {}
+        self._opened: dict[tuple[str, str], Offloader | None] = {}
+
+    async def get(self, setting: str, agent: str, user_id: str | None) -> Offloader | None:
+        """None where nothing is to be kept. Raises OffloadSetupError, or what an offloader of the operator's raises."""
+        key = (setting, owner_name(agent, user_id))
+        if key not in self._opened:
+            # In a thread: paths are resolved, and the operator's own code runs.
+            opened = await asyncio.to_thread(
+                open_offloader, *key, data_dir=self._data_dir, redis_url=self._redis_url, own=self._own
+            )
+            if len(self._opened) >= KEPT_OFFLOADERS:
+                self._opened.clear()
+            self._opened[key] = opened
+        return self._opened[key]
+
+
+def open_offloader(
+    setting: str,
+    owner: str,
+    *,
+    data_dir: Path,
+    redis_url: str | None = None,
+    own: Mapping[str, OffloaderFor] | None = None,
+) -> Offloader | None:
+    """The offloader that `AgentSpec.offloader` names, for one owner; None for `none`. Raises OffloadSetupError."""
+    match setting:
+        case "none":
+            return None
+        case "workspace":
+            return _workspace(data_dir, owner)
+        case "redis":
+            return _redis(redis_url, owner)
+        case _ if own and setting in own:
+            return own[setting](owner)
+        case _:
+            known = ", ".join(("workspace", "redis", "none", *sorted(own or {})))
+            raise OffloadSetupError(
+                f"offloader: this worker has no {setting[:200]!r}; it has {known}. Name one of these, or add "
+                "module:name to LONGHAUL_OFFLOADERS on the workers"
+            )
+
+
+def load_offloaders(names: str) -> dict[str, OffloaderFor]:
+    """Offloaders of the operator's own, from `"shop.buckets:for_owner, shop.buckets:SHARED"`, by those names.
+
+    Each is an object with the two methods of `Offloader`, or a class or function that makes one when it is called with
+    the owner's name. Agents may name only what is loaded here: the modules of a worker are not the choice of whoever
+    starts a session. Raises OffloadSetupError.
+    """
+    return {name: _load(name) for name in filter(None, (part.strip() for part in names.split(",")))}
+
+
+def _workspace(data_dir: Path, owner: str) -> LocalWorkspace:
+    folder = workdir_of(data_dir.resolve(), owner)
+    if folder.resolve() != folder:
+        raise OffloadSetupError(f"offloader: {str(folder)!r} leads elsewhere by a link; remove the link")
+    return LocalWorkspace(folder)
+
+
+def _redis(redis_url: str | None, owner: str) -> RedisOffloader:
+    if not redis_url:
+        raise OffloadSetupError("offloader: 'redis' needs LONGHAUL_REDIS_URL on the workers, and it is not set")
+    try:
+        return RedisOffloader(redis_url, f"longhaul:offload:{owner}")
+    except BadStoreSetting as error:
+        raise OffloadSetupError(f"LONGHAUL_REDIS_URL: {str(error).removeprefix('store: ')}") from None
+
+
+def _load(name: str) -> OffloaderFor:
+    module_name, _, attribute = name.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
+        raise OffloadSetupError(
+            f"the offloader {name!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
+        ) from error
+    if inspect.isclass(found) or not _is_offloader(found):
+        if not callable(found):
+            raise OffloadSetupError(f"{name!r} is no offloader: it needs {' and '.join(METHODS)}, both `async def`")
+        make = cast("Callable[[str], object]", found)
+        return lambda owner: _made(name, make(owner))
+    return lambda _: cast(Offloader, found)
+
+
+def _made(name: str, made: object) -> Offloader:
+    if not _is_offloader(made):
+        raise OffloadSetupError(f"{name!r} makes no offloader: it needs {' and '.join(METHODS)}, both `async def`")
+    return cast(Offloader, made)
+
+
+def _is_offloader(candidate: object) -> bool:
+    return all(inspect.iscoroutinefunction(getattr(candidate, method, None)) for method in METHODS)

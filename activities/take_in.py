@@ -1,0 +1,30 @@
+"""take_result: a result from outside is treated like a tool's: shortened, and kept whole where it can be read."""
+
+from temporalio import activity
+
+from activities import own_session
+from activities.contexts import Contexts
+from activities.contract import TAKE_RESULT, RunTool
+from activities.heartbeat import beating
+from activities.returning import Returning
+from activities.tools.tool import ToolOutput
+from agent.canonical import message_digest
+from agent.entries import ToolReturned
+from agent.messages import Msg
+
+
+class TakingIn:
+    def __init__(self, contexts: Contexts, returning: Returning) -> None:
+        self._contexts = contexts
+        self._returning = returning
+
+    @activity.defn(name=TAKE_RESULT)
+    async def take_result(self, ask: RunTool) -> ToolReturned:
+        async with beating():
+            received = await own_session.pull_received(ask.call_id)
+        output = ToolOutput(output=received.output, metadata=received.metadata)
+        result = await self._returning.result(received.name, ask, output, received.state)
+        message = Msg(name=ask.agent, role="assistant", content=(result,))
+        digest = message_digest(message)
+        self._contexts.session(own_session.key(), ask.epoch).keep(digest, message)
+        return ToolReturned(result=result, digest=digest, outside=True)

@@ -1,0 +1,146 @@
+"""Commands that read files which they do not name: searches through folders, and what git shows of its own store.
+
+Each gives the files with secrets that it would come by; a person is asked about those as if they had been named.
+"""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.tools.git_index import tracked_in
+from activities.tools.secret_trees import TooLarge, is_harmless, tree_of
+from activities.tools.sensitive import is_secret
+from activities.tools.shell_files import git_folder, repository_above
+from activities.tools.shell_flags import Arguments, Proof, read_arguments
+from activities.tools.shell_git import shown_paths
+from activities.tools.shell_readonly import PROGRAMS
+from agent.permission.suggestions import names
+
+_NAMES_ONLY = frozenset({"files", "type-list", "version", "help"})
+_PLAIN_TYPES = names("c cpp css go html java js kotlin md markdown php py python rb ruby rust sql swift ts")
+"""ripgrep's types none of whose names is a secret's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    links: bool = False
+    hidden: bool = True
+    """Goes into files and folders whose names begin with a dot."""
+    wanted: tuple[str, ...] = ()
+    """Patterns of names that are read; empty: all are."""
+    without_files: tuple[str, ...] = ()
+    without_folders: tuple[str, ...] = ()
+    """Patterns of names that are left out."""
+
+    def comes_by(self, path: str, start: str) -> bool:
+        parts = Path(path).relative_to(start).parts
+        if not self.hidden and any(part.startswith(".") for part in parts):
+            return False
+        if any(_matches(part, self.without_folders) for part in parts[:-1]):
+            return False
+        return not _matches(parts[-1], self.without_files) and (not self.wanted or _matches(parts[-1], self.wanted))
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def reached(words: tuple[str, ...], proof: Proof, at: Sequence[str]) -> list[str]:
+    """Absolute paths of files with secrets, and of links that would be followed, which the proven command may read
+    without naming them. Raises TooLarge, UnreadableIndex and OSError when that can't be told."""
+    if words[0] == "git":
+        return [path for directory in at for path in _shown_by_git(words[1:], proof, directory)]
+    search = _search_of(words)
+    if search is None:
+        return []
+    named = (*proof.reads, *((".",) if proof.here else ()))
+    starts = dict.fromkeys(os.path.realpath(Path(directory) / name) for directory in at for name in named)
+    return [path for start in starts for path in _found(search, start)]
+
+
+def _found(search: _Search, start: str) -> Iterator[str]:
+    tree = tree_of(start, with_links=search.links)
+    yield from (path for path in tree.secrets if search.comes_by(path, start))
+    if search.links:
+        if any(os.path.isdir(link) for link in tree.links):  # noqa: PTH112  a Path for each would take longer
+            raise TooLarge
+        yield from tree.links
+
+
+def _search_of(words: tuple[str, ...]) -> _Search | None:
+    program = PROGRAMS.get(words[0])
+    read = read_arguments(program, words[1:]) if program is not None else None
+    if read is None:
+        return None
+    match words[0]:
+        case "grep" | "egrep" | "fgrep":
+            return _grep(read)
+        case "rg" if not read.given & _NAMES_ONLY:
+            return _ripgrep(read)
+        case "diff" if read.given & {"r", "recursive"}:
+            return _Search(links="no-dereference" not in read.given)
+        case _:
+            return None
+
+
+def _grep(read: Arguments) -> _Search | None:
+    into_folders = any(name == "d" and value not in ("skip", "read") for name, value in read.values)
+    if not into_folders and not read.given & {"r", "R", "recursive"}:
+        return None
+    links = "R" in read.given
+    include, exclude, folders = (_values(read, name) for name in ("include", "exclude", "exclude-dir"))
+    if links or (include and exclude) or not all(map(_is_simple, (*include, *exclude, *folders))):
+        return _Search(links=links)  # of mixed ones the order decides
+    return _Search(wanted=include, without_files=exclude, without_folders=folders)
+
+
+def _ripgrep(read: Arguments) -> _Search:
+    globs = _values(read, "g", "glob", "iglob")
+    unwanted = tuple(glob[1:] for glob in globs if glob.startswith("!"))
+    wanted = tuple(glob for glob in globs if not glob.startswith("!"))
+    hidden = bool(wanted or read.given & {"u", "unrestricted", "hidden", ".", "no-ignore"})
+    if read.given & {"iglob"} or (wanted and unwanted) or not all(map(_is_simple, (*wanted, *unwanted))):
+        return _Search()  # a glob that is wanted also brings back what is hidden
+    types = _values(read, "t", "type")
+    if types and not wanted and all(kind in _PLAIN_TYPES for kind in types):
+        return _Search(wanted=("*.py",))
+    return _Search(hidden=hidden, wanted=wanted, without_files=unwanted, without_folders=unwanted)
+
+
+def _values(read: Arguments, *names: str) -> tuple[str, ...]:
+    return tuple(value for name, value in read.values if name in names)
+
+
+def _is_simple(pattern: str) -> bool:
+    """Whether every program agrees about what the pattern matches."""
+    return re.fullmatch(r"[\w.*?-]+", pattern, re.ASCII) is not None and "**" not in pattern
+
+
+def _shown_by_git(arguments: tuple[str, ...], proof: Proof, directory: str) -> Iterator[str]:
+    shown = shown_paths(arguments)
+    if shown is None:
+        return
+    start = os.path.realpath(Path(directory) / shown.folder)
+    repository = repository_above(start)
+    if not repository:
+        return
+    top = Path(repository).parent
+    for name in shown.in_commits:
+        yield from (str(base / name) for base in (top, Path(start)) if _is_secret(base / name))
+    if shown.only_limits:
+        return
+    limits = [Path(start, path) for path in shown.limits if os.path.lexists(Path(start, path))]
+    within = [Path(os.path.normpath(path)) for path in limits] if shown.all_limit and limits else [top]
+    for name in tracked_in(git_folder(repository) / "index").secrets:
+        path = top / name
+        if any(path.is_relative_to(folder) for folder in within) and not is_harmless(str(path)):
+            yield str(path)
+    if shown.untracked:
+        yield from tree_of(start, with_links=False).secrets
+
+
+def _is_secret(path: Path) -> bool:
+    return is_secret(tuple(part.lower() for part in path.parts[-3:]))
