@@ -6,17 +6,28 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
-from workflows.contract import DATA_CONVERTER
+from activities.blobs.blobs import BadBlobsSetting, BlobStore
+from activities.blobs.opening import open_blobs
+from starter.settings import Settings
+from workflows.contract import converter_with, stored_in
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"
 
 
 class Unreachable(Exception):
-    """No Temporal server answers; the sentence says where it was looked for and how to start one."""
+    """No Temporal server answers, or no blob store has that name; the sentence says where it was looked for, and what
+    to do."""
 
 
-async def connect(address: str | None = None, namespace: str | None = None) -> Client:
-    """A client by flags, `TEMPORAL_…` variables or Temporal's configuration file. Raises Unreachable."""
+async def connect(
+    address: str | None = None, namespace: str | None = None, *, settings: Settings | None = None
+) -> Client:
+    """A client by flags, `TEMPORAL_…` variables or Temporal's configuration file. Raises Unreachable.
+
+    With settings, large values go by reference through the blob store that they name, which is touched when the first
+    one comes: call `let_go` at the end. Without, small values only.
+    """
+    converter = converter_with(None if settings is None else blobs_of(settings))
     config = ClientConfig.load_client_connect_config()
     if address is not None:
         config["target_host"] = address
@@ -24,12 +35,27 @@ async def connect(address: str | None = None, namespace: str | None = None) -> C
         config["namespace"] = namespace
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
-        return await Client.connect(**config, data_converter=DATA_CONVERTER)
+        return await Client.connect(**config, data_converter=converter)
     except (RPCError, RuntimeError) as error:
         raise Unreachable(
             f"no Temporal server answers at {where!r} ({_cause(error)}); start one with `longhaul dev`, or set "
             "TEMPORAL_ADDRESS"
         ) from error
+
+
+def blobs_of(settings: Settings) -> BlobStore:
+    """Where large values lie. Raises Unreachable."""
+    try:
+        return open_blobs(settings.blobs, data_dir=settings.data_dir)
+    except BadBlobsSetting as error:
+        raise Unreachable(str(error)) from None
+
+
+async def let_go(client: Client) -> None:
+    """Close what `connect` has opened beside the client; the client itself needs no closing."""
+    blobs = stored_in(client.data_converter)
+    if blobs is not None:
+        await blobs.close()
 
 
 def _cause(error: Exception) -> str:

@@ -4,8 +4,11 @@ import asyncio
 from typing import Any, TypeVar
 
 from temporalio import workflow
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, ActivityHandle
+
+from workflows.arrivals import result_of
 
 Answer = TypeVar("Answer")
 
@@ -30,10 +33,10 @@ class Underway:
 
     async def run(self, name: str, ask: object, answer: type[Answer], how: ActivityConfig) -> Answer:
         """Start an activity; returns its answer. Raises ActivityError, or Interrupted."""
-        handle: ActivityHandle[Answer] = workflow.start_activity(name, ask, result_type=answer, **how)
+        handle: ActivityHandle[RawValue] = workflow.start_activity(name, ask, result_type=RawValue, **how)
         self._handles[handle] = False
         try:
-            return await handle
+            return result_of(await handle, answer)
         except (ActivityError, asyncio.CancelledError) as error:
             # A cancelled workflow must end as cancelled, also when somebody interrupts it in the same moment.
             cancelled = is_cancelled_exception(error) and workflow.cancellation_reason() is None
