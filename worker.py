@@ -15,18 +15,33 @@ from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Acting
+from activities.blobs.opening import open_blobs
+from activities.checkpoint import Checkpointing
+from activities.compress.compressing import Compressing
+from activities.compress.condensers import CondenserSetupError, load_condensers
+from activities.compress.offloading import offload_to
 from activities.contexts import Contexts
 from activities.examine import Examination
 from activities.models.providers import Providers
+from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
 from activities.prepare import Preparation
+from activities.prompt_hooks import HookSetupError, load_hooks
+from activities.prompting import Prompting
+from activities.restore import Restoring
+from activities.returning import Returning
+from activities.segments import Segments
 from activities.specs import Specs
+from activities.stores.opening import open_store
+from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
+from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
-from starter.connection import Unreachable, connect
+from starter.connection import Unreachable, connect, let_go
 from starter.settings import Settings
 from workflows.contract import SEARCH_ATTRIBUTES
+from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
 
 READY = "longhaul worker: polling"
@@ -42,23 +57,33 @@ class Refusal(Exception):
 
 def build(client: Client, settings: Settings, providers: Providers) -> Worker:
     """A worker of all activities and the session workflow."""
-    toolbox = Toolbox([*default_tools(), *load_modules(settings.tools)])
+    store = open_store(settings.store, data_dir=settings.data_dir)
+    segments = Segments(open_blobs(settings.blobs, data_dir=settings.data_dir))
+    toolbox = Toolbox([*default_tools(), Recall(segments), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     examination = Examination(contexts, toolbox, workspaces)
-    return Worker(
+    offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
+    hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
+    worker = Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(toolbox, workspaces, specs, counter).prepare_reply,
-            Thinking(contexts, specs, providers, workspaces, examination, counter).call_model,
+            Preparation(toolbox, workspaces, specs, counter, Prompting(settings.prompt_templates)).prepare_reply,
+            Thinking(contexts, specs, providers, workspaces, examination, counter, hooks).call_model,
             examination.examine_calls,
-            Acting(contexts, toolbox, workspaces, examination).run_tool,
+            Restoring(store).restore,
+            Checkpointing(store, segments).checkpoint,
+            Compressing(
+                contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
+            ).compress,
+            TakingIn(contexts, Returning(offloaders, counter)).take_result,
+            Acting(contexts, toolbox, workspaces, examination, Returning(offloaders, counter)).run_tool,
         ],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
-        workflow_runner=UnsandboxedWorkflowRunner(),
+        workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         # Cancellation arrives with a heartbeat; the stock throttle would hold both back for seconds.
@@ -67,6 +92,12 @@ def build(client: Client, settings: Settings, providers: Providers) -> Worker:
         graceful_shutdown_timeout=timedelta(seconds=30),
         max_cached_workflows=1_000,
     )
+    return worker
+
+
+def forget(worker: Worker, run_id: str) -> None:
+    """Drop a run from the worker's memory; the SDK has no public word for it."""
+    worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
 
 
 async def register_search_attributes(client: Client) -> None:
@@ -97,7 +128,7 @@ async def register_search_attributes(client: Client) -> None:
 
 async def serve(settings: Settings) -> None:
     """Poll until SIGINT or SIGTERM, then let running activities end."""
-    client = await connect()
+    client = await connect(settings=settings)
     if settings.search_attributes:
         await register_search_attributes(client)
     providers = Providers()
@@ -111,6 +142,7 @@ async def serve(settings: Settings) -> None:
             await stop.wait()
     finally:
         await providers.close()
+        await let_go(client)
 
 
 def keep_to_itself() -> None:
@@ -130,7 +162,7 @@ def main() -> int:
         logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
     try:
         asyncio.run(serve(Settings()))
-    except (Refusal, Unreachable, ToolSetupError) as error:
+    except (Refusal, Unreachable, ToolSetupError, OffloadSetupError, CondenserSetupError, HookSetupError) as error:
         print(f"longhaul worker: {error}", file=sys.stderr)
         return 1
     return 0

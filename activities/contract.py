@@ -17,6 +17,8 @@ from agent.values import Guest, sparse
 PREPARE_REPLY = "longhaul.prepare_reply"
 CALL_MODEL = "longhaul.call_model"
 COMPRESS = "longhaul.compress"
+TAKE_RESULT = "longhaul.take_result"
+"""Its input is RunTool, its answer ToolReturned: the result itself is pulled by the query RECEIVED."""
 RESTORE = "longhaul.restore"
 CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"
@@ -26,11 +28,14 @@ NOT_HERE = "NotHere"
 """Error type: this worker can't do it (tool or workspace missing), another one may; nothing was done."""
 MODEL_FAILED = "ModelFailed"
 """Error type: the model gave up for good; details are [ErrorInfo]."""
+BAD_START = "BadStart"
+"""Error type of a run whose start input could not be read: it was never a session."""
 STALE_CONTEXT = "StaleContext"
 """Error type: the context that an attempt asked for is not the session's any more."""
 
 TRANSCRIPT = "transcript"
 SPEC = "spec"
+RECEIVED = "received"
 ENTRIES = "entries"
 SNAPSHOT = "snapshot"
 """Queries by which an activity pulls from its own session what its worker does not have."""
@@ -54,9 +59,14 @@ class PrepareReply(Guest):
     session_key: str
     """Names the session's own folder where no workspace was asked for."""
     tools_digest: str = sparse("")
-    """Of what the session has recorded: when it is the same, the schemas do not come back."""
+    prompt_digest: str = sparse("")
+    """Of what the session has recorded: texts that are the same do not come back."""
     place: Place | None = sparse(None)
     """The workspace bound before; it must still be there."""
+    request: str = sparse("")
+    """The newest request's text, not all of a long one, for skills that it may trigger; `hinted` are shown already."""
+    hinted: tuple[str, ...] = sparse(())
+    context_tokens: int = sparse(0)
 
 
 class Ref(Guest):
@@ -201,6 +211,8 @@ class Checkpoint(Guest):
     """The newest ones, oldest first: small ones among them may be written again as one."""
     segments_before: int = sparse(0)
     """How many there are before those."""
+    closing: bool = sparse(False)
+    """The session ends with it, unless something comes in meanwhile."""
 
 
 class EntriesPage(Guest):

@@ -5,7 +5,9 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import WorkflowHandle
 
-from activities.contract import SPEC, TRANSCRIPT, SpecTexts, TranscriptPage
+from activities.blobs.blobs import session_prefix
+from activities.contract import RECEIVED, SPEC, TRANSCRIPT, SpecTexts, TranscriptPage
+from agent.messages import ToolResultBlock
 
 
 def key() -> str:
@@ -16,16 +18,27 @@ def key() -> str:
     return workflow_id
 
 
-def _handle() -> WorkflowHandle[Any, Any]:
+def blobs_prefix() -> str:
+    """What the keys of its blobs begin with."""
+    return session_prefix(activity.info().namespace, key())
+
+
+def handle() -> WorkflowHandle[Any, Any]:
     """Pinned to the run: a query answered by another run could be about another epoch."""
     return activity.client().get_workflow_handle(key(), run_id=activity.info().workflow_run_id)
 
 
 async def pull_page(epoch: int, start: int) -> TranscriptPage:
-    page: TranscriptPage = await _handle().query(TRANSCRIPT, args=[epoch, start], result_type=TranscriptPage)
+    page: TranscriptPage = await handle().query(TRANSCRIPT, args=[epoch, start], result_type=TranscriptPage)
     return page
 
 
 async def pull_spec() -> SpecTexts:
-    spec: SpecTexts = await _handle().query(SPEC, result_type=SpecTexts)
+    spec: SpecTexts = await handle().query(SPEC, result_type=SpecTexts)
     return spec
+
+
+async def pull_received(call_id: str) -> ToolResultBlock:
+    """What was handed in from outside for a call."""
+    found: ToolResultBlock = await handle().query(RECEIVED, call_id, result_type=ToolResultBlock)
+    return found

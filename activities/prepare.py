@@ -1,13 +1,15 @@
 """prepare_reply: what this worker finds for a reply: the tools by name, the workspace, the newest rules."""
 
 import asyncio
+from pathlib import Path
 
 from temporalio import activity
 
 from activities.contract import PREPARE_REPLY, PrepareReply
 from activities.heartbeat import beating
 from activities.models.context_windows import context_length
-from activities.specs import Specs
+from activities.prompting import Prompting
+from activities.specs import Specs, prompt_digest, spec_digest
 from activities.tokens import TokenCounter
 from activities.tools.registry import Toolbox
 from activities.workspaces import Workspaces, not_here
@@ -19,11 +21,19 @@ ENCODING_SECONDS = 1.0
 
 
 class Preparation:
-    def __init__(self, toolbox: Toolbox, workspaces: Workspaces, specs: Specs, counter: TokenCounter) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        specs: Specs,
+        counter: TokenCounter,
+        prompting: Prompting | None = None,
+    ) -> None:
         self._counter = counter
         self._toolbox = toolbox
         self._workspaces = workspaces
         self._specs = specs
+        self._prompting = prompting or Prompting()
 
     @activity.defn(name=PREPARE_REPLY)
     async def prepare_reply(self, ask: PrepareReply) -> Prepared:
@@ -34,18 +44,23 @@ class Preparation:
                 known = ", ".join(sorted(self._toolbox.names))
                 raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; they have: {known}")
             tools = tuple(self._toolbox.descriptors(ask.spec.tools))
-            digest = self._specs.keep(ask.spec.system_prompt, tools)
             root, nonce = await self._bind(ask)
+            window = ask.spec.llm_config.context_length or context_length(ask.spec.model)
+            told = await asyncio.to_thread(self._prompting.prompt_for, ask, Path(root), window)
             await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
-            fixed = await asyncio.to_thread(self._counter.count_fixed, ask.spec.system_prompt, tools, ask.spec.model)
+            fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
+            before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
             return Prepared(
                 behaviour=BEHAVIOUR,
-                spec_digest=digest,
-                tools=None if digest == ask.tools_digest else tools,
+                spec_digest=self._specs.keep(told.system_prompt, tools),
+                tools=None if spec_digest(before, tools) == ask.tools_digest else tools,
+                system_prompt=None if now == before else told.system_prompt,
+                prompt_digest="" if now == before else now,
+                hints=told.hints,
                 workspace_root=root,
                 workspace_nonce=nonce,
                 fixed_tokens=fixed,
-                context_length=ask.spec.llm_config.context_length or context_length(ask.spec.model),
+                context_length=window,
             )
 
     async def _bind(self, ask: PrepareReply) -> tuple[str, str]:

@@ -10,6 +10,15 @@ from agent.tools import ToolDescriptor
 KEPT = 200
 
 
+def prompt_digest(system_prompt: str) -> str:
+    return digest_of(system_prompt)
+
+
+def spec_digest(prompt: str, tools: Sequence[ToolDescriptor]) -> str:
+    """Of both together, from the digest of the prompt: so whoever has only that can tell which of the two is new."""
+    return digest_of({"prompt": prompt, "tools": [tool.model_dump(mode="json") for tool in tools]})
+
+
 class Specs:
     """The texts that this process has seen."""
 
@@ -18,7 +27,7 @@ class Specs:
 
     def keep(self, system_prompt: str, tools: Sequence[ToolDescriptor]) -> str:
         """Remember them; the digest is what the session records."""
-        digest = digest_of({"system": system_prompt, "tools": [tool.model_dump(mode="json") for tool in tools]})
+        digest = spec_digest(prompt_digest(system_prompt), tools)
         self._put(SpecTexts(spec_digest=digest, system_prompt=system_prompt, tools=tuple(tools)))
         return digest
 

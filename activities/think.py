@@ -13,9 +13,11 @@ from activities.contract import CALL_MODEL, CallModel
 from activities.examine import Examination
 from activities.failing import as_verdict, failed_for_good
 from activities.heartbeat import beating
+from activities.models.failures import SetupError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.providers import Providers
-from activities.specs import Specs
+from activities.prompt_hooks import PromptContext, PromptHooks
+from activities.specs import Specs, prompt_digest
 from activities.tokens import INLINE_BYTES, TokenCounter
 from activities.tools.tool import Place
 from activities.workspaces import Workspaces
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 
 REPLY_LIMIT_BYTES = 1_500_000
 """Above 2 MiB the server refuses the result, and nobody would hear why."""
+REPLY_LIMIT_BY_REFERENCE_BYTES = 4_500_000
+"""Where large values go to a blob store."""
 
 FACTS_LIMIT_BYTES = 300_000
 """The findings cross with the reply: a thousand edits with their diffs would pass the server's limit together."""
@@ -48,7 +52,7 @@ LIMIT_REACHED = Msg(
 
 
 class Thinking:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
         self,
         contexts: Contexts,
         specs: Specs,
@@ -56,8 +60,10 @@ class Thinking:
         workspaces: Workspaces,
         examination: Examination,
         counter: TokenCounter,
+        hooks: PromptHooks | None = None,
     ) -> None:
         self._counter = counter
+        self._hooks = hooks or PromptHooks()
         self._contexts = contexts
         self._specs = specs
         self._providers = providers
@@ -75,9 +81,10 @@ class Thinking:
                 session, ask.context, lambda start: own_session.pull_page(epoch, start)
             )
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
+            system = await self._hooked(spec.system_prompt, ask)
             request = ModelRequest(
                 model=ask.model,
-                system=spec.system_prompt,
+                system=system,
                 messages=[_heard_by(ask.agent, message) for message in messages]
                 + ([LIMIT_REACHED] if ask.closing else []),
                 tools=() if ask.closing else spec.tools,
@@ -88,9 +95,17 @@ class Thinking:
             estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
             reply = await self._ask(request)
             said = await self._recorded(ask, place, reply)
-            said = said.model_copy(update={"input_estimate": estimate})
+            sent_digest = "" if system == spec.system_prompt else prompt_digest(system)
+            said = said.model_copy(update={"input_estimate": estimate, "sent_digest": sent_digest})
             context_digest = session.append(said.message, said.digest)
             return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+    async def _hooked(self, system_prompt: str, ask: CallModel) -> str:
+        about = PromptContext(ask.agent, ask.place.user_id, ask.place.session_id, ask.model, ask.call_number)
+        try:
+            return await self._hooks.apply(system_prompt, about)
+        except SetupError as error:
+            raise as_verdict(error) from None
 
     async def _tokens(self, session: SessionContext, model: str) -> int:
         """Of all messages, in a thread when the event loop would stand still for it."""
@@ -112,7 +127,7 @@ class Thinking:
         content = _without_calls(reply) if ask.closing else tuple(_with_ids(reply, ask.call_number))
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = len(message.model_dump_json().encode())
-        if size > REPLY_LIMIT_BYTES:
+        if size > REPLY_LIMIT_BYTES and size > _reply_limit():
             raise failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
         facts = await self._looked_at(content, place)
         return ModelSaid(
@@ -142,6 +157,11 @@ def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
     """What a model says that was given no tools: a call that it makes all the same could not be run."""
     said = tuple(block for block in reply.content if not isinstance(block, ToolCallBlock))
     return said or (TextBlock(text="(The model said nothing when the limit of iterations was reached.)"),)
+
+
+def _reply_limit() -> int:
+    stored_outside = activity.client().data_converter.external_storage is not None
+    return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
 
 
 def _heard_by(agent: str, message: Msg) -> Msg:

@@ -4,19 +4,25 @@ Theory of operation
 -------------------
 A session is a list of *entries* (`agent.entries`): what was asked, what the model said, what the tools
 returned, what people decided. Nothing else is true; `agent.record` folds the entries into the state that the
-next step needs, and a roll-over carries the entries and folds them again.
+next step needs. Entries that were written down outside are forgotten at a roll-over; what is live of the state
+is carried (`agent.carried`).
 
 `agent.decision.decide(record, load)` looks at the record and names the next step:
 
+    Restore    look for an earlier life of this session
     Prepare    start the next request: which tools, which workspace
+    Compress   make the context shorter (`agent.compaction`)
     Think      ask the model
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call
     Act        start the calls that may run
+    TakeIn     have a long result from outside shortened
     Park       wait for a person, for an outside system, or for calls that are running
     Finish     end the reply
     Idle       wait for a request
+    Checkpoint write down outside what is new (`agent.keeping`)
     RollOver   go on in a fresh history
+    Close      end a session that nobody has needed for long
 
 Whoever drives it (a Temporal workflow, or a loop in a test) does the step, records what came of it, and asks
 again. What comes from outside goes through `agent.reception`, which answers with entries or with a reason why

@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agent import entries as e
 from agent.bodies import CallDecision, ConfirmResult, ExternalResultItem, Unusable
 from agent.judgement import seen_digest
+from agent.ledger import COMPRESSING
 from agent.letters import Received
 from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from agent.permission.rules import PermissionRule
@@ -90,8 +91,16 @@ def external(record: Record, reply_id: str | None, results: tuple[ToolResultBloc
         call = _waiting(record, reply_id, result.id, "outside")
         if result.name != call.block.name:
             raise Unusable(f"results: call {result.id!r} is of {call.block.name!r}, not of {result.name!r}")
-    entries = tuple(e.ToolReturned(result=result, outside=True) for result in results)
+    entries = tuple(_entry(record, result) for result in results)
     return Received(entries, {"received": ids})
+
+
+def _entry(record: Record, result: ToolResultBlock) -> e.ToolReturned | e.ResultReceived:
+    """A token has at least one byte: what has fewer bytes than tokens are allowed need not be looked at."""
+    limit = record.spec.context_config.tool_result_limit
+    if record.state.behaviour < COMPRESSING or len(result.model_dump_json().encode()) <= limit:
+        return e.ToolReturned(result=result, outside=True)
+    return e.ResultReceived(result=result)
 
 
 def as_result(record: Record, item: ExternalResultItem) -> ToolResultBlock:

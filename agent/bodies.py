@@ -15,7 +15,7 @@ from agent.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from agent.permission.rules import PermissionMode, PermissionRule
+from agent.permission.rules import PermissionMode, PermissionRule, only_known_keys
 from agent.upkeep_bodies import MAX_ID_CHARS, Compact, ReplaceState, Resume
 from agent.values import Guest, Value
 
@@ -26,9 +26,13 @@ MAX_DEPTH = 50
 
 
 class Unusable(Exception):
-    """A body that can't be used; the sentence names the field, the value and what to do."""
+    """A body that can't be used; the sentence names the field, the value and what to do.
 
-    def __init__(self, sentence: str) -> None:
+    `kind` is a word for programs, where they may want to tell this refusal from others.
+    """
+
+    def __init__(self, sentence: str, kind: str = "") -> None:
+        self.kind = kind
         cut = len(sentence) > MAX_REFUSAL_CHARS
         super().__init__(f"{sentence[: MAX_REFUSAL_CHARS - 1]}…" if cut else sentence)
 
@@ -59,6 +63,7 @@ def _from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
     )
 
 
+Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
 Messages = Annotated[tuple[Msg, ...], BeforeValidator(_as_messages)]
 
 
@@ -86,7 +91,7 @@ class Interrupt(Value):
 
 class Configure(Value):
     mode: PermissionMode | None = None
-    rules: tuple[PermissionRule, ...] = ()
+    rules: Rules = ()
     max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
     model: str | None = Field(default=None, min_length=1, max_length=1_000)
     by: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -103,7 +108,7 @@ class CallDecision(Value):
     decision: Literal["allow", "deny"]
     reason: str = Field(default="", max_length=20_000)
     input: Annotated[str | None, BeforeValidator(_as_json_text)] = None
-    rules: bool | tuple[PermissionRule, ...] = ()
+    rules: bool | Rules = ()
     digest: str | None = None
 
 

@@ -23,6 +23,7 @@ Other = (
     | e.Configured
     | e.Prepared
     | e.CallsExamined
+    | e.ResultReceived
     | e.Refused
 )
 
@@ -47,7 +48,7 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: PLR0911  one per kind of
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
             return None
-        case e.Prepared() | e.CallsExamined() | e.Refused():
+        case e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:
             assert_never(never)

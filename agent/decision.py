@@ -14,7 +14,21 @@ from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultB
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.state import ReplyContext
-from agent.steps import Act, Checkpoint, Compress, Examine, Finish, Idle, Judge, Park, Prepare, Restore, Step, Think
+from agent.steps import (
+    Act,
+    Checkpoint,
+    Compress,
+    Examine,
+    Finish,
+    Idle,
+    Judge,
+    Park,
+    Prepare,
+    Restore,
+    Step,
+    TakeIn,
+    Think,
+)
 
 BEHAVIOUR = 2
 """The newest version of these rules. A rule that changes what a live session does takes a new number, reads the
@@ -70,6 +84,8 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
     ready = [call for call in batch if call.state is ToolCallState.ALLOWED and call.block.id not in load.running]
     if ready:
         return Act(tuple(call.block.id for call in ready))
+    if received := [call for call in batch if call.received is not None]:
+        return TakeIn(received[0].block.id)
     if load.running:
         return Park("running calls")
     if should_save(record, load):
@@ -88,7 +104,8 @@ def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
 
 
 def _between_replies(record: Record, load: Load) -> Step:
-    if should_save(record, load) and record.finished:
+    # A request that waits is no reason: what it comes to is written down in a moment. A mark of closing is.
+    if should_save(record, load) and record.finished and (not record.queue or record.closing or _unsaved_end(record)):
         return Checkpoint()
     if record.compress_asked is not None and (shorter := _shorter(record)):
         return shorter
@@ -97,6 +114,10 @@ def _between_replies(record: Record, load: Load) -> Step:
     if idle_for_long(record):
         return close(record, load)
     return Idle()
+
+
+def _unsaved_end(record: Record) -> bool:
+    return record.mirrored < record.ended
 
 
 def _shorter(record: Record) -> Compress | None:

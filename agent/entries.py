@@ -20,12 +20,12 @@ from agent.entries_kept import Resumed as Resumed
 from agent.entries_kept import Segment as Segment
 from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
+from agent.entries_prepared import Prepared as Prepared
 from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.settings import AgentSpec
-from agent.tools import ToolDescriptor
 from agent.values import Guest, sparse
 
 
@@ -77,23 +77,6 @@ class ReplyStarted(Entry):
     reply_id: str
 
 
-class Prepared(Entry):
-    """What the worker found for this reply. `tools=None`: as before, so their schemas do not cross again."""
-
-    kind: Literal["prepared"] = "prepared"
-    behaviour: int
-    spec_digest: str
-    """Of the system prompt and the tool schemas: what model calls ask for by name."""
-    tools: tuple[ToolDescriptor, ...] | None = sparse(None)
-    workspace_root: str
-    workspace_nonce: str
-    """What the marker file in the workspace says: a worker that reads another one sees other files."""
-    fixed_tokens: int = sparse(0)
-    """Of the system prompt and the tool schemas, as this worker counts."""
-    context_length: int = sparse(0)
-    """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""
-
-
 class ModelSaid(Entry):
     kind: Literal["model_said"] = "model_said"
     message: Msg
@@ -110,6 +93,8 @@ class ModelSaid(Entry):
     """By call id."""
     model: str = sparse("")
     stop_reason: str = sparse("")
+    sent_digest: str = sparse("")
+    """Of the system prompt as hooks made it; empty: it was sent as it is recorded."""
 
 
 class ModelFailed(Entry):
@@ -177,6 +162,13 @@ class ToolReturned(Entry):
     """Handed in from outside for an external tool."""
 
 
+class ResultReceived(Entry):
+    """A result from outside that may be too long for the context: a worker looks at it first."""
+
+    kind: Literal["received"] = "received"
+    result: ToolResultBlock
+
+
 class CallUnsettled(Entry):
     """The world had changed between the decision and the run; nothing was done, and it is decided again."""
 
@@ -235,6 +227,7 @@ AnyEntry = Annotated[
     | CallsJudged
     | HumanDecided
     | ToolReturned
+    | ResultReceived
     | CallUnsettled
     | InterruptAsked
     | Refused

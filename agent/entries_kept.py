@@ -62,6 +62,8 @@ class Checkpointed(Entry):
     segments: tuple[Segment, ...] = sparse(())
     store_error: str = sparse("")
     """Why the state could not be written; the segments were."""
+    closing: bool = sparse(False)
+    """The store says that the session ends with it, unless something else is written there later."""
 
 
 class CheckpointFailed(Entry):

@@ -15,7 +15,7 @@ from agent.state import OpenCall, ReplyContext
 from agent.times import iso
 
 
-def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912  one line per kind of entry
+def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PLR0915  one line per kind of entry
     match entry:
         case e.SessionOpened():
             pass
@@ -41,7 +41,9 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912  on
             _finish(ledger, entry)
         case e.CompressAsked() | e.ContextCompressed() | e.CompressionFailed():
             context.apply(ledger, entry)
-        case e.CallsExamined() | e.CallsJudged() | e.HumanDecided() | e.ToolReturned() | e.CallUnsettled():
+        case e.CallsExamined() | e.CallsJudged() | e.HumanDecided():
+            calls.apply(ledger, entry)
+        case e.ToolReturned() | e.ResultReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
         case _:
             kept.apply(ledger, entry)
@@ -92,10 +94,13 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.state.behaviour = entry.behaviour
     ledger.spec_digest = entry.spec_digest
     ledger.fixed_tokens, ledger.window = entry.fixed_tokens, entry.context_length
+    if entry.system_prompt is not None:
+        ledger.system_prompt, ledger.prompt_digest = entry.system_prompt, entry.prompt_digest
     if entry.tools is not None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
+    ledger.append(_stamped(entry.hints, entry))
 
 
 def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
@@ -172,6 +177,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     )
     while len(ledger.finished) > KEPT_REQUESTS:
         del ledger.finished[next(iter(ledger.finished))]
+    ledger.ended = entry.seq
     ledger.state.reply_context = None
 
 

@@ -13,7 +13,7 @@ FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
 
 
-CallEntry = e.CallsExamined | e.CallsJudged | e.HumanDecided | e.ToolReturned | e.CallUnsettled
+CallEntry = e.CallsExamined | e.CallsJudged | e.HumanDecided | e.ToolReturned | e.ResultReceived | e.CallUnsettled
 
 
 def apply(ledger: Ledger, entry: CallEntry) -> None:
@@ -26,6 +26,8 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
             _decided(ledger, entry)
         case e.ToolReturned():
             _returned(ledger, entry)
+        case e.ResultReceived():
+            ledger.current.calls[entry.result.id].received = entry.result
         case e.CallUnsettled():
             _unsettled(ledger, entry)
         case _ as never:

@@ -53,7 +53,7 @@ def _checkpointed(ledger: Ledger, entry: e.Checkpointed) -> None:
         error = ErrorInfo(type="store", message=entry.store_error)
         ledger.checkpoint_failed = CheckpointTry(ledger.changed, 0, error)
     else:
-        ledger.mirrored = entry.through
+        ledger.mirrored, ledger.closing = entry.through, entry.closing
 
 
 def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:

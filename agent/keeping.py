@@ -71,4 +71,4 @@ def close(record: Record, load: Load) -> Step:
     """Only what a checkpoint has confirmed may end; a session that can't be written down stays open."""
     if load.checkpointing or record.checkpoint_failed is not None:
         return Idle()
-    return Close() if record.mirrored >= record.changed else Checkpoint()
+    return Close() if record.mirrored >= record.changed and record.closing else Checkpoint(closing=True)

@@ -121,6 +121,9 @@ class Ledger:
     """Tokens of the context when a compression failed; 0 after one that worked."""
     last_compression_error: ErrorInfo | None = None
     spec_digest: str = ""
+    system_prompt: str | None = None
+    """As it was put together for model calls; None = as it stands in the spec."""
+    prompt_digest: str = ""
     tools: dict[str, ToolDescriptor] = field(default_factory=dict[str, ToolDescriptor])
     workspace_root: str = ""
     workspace_nonce: str = ""
@@ -138,6 +141,10 @@ class Ledger:
     """The state as it was after this entry stands in the state store."""
     saved_messages: int = 0
     """Messages that there were then."""
+    ended: int = 0
+    """The newest entry that ended a reply."""
+    closing: bool = False
+    """The store says that the session ends there."""
     changed: int = 0
     """The newest entry that is worth writing down."""
     checkpoint_failed: CheckpointTry | None = None

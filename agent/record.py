@@ -36,7 +36,7 @@ class Record(Ledger):
             restored=opened.format < RESTORING,
         )
         for entry in entries:
-            record._take(entry)
+            record.take(entry)
         return record
 
     @classmethod
@@ -46,7 +46,7 @@ class Record(Ledger):
 
     def write(self, entry: e.AnyEntry, at: int) -> None:
         """Record one entry at a time in milliseconds since 1970."""
-        self._take(entry.model_copy(update={"seq": self.seq + 1, "at": at}))
+        self.take(entry.model_copy(update={"seq": self.seq + 1, "at": at}))
 
     def restore(self, found: e.Restored, earlier: Ledger | None, at: int) -> None:
         """Put an earlier life in the place of this one, which has only just begun, and take anew what came meanwhile.
@@ -81,7 +81,8 @@ class Record(Ledger):
         forgotten -= {entry.seq for entry in self.refusals}
         return [_slim(entry, open_calls) for entry in self.log if entry.seq not in forgotten]
 
-    def _take(self, entry: e.AnyEntry) -> None:
+    def take(self, entry: e.AnyEntry) -> None:
+        """Fold one entry that was recorded before, with the number and the time that it has."""
         self.seq, self.latest_at = entry.seq, entry.at
         if not isinstance(entry, PASSING):
             self.changed, self.active_at = entry.seq, entry.at

@@ -1,10 +1,13 @@
 """What a user may set about an agent, with the seed's names, limits and defaults."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from agent.permission.rules import PermissionContext
+from agent.permission.rules import PermissionContext, only_known_keys
+from agent.prompt import check_template as check_prompt_template
+from agent.prompt import is_template_name
+from agent.summary_template import DEFAULT_SCHEMA, check_template
 from agent.values import Value, sparse
 
 
@@ -64,6 +67,27 @@ class ContextConfig(Value):
                 f"reserve_ratio: {self.reserve_ratio} must be below trigger_ratio ({self.trigger_ratio}), or a "
                 "compression would leave too much"
             )
+        if self.summary_template is not None:
+            check_template(self.summary_template, self.summary_schema or DEFAULT_SCHEMA)
+        return self
+
+
+class AgentContext(Value):
+    """What stands around the agent's own prompt in the system prompt of a conversation."""
+
+    system_prefix: str = sparse("")
+    system_suffix: str = sparse("")
+    prompt_template: str | None = sparse(None, max_length=100_000)
+    """Text with {prefix}, {system_prompt}, {skills} and {suffix} where they belong, or the name of such a text on the
+    worker; None = one below the other."""
+    repo_skills: bool = sparse(False)
+    """The workspace's own instructions (AGENTS.md, microagents/repo.md) stand among the skills. Whoever can write to
+    the workspace can write them."""
+
+    @model_validator(mode="after")
+    def _template_can_be_used(self) -> "AgentContext":
+        if self.prompt_template is not None and not is_template_name(self.prompt_template):
+            check_prompt_template(self.prompt_template)
         return self
 
 
@@ -83,19 +107,36 @@ class AgentSpec(Value):
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
     model: str = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`."""
-    tools: tuple[str, ...] = ("Bash", "Read", "Write", "Edit", "Grep", "Glob")
+    tools: tuple[str, ...] = ("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall")
     permission: PermissionContext = Field(default_factory=PermissionContext)
     llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
     react_config: ReActConfig = Field(default_factory=ReActConfig)
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
+    skills: tuple[str, ...] = sparse((), max_length=20)
+    """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
+    agent_context: AgentContext | None = sparse(None)
+    inject_runtime_state: bool = sparse(False)
+    """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
     offloader: str = sparse("workspace", max_length=1000)
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
     idle_close_seconds: int = sparse(604_800, ge=0)
     """A session without work closes after it; the next message opens it again as it was. 0 = never."""
     workspace: Workspace | None = None
     """None = a folder of the session's own in the worker's data directory."""
+
+    @field_validator("permission", mode="before")
+    @classmethod
+    def _permission_is_spelt_right(cls, permission: Any) -> Any:
+        if not isinstance(permission, dict):
+            return permission
+        given = cast(dict[str, object], permission)
+        for key in given:
+            if key not in PermissionContext.model_fields:
+                raise ValueError(f"there is no {key!r}; there are: {', '.join(PermissionContext.model_fields)}")
+        only_known_keys(given.get("rules"))
+        return cast(Any, permission)
 
     @model_validator(mode="after")
     def _tool_names_are_unique(self) -> "AgentSpec":

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, Usage
+from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.values import sparse
@@ -38,6 +38,8 @@ class OpenCall(Living):
     asked_at: int = 0
     approved: bool = False
     approver: str = ""
+    received: ToolResultBlock | None = sparse(None)
+    """What was handed in from outside, until a worker has looked at its length."""
     approved_facts: CallFacts | None = None
     """What the approver had before them; None until the approver's own arguments have been looked at."""
 
@@ -51,7 +53,7 @@ class OpenCall(Living):
         match self.state:
             case ToolCallState.ASKING:
                 return "person"
-            case ToolCallState.SUBMITTED:
+            case ToolCallState.SUBMITTED if self.received is None:
                 return "outside"
             case _:
                 return None

@@ -17,6 +17,9 @@ class Restore:
 class Checkpoint:
     """Begin to write down outside what is not there yet; do not wait for it."""
 
+    closing: bool = False
+    """The session is about to close: the store is to say so, for a closed session's history goes after a while."""
+
 
 @dataclass(frozen=True, slots=True)
 class Close:
@@ -68,6 +71,13 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Have a worker look at the result that was handed in for this call."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Park:
     """Wait until something is recorded."""
 
@@ -95,5 +105,18 @@ class RollOver:
 
 
 Step = (
-    Restore | Checkpoint | Close | Prepare | Think | Compress | Examine | Judge | Act | Park | Finish | Idle | RollOver
+    Restore
+    | Checkpoint
+    | Close
+    | Prepare
+    | Think
+    | Compress
+    | Examine
+    | Judge
+    | Act
+    | TakeIn
+    | Park
+    | Finish
+    | Idle
+    | RollOver
 )

@@ -12,13 +12,18 @@ from agent.state import AgentState
 from agent.upkeep_bodies import Compact, ReplaceState, Resume
 from agent.wellformed import problem
 
+TOO_BIG = "too_big"
+"""Kind of refusal: no compression could help, for the system prompt and the tools alone are too large."""
+MOVED_ON = "moved_on"
+"""Kind of refusal: the state is not what whoever sent this had read."""
+
 
 def compact(record: Record, body: Compact) -> Received:
     config = body.context_config or record.spec.context_config
     if record.state.behaviour < COMPRESSING or not record.window:
         raise Unusable("there is nothing to compact: this session has made no reply yet")
     if too_big := too_big_without_context(record, config):
-        raise Unusable(too_big.message)
+        raise Unusable(too_big.message, TOO_BIG)
     used, limit = tokens(record), threshold(record, config)
     answer = {"compacting": used > limit, "context_tokens": used, "threshold": limit, "epoch": record.epoch}
     if used <= limit:
@@ -40,7 +45,8 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
     if body.expected_seq is not None and body.expected_seq != record.changed:
         raise Unusable(
             f"expected_seq: {body.expected_seq} is not where the session stands; that is {record.changed}. Read its "
-            "state again and make the change there"
+            "state again and make the change there",
+            MOVED_ON,
         )
     try:
         state = AgentState.model_validate(body.state)

@@ -1,7 +1,7 @@
 """The Python client: `Longhaul` is the way in, `Session` (in `starter.session`) is one conversation."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -9,11 +9,12 @@ from temporalio.client import Client, WorkflowExecution
 
 from agent.settings import AgentSpec
 from starter.agents import find_agent
-from starter.connection import connect
-from starter.session import NoSession, Session
+from starter.asking import NoSession
+from starter.connection import connect, let_go
+from starter.session import Session
 from starter.settings import Settings
 from starter.wire import check_name
-from workflows.contract import AGENT, SESSION, STATUS, USER, WAITING_SINCE, WORKFLOW, PendingCall
+from workflows.contract import AGENT, SESSION, STATUS, USER, WAITING_SINCE, WORKFLOW, PendingCall, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,12 @@ class Longhaul:
         cls, address: str | None = None, namespace: str | None = None, settings: Settings | None = None
     ) -> AsyncIterator["Longhaul"]:
         """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers."""
-        yield cls(await connect(address, namespace), settings)
+        settings = settings or Settings()
+        client = await connect(address, namespace, settings=settings)
+        try:
+            yield cls(client, settings)
+        finally:
+            await let_go(client)
 
     def session(
         self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec = "longhaul"
@@ -94,6 +100,14 @@ class Longhaul:
             calls=sorted(calls, key=lambda pair: pair[1].asked_at),
             silent=[card for task, card in asked.items() if task not in answered | closed],
         )
+
+    async def statuses(self, cards: Sequence[SessionCard], *, patience_seconds: float = 5.0) -> dict[str, Status]:
+        """By workflow id; those that did not answer within the patience, or have closed, are left out."""
+        asked = {asyncio.create_task(self.attach(card).status()): card for card in cards}
+        done, silent = await asyncio.wait(asked, timeout=patience_seconds) if asked else (set(), set())
+        for task in silent:
+            task.cancel()
+        return {asked[task].workflow_id: task.result() for task in done if task.exception() is None}
 
     def attach(self, card: SessionCard) -> Session:
         """The session behind a row."""

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 Answer = TypeVar("Answer")
@@ -36,13 +38,19 @@ class Pauses:
         await asyncio.sleep(min(max(self.waited / 10, 0.01), 1.0))
 
 
+STUCK_SECONDS = 15.0
+"""A task that fails for so long does not mend itself in the next moment: whoever asks should hear why."""
 AT_ONCE = 4
-"""Messages under way from one handle: a storm of updates costs the server dear, and it refuses more than ten."""
+"""Messages under way from one handle: a storm of updates costs the server dear, and a stock one refuses more than ten
+for a session."""
 
 TRIES_SECONDS = 60.0
 _NOT_TAKEN = {RPCStatusCode.RESOURCE_EXHAUSTED}
-"""Ten updates are under way for the session: this one was not let in."""
+"""As many updates of the session are under way as the server allows: this one was not let in."""
 _PERHAPS_TAKEN = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.ABORTED, RPCStatusCode.DEADLINE_EXCEEDED}
+_OVERLOOKED = "UnprocessedUpdate"
+"""The server's word for an update that a worker did not look at: nothing of it is recorded, so the session has not seen
+it."""
 
 
 async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool) -> Answer:
@@ -55,7 +63,14 @@ async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool)
         except RPCError as error:
             if error.status not in passing or pauses.waited > TRIES_SECONDS:
                 raise
+        except WorkflowUpdateFailedError as error:
+            if not _overlooked(error) or pauses.waited > TRIES_SECONDS:
+                raise
         await pauses.rest()
+
+
+def _overlooked(error: WorkflowUpdateFailedError) -> bool:
+    return isinstance(error.cause, ApplicationError) and error.cause.type == _OVERLOOKED
 
 
 async def insist(ask: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -66,5 +81,7 @@ async def insist(ask: Callable[[], Awaitable[Answer]]) -> Answer:
             return await ask()
         except RPCError as error:
             if error.status not in _PASSING:
+                raise
+            if error.status is RPCStatusCode.FAILED_PRECONDITION and pauses.waited > STUCK_SECONDS:
                 raise
         await pauses.rest()

@@ -1,5 +1,6 @@
 """Whole sessions as people read them: the list, the transcript, what it costs and what it waits for."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -64,11 +65,32 @@ def head(status: Status) -> Text:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
     shown.append(f"\ncost {status.input_tokens} tokens in, {status.output_tokens} out, ")
     shown.append(_counted(status.model_calls, "model call"))
+    for line in keeping(status):
+        shown.append("\n").append_text(line)
     if status.queued:
         shown.append(f"\nqueued behind it: {_counted(status.queued, 'request')}")
     if status.last_error is not None and not status.reply_id:
         shown.append(f"\nthe last reply failed: {one_line(status.last_error.message)}", "red")
     return shown
+
+
+def keeping(status: Status) -> Iterator[Text]:
+    """How full the context is, and what stands in the way of the session or of its being written down."""
+    if status.context_length:
+        share = 100 * status.context_tokens // status.context_length
+        times = f", compressed {_counted(status.compressions, 'time')}" if status.compressions else ""
+        yield Text(f"context {status.context_tokens:,} of {status.context_length:,} tokens ({share} %){times}")
+    if status.compression_error:
+        yield Text(f"the last compression failed: {one_line(status.compression_error)}", "yellow")
+    if status.hold:
+        yield Text(f"held: {one_line(status.hold)}", "red")
+        user = ["--user", status.user_id] if status.user_id is not None else []
+        resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
+        yield Text(f"  to let it go on: {one_line(resume)}", "red")
+    if status.note:
+        yield Text(f"note: {one_line(status.note)}")
+    if status.checkpoint_error:
+        yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
 
 
 def _counted(number: int, thing: str) -> str:

@@ -1,33 +1,32 @@
 """One session from outside: ask, answer, steer, read."""
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
 
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from agent.event import AgentEvent
 from agent.ids import workflow_id
+from agent.ledger import Ledger
 from agent.messages import Msg
 from agent.permission.rules import PermissionRule
-from agent.settings import AgentSpec
+from agent.settings import AgentSpec, ContextConfig
 from agent.state import AgentState
-from starter.patience import AT_ONCE, Pauses, insist, send_again
+from starter import compacting
+from starter.asking import Asking, NoSession
+from starter.history import Entries
+from starter.patience import Pauses
+from starter.reading import Reading
+from starter.segments import SealedSegments
+from starter.sending import Sending
 from starter.settings import Settings
-from starter.wire import as_messages, call_id_of, check_size, plain, refusal_of, start_operation
-from workflows.contract import EventPage, MessagePage, PendingCall, ReplyResult, Status, TranscriptPage
+from starter.state import FRESH, State, copied, edited, exported, read, replacement
+from starter.wire import Refused, as_messages, call_id_of, plain, start_operation
+from workflows.contract import EventPage, PendingCall, ReplyResult, Status
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
-Answer = TypeVar("Answer")
-QUERY_TIMEOUT = timedelta(seconds=5)
-
-
-class NoSession(Exception):
-    """Nobody has sent this session a message yet, or it is closed."""
 
 
 class Session:
@@ -47,8 +46,12 @@ class Session:
         self.spec = spec
         self.workflow_id = known_workflow_id or workflow_id(spec.name, user, session_id)
         self._client = client
-        self._sending = asyncio.Semaphore(AT_ONCE)
         self._settings = settings
+        self._asking = Asking(client, self.workflow_id, f"session {session_id!r} of agent {spec.name!r}")
+        self._sending = Sending(
+            self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
+        )
+        self._reading = Reading(self._asking, Entries(self._asking, SealedSegments(client, settings)))
 
     async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
         """Ask, and wait for the message that it comes to.
@@ -61,22 +64,22 @@ class Session:
 
     async def reply_stream(self, inputs: Inputs = None, *, request_id: str | None = None) -> AsyncIterator[AgentEvent]:
         """The same, event by event; ends after REPLY_END, or when the reply waits for somebody."""
-        seen = await self._last_event()
+        seen = await self._reading.last_event()
         reply_id = await self._ask(inputs, request_id)
-        if (await self.result(reply_id)).status == "finished":
+        if (await self._reading.standing(reply_id)).status == "finished":
             seen = 0
         async for event in self.follow(seen + 1):
             if event.reply_id == reply_id:
                 yield event
                 if event.type == "REPLY_END":
                     return
-            if event.type.startswith("REQUIRE_") and (await self.result(reply_id)).status == "waiting":
+            if event.type.startswith("REQUIRE_") and (await self._reading.standing(reply_id)).status == "waiting":
                 return
 
     async def submit(self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None) -> str:
         """Queue a request and return its reply id without waiting; starts the session when there is none."""
         body = {"request_id": request_id or uuid.uuid4().hex, "messages": as_messages(messages)}
-        answer = await self._update_with_start("submit", body)
+        answer = await self._sending.update_with_start("submit", body)
         return str(answer["reply_id"])
 
     async def wait(self, reply_id: str) -> Msg:
@@ -85,18 +88,18 @@ class Session:
         while True:
             found = await self.result(reply_id)
             if found.message is not None and found.status in ("finished", "waiting"):
-                return found.message if found.complete else await self._whole(found.message)
+                return found.message
             if found.status == "unknown":
                 raise NoSession(f"session {self.id!r} knows no reply {reply_id!r}")
             await pauses.rest()
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
         """Add to the context without asking for a reply."""
-        await self._update_with_start("observe", {"messages": as_messages(messages)})
+        await self._sending.update_with_start("observe", {"messages": as_messages(messages)})
 
     async def configure(self, **settings: Any) -> None:
         """Change `mode`, add `rules`, set `max_iters` or `model`; `by` says who."""
-        await self._update_with_start("configure", {key: plain(value) for key, value in settings.items()})
+        await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
 
     async def confirm(
         self,
@@ -120,14 +123,14 @@ class Session:
             decision["input"] = input
         if rules:
             decision["rules"] = rules if isinstance(rules, bool) else [plain(rule) for rule in rules]
-        await self._update("confirm", {"decisions": [decision], "approver": approver})
+        await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
 
     async def external_result(
         self, call: PendingCall | str, output: Any, *, failed: bool = False, by: str = ""
     ) -> None:
         """Hand in the result of an external tool. Raises Refused."""
         result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
-        await self._update("external_result", {"results": [result], "by": by})
+        await self._sending.update("external_result", {"results": [result], "by": by})
 
     async def interrupt(self, message: str | Msg | None = None, *, reply_id: str | None = None) -> str:
         """End the reply that is being made, or just the named one; a message becomes the next request.
@@ -137,124 +140,108 @@ class Session:
         body: dict[str, Any] = {} if message is None else {"message": as_messages(message)}
         if reply_id is not None:
             body["reply_id"] = reply_id
-        return str((await self._update("interrupt", body))["interrupted"])
+        return str((await self._sending.update("interrupt", body))["interrupted"])
 
     async def status(self) -> Status:
-        return await self._query("status", Status)
+        return await self._asking.query("status", Status)
 
     async def pending(self) -> list[PendingCall]:
         """The calls that wait for a person or an outside system."""
-        return await self._query("pending", list[PendingCall])
+        return await self._asking.query("pending", list[PendingCall])
 
     async def result(self, reply_id: str) -> ReplyResult:
-        return await self._query("result", ReplyResult, reply_id)
+        return await self._reading.result(reply_id)
+
+    async def compress_context(
+        self, context_config: ContextConfig | None = None, *, instructions: str = "", by: str = ""
+    ) -> bool:
+        """Make the context shorter now, and wait for it. False: it is below its threshold, and stays as it is.
+
+        `context_config` is for this once. Raises TooBig, a RuntimeError, when the system prompt and the tools alone are
+        above the threshold; CompressionFailed, when nothing came of it; CompressionPending for a session that waits.
+        """
+        return await compacting.compact(self._sending.update, self.status, context_config, instructions, by)
+
+    async def resume(self, *, by: str = "") -> None:
+        """Let a session go on that is held (`Status.hold` says why). Raises Refused when it is not."""
+        await self._sending.update("resume", {"by": by})
+
+    async def export(self) -> str:
+        """The state as JSON, which `import_state` takes anywhere."""
+        return exported(await self.state())
+
+    async def import_state(self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None) -> None:
+        """Put this state in the place of the session's own; starts the session when there is none.
+
+        `expected_seq`: as `Status.seq` was; when something has been recorded since, MovedOn is raised and nothing is
+        changed. Raises Refused, which names each place that is wrong, and for a session that is at work.
+        """
+        body = replacement(read(given), by=by, why=why, expected_seq=expected_seq)
+        await self._sending.update_with_start("replace_state", body)
+
+    async def edit(self, path: str, value: Any, *, by: str = "", why: str = "") -> None:
+        """Set one place of the state, as in `edit("context[3].content[0].text", "Fifty.")`; see `edit_all`."""
+        await self.edit_all({path: value}, by=by, why=why)
+
+    async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
+        """Set several places at once. Raises BadPath, Refused, and MovedOn when the session went on meanwhile."""
+        ledger = await self._reading.ledger()
+        changed = edited(ledger.state, changes)
+        body = replacement(changed, by=by, why=why, expected_seq=ledger.changed)
+        await self._sending.update("replace_state", body)
+
+    async def fork(self, new_id: str, at: int | None = None, *, by: str = "") -> "Session":
+        """Another session that goes on from this one's state after step `at`: a model call and all of its results.
+
+        None = from now. Nothing is done again, and calls that were open are closed as cancelled. The copy has the
+        agent's settings, so it works in the same workspace if one is named there. Raises Refused, NoSuchStep.
+        """
+        ledger = await (self._reading.ledger() if at is None else self._reading.ledger_after(at))
+        copy = Session(self._client, self._settings, new_id, self.user, ledger.spec)
+        await copy.begin_as(ledger, by=by, why=f"a copy of {self.workflow_id} after {ledger.model_calls} model calls")
+        return copy
+
+    async def begin_as(self, ledger: Ledger, *, by: str, why: str) -> None:
+        """Begin with the state of another session. Raises Refused when there is or was a session of this name."""
+        if await self._asking.was_there():
+            raise Refused(f"there is a session {self.id!r} of agent {self.spec.name!r} already; take another name")
+        body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH)
+        await self._sending.update_with_start("replace_state", body)
 
     async def state(self) -> AgentState:
-        """AgentState with its whole context."""
-        fields = await self._query("state", dict[str, Any])
-        context = [message async for message in self.context()]
-        return AgentState.model_validate({**fields, "context": context[bool(fields["summary"]) :]})
+        """AgentState with its whole context, as of one moment."""
+        return (await self._reading.ledger()).state
 
-    async def context(self) -> AsyncIterator[Msg]:
+    async def settings(self) -> AgentSpec:
+        """What a running session was set up with, and what `configure` has changed since."""
+        return (await self._reading.ledger()).spec
+
+    def context(self) -> AsyncIterator[Msg]:
         """What the model is shown: the summary, when there is one, and the messages since."""
-        epoch, start, total = 0, 0, 1
-        while start < total:
-            page = await self._query("transcript", TranscriptPage, epoch, start)
-            for message in page.messages:
-                yield message
-            epoch, start, total = page.epoch, page.start + len(page.messages), page.total
+        return self._reading.context()
 
-    async def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
-        """All recorded messages from number `start` on: one per model call and per tool result."""
-        while True:
-            page = await self._query("messages", MessagePage, start)
-            for message in page.messages:
-                yield message
-            start = page.start + len(page.messages)
-            if start >= page.total or not page.messages:
-                return
+    def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
+        """All recorded messages from number `start` on: one per model call and per tool result.
+
+        Raises HistoryUnreadable when they were written down where this client can't read.
+        """
+        return self._reading.transcript(start)
 
     async def events(self, start: int = 1) -> EventPage:
         """Durable events from sequence number `start` on."""
-        return await self._query("events", EventPage, start)
+        return await self._reading.events(start)
 
-    async def follow(self, start: int = 1) -> AsyncIterator[AgentEvent]:
+    def follow(self, start: int = 1) -> AsyncIterator[AgentEvent]:
         """Durable events from `start` on, and those to come; ends only when the caller leaves."""
-        pauses = Pauses()
-        while True:
-            page = await self.events(start)
-            for event in page.events:
-                yield event
-            start += len(page.events)
-            if page.events:
-                pauses = Pauses()
-            else:
-                await pauses.rest()
+        return self._reading.follow(start)
 
     async def _ask(self, inputs: Inputs, request_id: str | None) -> str:
         match inputs:
             case UserConfirmResultEvent():
-                await self._update("confirm", plain(inputs))
+                await self._sending.update("confirm", plain(inputs))
                 return inputs.reply_id
             case ExternalExecutionResultEvent():
-                await self._update("external_result", plain(inputs))
+                await self._sending.update("external_result", plain(inputs))
                 return inputs.reply_id
             case _:
                 return await self.submit(inputs, request_id=request_id)
-
-    async def _last_event(self) -> int:
-        """Asked for a page from far beyond the end, a session sends no events, but the number of the newest."""
-        try:
-            return (await self.events(2**31)).last
-        except NoSession:
-            return 0
-
-    async def _whole(self, shown: Msg) -> Msg:
-        """The message with all of its blocks, from the transcript."""
-        blocks = [block async for message in self.transcript() if message.id == shown.id for block in message.content]
-        return shown.model_copy(update={"content": tuple(blocks)})
-
-    @property
-    def _handle(self) -> WorkflowHandle[Any, Any]:
-        return self._client.get_workflow_handle(self.workflow_id)
-
-    async def _query(self, name: str, answer: type[Answer], *arguments: Any) -> Answer:
-        try:
-            found: Answer = await insist(
-                lambda: self._handle.query(name, args=list(arguments), result_type=answer, rpc_timeout=QUERY_TIMEOUT)
-            )
-        except RPCError as error:
-            raise self._explained(error) from error
-        return found
-
-    async def _update(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        check_size(name, body)
-        try:
-            answer: dict[str, Any] = await self._handle.execute_update(name, body, result_type=dict)
-        except WorkflowUpdateFailedError as error:
-            raise refusal_of(error) from error
-        except RPCError as error:
-            raise self._explained(error) from error
-        return answer
-
-    async def _update_with_start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        check_size(name, body)
-
-        async def send() -> dict[str, Any]:
-            start = start_operation(self._settings, self.id, self.user, self.spec, self.workflow_id)
-            answer: dict[str, Any] = await self._client.execute_update_with_start_workflow(
-                name, body, start_workflow_operation=start, result_type=dict
-            )
-            return answer
-
-        try:
-            async with self._sending:
-                # A request carries its id, so that one sent twice is one; an observation does not.
-                return await send_again(send, repeatable=name == "submit")
-        except WorkflowUpdateFailedError as error:
-            raise refusal_of(error) from error
-
-    def _explained(self, error: RPCError) -> Exception:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return NoSession(f"there is no open session {self.id!r} of agent {self.spec.name!r}")
-        return error

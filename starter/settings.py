@@ -16,9 +16,24 @@ class Settings(BaseSettings):
 
     task_queue: str = TASK_QUEUE
     data_dir: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "longhaul")
-    """Workspaces that nobody named, and the state of `longhaul dev`."""
+    """Workspaces that nobody named, what was offloaded, and the state of `longhaul dev`."""
     tools: str = ""
     """Modules with further tools, comma-separated."""
+    offloaders: str = ""
+    """Further offloaders that agents may name, comma-separated: `module:name`."""
+    condensers: str = ""
+    """Further condensers that agents may name, comma-separated: `module:name`."""
+    hooks: str = ""
+    """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
+    prompt_templates: Path | None = None
+    """Folder with templates of the system prompt that agents may name: `NAME.md`."""
+    redis_url: str = ""
+    """For agents whose offloader is `redis`."""
+    store: str = "file"
+    """Where sessions are written down between their lives: `file` (in `data_dir`), `memory`, redis://…, sqlite:///PATH,
+    postgresql://…, mysql://…, or `module:Class`."""
+    blobs: str = ""
+    """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     model: str = ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
-from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 
@@ -14,6 +14,7 @@ from agent.settings import AgentSpec
 from starter.settings import Settings
 from workflows.contract import (
     AGENT,
+    FORMAT,
     REFUSED,
     SESSION,
     STATUS,
@@ -22,16 +23,30 @@ from workflows.contract import (
     WORKFLOW,
     PendingCall,
     SessionStart,
+    stored_in,
 )
 
 BODY_LIMIT_BYTES = 1_500_000
 """The server takes no payload above 2 MiB, and an update that large would leave its caller without an answer."""
+BODY_LIMIT_BY_REFERENCE_BYTES = 15_500_000
+"""Through a blob store: the session refuses more than 16 MB, for it has to carry them."""
 NAME_LIMIT_CHARS = 600
 """A search attribute holds 2 KiB, and a character may take three bytes of it."""
 
 
 class Refused(Exception):
     """The session changed nothing; the sentence names the field, the value and what to do."""
+
+
+class TooBig(Refused, RuntimeError):
+    """The system prompt and the tools alone are too large, so that no compression could help."""
+
+
+class MovedOn(Refused):
+    """Something has been recorded since the state was read; read it again and make the change there."""
+
+
+_KINDS: dict[str, type[Refused]] = {"too_big": TooBig, "moved_on": MovedOn}
 
 
 def check_name(what: str, name: str) -> None:
@@ -42,15 +57,16 @@ def check_name(what: str, name: str) -> None:
         raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
 
 
-def check_size(name: str, body: dict[str, Any]) -> None:
-    """Raise Refused for a body that could not be sent."""
+def check_size(name: str, body: dict[str, Any], client: Client) -> None:
+    """Raise Refused for a body that this client could not send."""
+    limit = BODY_LIMIT_BYTES if stored_in(client.data_converter) is None else BODY_LIMIT_BY_REFERENCE_BYTES
     try:
         size = len(to_json(body))
     except PydanticSerializationError as error:
         raise Refused(f"{name}: the body can't be written as JSON ({error}); send plain text and numbers") from error
-    if size > BODY_LIMIT_BYTES:
+    if size > limit:
         raise Refused(
-            f"{name}: the body has {size // 1000} kB, and the most is {BODY_LIMIT_BYTES // 1000} kB; "
+            f"{name}: the body has {size // 1000} kB, and the most is {limit // 1000} kB; "
             "put the content into a file and name it"
         )
 
@@ -62,7 +78,7 @@ def start_operation(
     use_attributes = settings.search_attributes
     return WithStartWorkflowOperation(
         WORKFLOW,
-        SessionStart(session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes),
+        SessionStart(session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes, format=FORMAT),
         id=workflow_id,
         task_queue=settings.task_queue,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
@@ -85,7 +101,10 @@ def _attributes(session_id: str, user: str | None, agent: str) -> TypedSearchAtt
 def refusal_of(error: WorkflowUpdateFailedError) -> Exception:
     """The session's own sentence, where it gave one."""
     cause = error.cause
-    return Refused(cause.message) if isinstance(cause, ApplicationError) and cause.type == REFUSED else error
+    if not isinstance(cause, ApplicationError) or cause.type != REFUSED:
+        return error
+    kind = str(cause.details[0]) if cause.details else ""
+    return _KINDS.get(kind, Refused)(cause.message)
 
 
 def call_id_of(call: PendingCall | str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.keeping import CARRY_LIMIT, ROLL_OVER_BYTES, ROLL_OVER_EVENTS
+from agent.keeping import ROLL_OVER_BYTES, ROLL_OVER_EVENTS
 from agent.ledger import KEPT_REQUESTS
 from agent.tools import Effect, ToolDescriptor
 from workflows import options
@@ -22,8 +22,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
 
     assert heartbeats == [timedelta(seconds=2), timedelta(seconds=5), timedelta(seconds=30)]
     assert timedelta(seconds=2) == options.MODEL_HEARTBEAT
-    assert (CARRY_LIMIT, ROLL_OVER_EVENTS, ROLL_OVER_BYTES, KEPT_REQUESTS) == (1_750_000, 2_000, 4_000_000, 1_000)
-    for said in ("1.75 MB recorded", "every 2,000 events or 4 MB", "last 1,000 are remembered", "noticed after 30 s"):
+    assert (ROLL_OVER_EVENTS, ROLL_OVER_BYTES, KEPT_REQUESTS) == (2_000, 4_000_000, 1_000)
+    for said in ("every 2,000 events or 4 MB", "last 1,000 are remembered", "noticed after 30 s"):
         assert said in README
 
 

@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 
 from activities import contract as world
-from agent.compaction import Cut
+from agent.compaction import Cut, tokens
 from agent.gist import gist
 from agent.judgement import effect_of
 from agent.messages import ToolCallBlock
 from agent.prompt import summary_message
 from agent.record import Record
+from agent.skills import shown_skills
 from agent.state import OpenCall
 
 NEWEST_SEGMENTS = 12
 """Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
+REQUEST_CHARS = 8_000
+"""Of a request: where a skill's trigger is looked for."""
 SUMMARY_CHARS = 100
 SUMMARY_BYTES = 300
 """One line in the Web UI; the server's limit is 400 bytes of JSON."""
@@ -23,7 +26,7 @@ def restore(record: Record) -> world.Restore:
     return world.Restore(session_id=state.session_id, user_id=state.user_id, agent=record.spec.name)
 
 
-def checkpoint(record: Record) -> world.Checkpoint:
+def checkpoint(record: Record, *, closing: bool) -> world.Checkpoint:
     state, newest = record.state, record.segments[-NEWEST_SEGMENTS:]
     return world.Checkpoint(
         session_id=state.session_id,
@@ -33,6 +36,7 @@ def checkpoint(record: Record) -> world.Checkpoint:
         saved=record.saved,
         segments=tuple(newest),
         segments_before=len(record.segments) - len(newest),
+        closing=closing,
     )
 
 
@@ -43,7 +47,19 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
         session_key=session_key,
         tools_digest=record.spec_digest,
         place=place(record) if bound else None,
+        prompt_digest=record.prompt_digest,
+        request=_newest_request(record) if record.spec.skills else "",
+        hinted=shown_skills(record.state.context) if record.spec.skills else (),
+        context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,
     )
+
+
+def _newest_request(record: Record) -> str:
+    """Its text; of a long one the beginning and the end, for it crosses the history a second time here."""
+    first, end = (max(number - record.transcript_base, 0) for number in record.newest)
+    said = "\n".join(message.get_text_content() for message in record.transcript[first:end])
+    half = REQUEST_CHARS // 2
+    return said if len(said) <= REQUEST_CHARS else f"{said[:half]}\n{said[-half:]}"
 
 
 def place(record: Record) -> world.Place:

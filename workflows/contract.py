@@ -5,6 +5,8 @@ from datetime import timedelta
 
 from temporalio.common import SearchAttributeKey
 
+from activities.contract import EntriesPage as EntriesPage
+from activities.contract import SnapshotPage as SnapshotPage
 from activities.contract import TranscriptPage as TranscriptPage
 from agent.carried import Carried
 from agent.entries import AnyEntry, Segment
@@ -14,6 +16,8 @@ from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
 from agent.values import Guest, sparse
 from workflows.converter import DATA_CONVERTER as DATA_CONVERTER
+from workflows.converter import converter_with as converter_with
+from workflows.converter import stored_in as stored_in
 
 WORKFLOW = "AgentSession"
 TASK_QUEUE = "longhaul"
@@ -38,7 +42,7 @@ TASK_TIMEOUT = timedelta(seconds=5)
 """Workflow task timeout: how long the server waits for a worker that died in the middle of deciding."""
 
 REFUSED = "Refused"
-"""Error type of an update that changed nothing; the message says why."""
+"""Error type of an update that changed nothing; the message says why, and the first detail, if any, of which kind."""
 
 PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
@@ -99,6 +103,12 @@ class Status(Guest):
     context_length: int = 0
     """Tokens that the model's window holds; 0 = not known yet."""
     compressions: int = 0
+    compression_tries: int = 0
+    """Those that failed are among them."""
+    compressing: bool = False
+    """Somebody has asked for a shorter context, and it is still to come."""
+    compression_error: str = ""
+    """Why the last compression failed; empty after one that worked."""
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -133,6 +143,9 @@ class ReplyResult(Guest):
     message: Msg | None = None
     complete: bool = True
     """False: `message` holds the last blocks only; the transcript has the rest."""
+    start: int = sparse(0)
+    """Numbers of its messages, the request's first: from, up to. Given when it is not complete."""
+    end: int = sparse(0)
 
 
 class MessagePage(Guest):

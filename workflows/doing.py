@@ -47,11 +47,11 @@ class Doing:
         self._record.restore(found, carried.ledger if carried else None, now)
         return carried.events if carried else None
 
-    def checkpoint(self, events: int) -> None:
-        self.checkpointing = self._beside(self._checkpoint(events))
+    def checkpoint(self, events: int, *, closing: bool) -> None:
+        self.checkpointing = self._beside(self._checkpoint(events, closing=closing))
 
-    async def _checkpoint(self, events: int) -> None:
-        ask = asks.checkpoint(self._record)
+    async def _checkpoint(self, events: int, *, closing: bool) -> None:
+        ask = asks.checkpoint(self._record, closing=closing)
         outcome: e.Checkpointed | e.CheckpointFailed
         try:
             how = options.checkpoint()
@@ -127,6 +127,18 @@ class Doing:
         except ActivityError as error:
             outcome = outcomes.call_failed(call, effect, error)
         del self.running[call_id]
+        self._write(outcome)
+
+    async def take_in(self, call_id: str) -> None:
+        call = asks.open_call(self._record, call_id)
+        ask = asks.run_tool(self._record, call)
+        try:
+            how = options.take_result(call.block.name)
+            outcome = await self.underway.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
+        except Interrupted:
+            return  # the call is closed with the reply
+        except ActivityError as error:
+            outcome = outcomes.not_taken_in(call, error)
         self._write(outcome)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -19,9 +19,9 @@ MODEL_HEARTBEAT = timedelta(seconds=2)
 _HEARTBEATS = {Effect.READ: 2.0, Effect.IDEMPOTENT: 5.0, Effect.ONCE: 30.0}
 """`once` is patient: a worker that only stalls must not turn a call that ran into an unknown outcome."""
 
-LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"]
-"""The server's names for a lost attempt. With them a `once` call is never started again after it was started;
-only NotHere, raised before anything was done, is tried again."""
+LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
+"""The server's names for a lost attempt, and ours for a result that could not be stored. With them a `once` call is
+never started again after it was started; only NotHere, raised before anything was done, is tried again."""
 
 GIVE_UP_AFTER = 30
 """Attempts. As NotHere they take about a minute (`activities.workspaces.not_here`): long enough for a worker to
@@ -69,6 +69,15 @@ def call_model(config: ModelConfig, summary: str) -> ActivityConfig:
 def compress(config: ModelConfig) -> ActivityConfig:
     """As a model call, for it makes one or two."""
     return {**call_model(config, "summarise older messages")}
+
+
+def take_result(tool: str) -> ActivityConfig:
+    return ActivityConfig(
+        summary=f"take in the result of {tool[:40]}",
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=_LOOK_AGAIN,
+    )
 
 
 def checkpoint() -> ActivityConfig:

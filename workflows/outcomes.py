@@ -10,6 +10,8 @@ from agent.results import failed_to_run, outcome_unknown, stopped_under_way
 from agent.state import OpenCall
 from agent.tools import Effect
 
+NOT_TAKEN_CHARS = 3_000
+
 
 def reply_failed(reply_id: str, error: ActivityError) -> e.ReplyFinished:
     """A reply that could not even begin."""
@@ -60,6 +62,18 @@ def call_failed(call: OpenCall, effect: Effect, error: ActivityError) -> e.ToolR
     unknown = effect is Effect.ONCE and not never_ran
     result = outcome_unknown(call.block, why) if unknown else failed_to_run(call.block, why)
     return e.ToolReturned(result=result)
+
+
+def not_taken_in(call: OpenCall, error: ActivityError) -> e.ToolReturned:
+    """A result from outside that no worker could shorten: the model gets its beginning."""
+    _let_cancellation_pass(error)
+    received = call.received
+    text = received.get_text() if received is not None else ""
+    shown = f"{text[:NOT_TAKEN_CHARS]}\n[The rest of the {len(text)} characters is left out: {_why(error)}.]"
+    result = (
+        failed_to_run(call.block, _why(error)) if received is None else received.model_copy(update={"output": shown})
+    )
+    return e.ToolReturned(result=result, outside=True)
 
 
 def call_interrupted(call: OpenCall) -> e.ToolReturned:

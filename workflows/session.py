@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from agent.ids import reply_id
     from agent.keeping import Load
     from agent.letters import Letter
+    from agent.messages import ToolResultBlock
     from agent.reception import receive
     from agent.steps import (
         Act,
@@ -36,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
         Prepare,
         Restore,
         RollOver,
+        TakeIn,
         Think,
     )
     from workflows import views
@@ -58,6 +60,8 @@ with workflow.unsafe.imports_passed_through():
 
 MIN_SLEEP_SECONDS = 1.0
 """A session that may not close yet is not asked more often."""
+LOOK_AGAIN_SECONDS = 3_600.0
+"""How often one is asked that has been idle for long enough and could not close."""
 
 
 @workflow.defn(dynamic=True)
@@ -102,17 +106,19 @@ class AgentSession:
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
                     self._doing.act(call_ids)
+                case TakeIn(call_id):
+                    await self._doing.take_in(call_id)
                 case Finish(reply, reason, error, closing):
                     self._write(e.ReplyFinished(reply_id=reply, reason=reason, error=error, closing=closing))
-                case Checkpoint():
-                    self._doing.checkpoint(self._load().events)
+                case Checkpoint(closing):
+                    self._doing.checkpoint(self._load().events, closing=closing)
                 case Park() | Idle():
                     await self._until_recorded()
                 case RollOver():
                     self._roll_over()
                 case Close():
                     del clock
-                    return Closed(seq=self._record.seq, generation=self._record.generation)
+                    return Closed(seq=self._record.mirrored, generation=self._record.generation)
                 case _ as never:
                     assert_never(never)
 
@@ -177,14 +183,23 @@ class AgentSession:
         return views.event_page(self._events, self._record, start)
 
     @workflow.query
+    def received(self, call_id: str) -> ToolResultBlock:
+        """The result that was handed in for a call, until it is taken in."""
+        call = self._record.reply.calls.get(call_id) if self._record.reply else None
+        if call is None or call.received is None:
+            raise ApplicationError(f"no result of {call_id[:100]!r} waits to be taken in", type=REFUSED)
+        return call.received
+
+    @workflow.query
     def entries(self, start: int = 1) -> world.EntriesPage:
         """The record itself from entry number `start` on, as far as the session still holds it."""
         return views.entries_page(self._record, start)
 
     @workflow.query
-    def snapshot(self, saved: int = 0, saved_messages: int = 0, start: int = 0) -> world.SnapshotPage:
+    def snapshot(self, saved: int = 0, saved_messages: int = 0, start: int = 0, seq: int = 0) -> world.SnapshotPage:
         """All that the session would carry into another run, as text in pages, without the entries up to `saved`."""
-        return self._snapshot.page(self._record, self._events.before, saved, saved_messages, start)
+        ask = views.SnapshotAsk(saved, saved_messages, start, seq)
+        return self._snapshot.page(self._record, self._events.before, ask)
 
     @workflow.query
     def result(self, reply: str) -> ReplyResult:
@@ -237,11 +252,14 @@ class AgentSession:
 
     async def _watch_clock(self) -> None:
         """Wake the session when it has been idle for as long as its agent allows; one timer, whatever happens."""
+        again = 0.0
         while limit := self._record.spec.idle_close_seconds:
-            left = self._record.active_at / 1000 + limit - workflow.time()
+            left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
             await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
             if self._record.active_at / 1000 + limit <= workflow.time():
                 self._write(e.TimeReached())
+                # A session that waits for a person for weeks, or for a store, would else count the seconds.
+                again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)
 
     async def _until_recorded(self) -> None:
         self._show()

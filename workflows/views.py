@@ -2,10 +2,11 @@
 
 import re
 import shlex
+from typing import NamedTuple
 
 from activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from agent.carried import carry
-from agent.compaction import tokens
+from agent.compaction import next_cut, tokens
 from agent.event import EventsSoFar
 from agent.events import EventFold
 from agent.judgement import seen_digest
@@ -18,6 +19,17 @@ from agent.times import iso
 from agent.transcript import page, reply_message
 from agent.visible import visible
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
+
+KEPT_SNAPSHOTS = 3
+
+
+class SnapshotAsk(NamedTuple):
+    saved: int
+    saved_messages: int
+    start: int
+    """Character of the text."""
+    seq: int
+    """Of the page before, to read on in the same state; 0 for the first page."""
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -66,6 +78,9 @@ def status(record: Record) -> Status:
         context_tokens=tokens(record),
         context_length=record.window,
         compressions=record.epoch - 1,
+        compression_tries=record.compressions,
+        compressing=record.compress_asked is not None and (record.reply is not None or next_cut(record) is not None),
+        compression_error=record.last_compression_error.message if record.last_compression_error else "",
         model_calls=record.model_calls,
         input_tokens=record.usage.input_tokens,
         output_tokens=record.usage.output_tokens,
@@ -96,7 +111,11 @@ def result(record: Record, reply_id: str) -> ReplyResult:
     if message is None:
         return ReplyResult(status=standing)
     cut = _last_blocks(message)
-    return ReplyResult(status=standing, message=cut, complete=len(cut.content) == len(message.content))
+    ended = record.finished.get(reply_id)
+    start, end = (ended.start, ended.end) if ended else (record.reply_start, record.messages_total)
+    if len(cut.content) == len(message.content) and start >= record.transcript_base:
+        return ReplyResult(status=standing, message=cut)
+    return ReplyResult(status=standing, message=cut, complete=False, start=start, end=end)
 
 
 def _standing(record: Record, reply_id: str) -> str:
@@ -199,27 +218,30 @@ def entries_page(record: Record, start: int) -> EntriesPage:
 
 
 class Snapshot:
-    """The text that a checkpoint pulls in pages, kept while it is of the newest state."""
+    """Texts that are pulled in pages. One is kept until its last page was read, although the session moves on: under a
+    storm of letters no two pages would ever be of the same state."""
 
     def __init__(self) -> None:
-        self._of = (-1, -1)
-        self._text = ""
+        self._kept: dict[tuple[int, int], str] = {}
+        """By the entry that the state is of, and the one up to which it was saved."""
 
-    def page(self, record: Record, before: EventsSoFar, saved: int, messages: int, start: int) -> SnapshotPage:
-        if self._of != (record.seq, saved):
-            self._of = (record.seq, saved)
-            self._text = carry(record, before, saved, messages).model_dump_json()
-        text = self._text[start : start + PAGE_BYTES]
-        last = start + len(text) >= len(self._text)
-        answer = SnapshotPage(seq=record.seq, total=len(self._text), text=text)
-        if last:
-            self._of, self._text = (-1, -1), ""
-        return answer
+    def page(self, record: Record, before: EventsSoFar, ask: SnapshotAsk) -> SnapshotPage:
+        key = (ask.seq, ask.saved)
+        if ask.start == 0 or key not in self._kept:
+            key = (record.seq, ask.saved)
+            while len(self._kept) >= KEPT_SNAPSHOTS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = carry(record, before, ask.saved, ask.saved_messages).model_dump_json()
+        whole = self._kept[key]
+        text = whole[ask.start : ask.start + PAGE_BYTES]
+        if ask.start + len(text) >= len(whole):
+            del self._kept[key]
+        return SnapshotPage(seq=key[0], total=len(whole), text=text)
 
 
 def spec_texts(record: Record) -> SpecTexts:
     return SpecTexts(
         spec_digest=record.spec_digest,
-        system_prompt=record.spec.system_prompt,
+        system_prompt=record.spec.system_prompt if record.system_prompt is None else record.system_prompt,
         tools=tuple(record.tools.values()),
     )

@@ -9,6 +9,7 @@ bundled or apart (`rm -fr`, `rm -r -f` for `rm -rf`).
 
 import re
 import shlex
+from collections.abc import Iterator
 from functools import lru_cache
 
 PREFIX_ENDING = ":*"
@@ -79,17 +80,34 @@ def _has_flag(flag: str, words: tuple[str, ...]) -> bool:
     return flag in words or set(flag[1:]) <= letters
 
 
-def loose_commands(text: str) -> tuple[tuple[str, ...], ...]:
-    """Whatever may be a command in text that no parser understood: for deny rules only, so rather too much."""
+def loose_commands(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Whatever may be a command in text that no parser understood, by program: for deny rules only, so rather too much.
+
+    A line may hold tens of thousands; each rule is held against those of its own program alone, because this runs in
+    workflows, whose every step has two seconds.
+    """
+    found: dict[str, dict[tuple[str, ...], None]] = {}
+    for words in _loosely_found(text):
+        found.setdefault(_program(words[0]), {})[words] = None
+    return {program: tuple(commands) for program, commands in found.items()}
+
+
+def deny_matches_any(content: str, commands: dict[str, tuple[tuple[str, ...], ...]]) -> bool:
+    """As `deny_matches`, for any of what `loose_commands` gives."""
+    expected, is_prefix = rule_words(content)
+    if not expected:
+        return is_prefix and bool(commands)
+    return any(deny_matches(content, words) for words in commands.get(_program(expected[0]), ()))
+
+
+def _loosely_found(text: str) -> Iterator[tuple[str, ...]]:
     pieces = re.split(r"[;&|\n\r(){}`<>]|\$", re.sub(r"\\\n|['\"\\]", "", text))
-    found: list[tuple[str, ...]] = []
     for piece in pieces:
         words = tuple(piece.split())
         while words and (words[0] in _KEYWORDS or "=" in words[0]):
             words = words[1:]
         if words:
-            found.append(words)
-    return tuple(found)
+            yield words
 
 
 _KEYWORDS = frozenset(

@@ -13,8 +13,9 @@ It follows AgentScope's order and modes, with these differences, all of which fa
 """
 
 from enum import StrEnum
+from functools import cached_property
 
-from agent.permission.commands import allow_matches, deny_matches, loose_commands
+from agent.permission.commands import allow_matches, deny_matches, deny_matches_any, loose_commands
 from agent.permission.facts import CallFacts, PathFact
 from agent.permission.globs import path_matches
 from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule
@@ -154,7 +155,11 @@ class _Case:
         if any(deny_matches(content, command.words) for command in self._facts.commands):
             return True
         in_doubt = self._facts.not_understood or not self._facts.commands
-        return bool(in_doubt) and any(deny_matches(content, words) for words in loose_commands(self._command_text()))
+        return bool(in_doubt) and deny_matches_any(content, self._loose)
+
+    @cached_property
+    def _loose(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        return loose_commands(self._command_text())
 
     def _command_text(self) -> str:
         try:

@@ -1,6 +1,7 @@
 """Permission rules and the context they live in."""
 
 from enum import StrEnum
+from typing import Any, cast
 
 from agent.values import Guest, sparse
 
@@ -35,6 +36,15 @@ class PermissionRule(Guest):
     behavior: Behavior = Behavior.ALLOW
     source: str = sparse("")
     """Where it comes from, for people: "agent file", "ana at approval"."""
+
+
+def only_known_keys(rules: Any) -> Any:
+    """Rules as written, or ValueError: a misspelt `behavior` would be left out, and the rule would then allow."""
+    for rule in cast(list[object], rules) if isinstance(rules, list | tuple) else ():
+        for key in cast(dict[str, object], rule) if isinstance(rule, dict) else ():
+            if key not in PermissionRule.model_fields:
+                raise ValueError(f"a rule has no {key!r}; it has: {', '.join(PermissionRule.model_fields)}")
+    return cast(Any, rules)
 
 
 class PermissionContext(Guest):

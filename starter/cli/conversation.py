@@ -11,12 +11,13 @@ from rich.text import Text
 
 from agent.messages import FinishedReason, Msg
 from starter import render, render_session
+from starter.asking import NoSession
 from starter.cli.approving import Allow, Deny, Leave, ask_about
 from starter.cli.leaving import Exit
 from starter.cli.progress import Progress
 from starter.cli.screen import Screen
 from starter.patience import Pauses
-from starter.session import NoSession, Session
+from starter.session import Session
 from starter.visible import harmless
 from starter.wire import Refused
 from workflows.contract import PendingCall

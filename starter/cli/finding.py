@@ -51,17 +51,23 @@ async def connected() -> AsyncIterator[Longhaul]:
 
 async def find_session(app: Longhaul, name: Name) -> Session:
     """The open session of that name. Raises Misuse when there is none, or more than one."""
+    session = await find_if_open(app, name)
+    if session is None:
+        raise Misuse(f"there is no open session {visible(name.session_id)!r}{_narrowed(name)}; see `longhaul sessions`")
+    return session
+
+
+async def find_if_open(app: Longhaul, name: Name) -> Session | None:
+    """The same; None when there is none."""
     found = await _candidates(app, name)
     waited = 0.0
     while not found and waited < INDEX_SECONDS:
         await asyncio.sleep(0.1)
         waited += 0.1
         found = await _candidates(app, name)
-    if not found:
-        raise Misuse(f"there is no open session {visible(name.session_id)!r}{_narrowed(name)}; see `longhaul sessions`")
     if len(found) > 1:
         raise Misuse(_ambiguous(name, found))
-    return app.attach(found[0])
+    return app.attach(found[0]) if found else None
 
 
 async def _candidates(app: Longhaul, name: Name) -> list[SessionCard]:

@@ -11,11 +11,15 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.service import RPCError
 
 from agent.bodies import what_is_wrong
+from agent.forking import NoSuchStep
 from starter.agents import BadAgent
+from starter.asking import NoSession
+from starter.compacting import CompressionFailed, CompressionPending
 from starter.connection import Unreachable
+from starter.history import HistoryUnreadable
 from starter.provision.dev_server import DevServerFailed
 from starter.provision.temporal_cli import TemporalCliMissing
-from starter.session import NoSession
+from starter.state_paths import BadPath
 from starter.visible import harmless
 from starter.wire import Refused
 
@@ -41,8 +45,12 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command to its exit code."""
     try:
         return asyncio.run(work())
-    except (Misuse, NoSession, Refused, BadAgent) as error:
+    except (Misuse, NoSession, Refused, BadAgent, BadPath, NoSuchStep) as error:
         return complain(str(error), Exit.MISUSE)
+    except CompressionPending as error:
+        return complain(str(error), Exit.PARKED)
+    except CompressionFailed as error:
+        return complain(f"the context stays as it is: {error}", Exit.FAILED)
     except ValidationError as error:
         return complain(what_is_wrong(error), Exit.MISUSE)
     except BrokenPipeError:
@@ -55,6 +63,7 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
 
 _OF_THE_WORLD = (
     Unreachable,
+    HistoryUnreadable,
     DevServerFailed,
     TemporalCliMissing,
     WorkflowUpdateFailedError,

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from starter.cli import options, steering
+from starter.cli import keeping, options, permission, state, steering
 from starter.cli.lazy import leave_by
 
 app = typer.Typer(
@@ -19,8 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-state = typer.Typer(help="A session's AgentState as JSON.", no_args_is_help=True)
-app.add_typer(state, name="state")
+app.add_typer(state.app, name="state")
+app.add_typer(permission.app, name="permission")
 
 
 def main() -> NoReturn:
@@ -144,25 +144,31 @@ def sessions(
     *,
     user: options.User = None,
     status: Annotated[str | None, typer.Option(help="idle, working or waiting.")] = None,
+    long: Annotated[bool, typer.Option("--long", "-l", help="Ask each one how full its context is.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """List the open sessions, newest first."""
     from starter.cli import reading
     from starter.cli.screen import Screen
 
-    leave_by(lambda: reading.sessions(Screen(as_json=as_json), user, status))
+    leave_by(lambda: reading.sessions(Screen(as_json=as_json), user, status, long=long))
 
 
 @app.command()
 def show(
-    s: options.SessionName, *, user: options.User = None, agent: options.Agent = None, as_json: options.AsJson = False
+    s: options.SessionName,
+    *,
+    full: Annotated[bool, typer.Option("--full", help="All that was ever said, not what the model reads now.")] = False,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Show one session: transcript, cost, what it waits for and how to answer."""
+    """Show one session: what the model reads, cost, what it waits for and how to answer."""
     from starter.cli import reading
     from starter.cli.finding import Name
     from starter.cli.screen import Screen
 
-    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent)))
+    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent), full=full))
 
 
 @app.command()
@@ -174,16 +180,9 @@ def inbox(*, user: options.User = None, as_json: options.AsJson = False) -> None
     leave_by(lambda: reading.inbox(Screen(as_json=as_json), user))
 
 
-steering.add_to(app)  # here, so that --help lists them behind the inbox
-
-
-@state.command("export")
-def export_state(s: options.SessionName, *, user: options.User = None, agent: options.Agent = None) -> None:
-    """Print a session's AgentState as JSON."""
-    from starter.cli import reading
-    from starter.cli.finding import Name
-
-    leave_by(lambda: reading.export_state(Name(s, user, agent)))
+# Here, so that --help lists them behind the inbox.
+steering.add_to(app)
+keeping.add_to(app)
 
 
 @app.command()

@@ -1,44 +1,68 @@
-"""Commands that only read: sessions, show, inbox, state export."""
+"""Commands that only read: sessions, show, inbox."""
 
 import dataclasses
 import sys
+from collections.abc import Iterator
 
 from rich.text import Text
 
 from starter import render, render_session
 from starter.cli.finding import Name, connected, find_session
 from starter.cli.leaving import Misuse
-from starter.cli.screen import Screen, write_json
+from starter.cli.screen import Screen
 from starter.client import SessionCard
 from starter.visible import one_line
-from workflows.contract import PendingCall
+from workflows.contract import PendingCall, Status
 
 STATUSES = ("idle", "working", "waiting")
 
 
-async def sessions(screen: Screen, user: str | None, status: str | None) -> int:
-    """Open sessions, newest first."""
+async def sessions(screen: Screen, user: str | None, status: str | None, *, long: bool = False) -> int:
+    """Open sessions, newest first; with `long`, each one's own word about its context and its keeping."""
     if status is not None and status not in STATUSES:
         raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
     async with connected() as app:
         cards = await app.sessions(user=user, status=status)
-    screen.document([dataclasses.asdict(card) for card in cards])
-    if cards:
-        screen.show(*render_session.cards(cards, width=screen.width))
-    else:
+        details = await app.statuses(cards) if long else {}
+    screen.document([_card(card, details.get(card.workflow_id), long=long) for card in cards])
+    if not cards:
         screen.show(Text("no open sessions"))
+        return 0
+    head, *rows = render_session.cards(cards, width=screen.width)
+    screen.show(head)
+    for card, row in zip(cards, rows, strict=True):
+        screen.show(row)
+        if long:
+            screen.show(*_details(details.get(card.workflow_id)))
     return 0
 
 
-async def show(screen: Screen, name: Name) -> int:
-    """One session: how it stands, what was said, what it waits for."""
+def _card(card: SessionCard, status: Status | None, *, long: bool) -> dict[str, object]:
+    row: dict[str, object] = dataclasses.asdict(card)
+    return {**row, "details": status} if long else row
+
+
+def _details(status: Status | None) -> Iterator[Text]:
+    if status is None:
+        yield Text("  no worker answers for it", "yellow")
+        return
+    for line in render_session.keeping(status):
+        yield Text("  ").append_text(line)
+
+
+async def show(screen: Screen, name: Name, *, full: bool) -> int:
+    """One session: how it stands, what the model reads (or, in full, all that was said), what it waits for."""
     async with connected() as app:
         session = await find_session(app, name)
         status = await session.status()
         pending = await session.pending()
-        messages = [message async for message in session.transcript()]
-    screen.document({"status": status, "pending": pending, "transcript": messages})
+        messages = [message async for message in (session.transcript() if full else session.context())]
+    screen.document({"status": status, "pending": pending, "full": full, "transcript": messages})
     screen.show(render_session.head(status), Text())
+    if not full and status.messages > len(messages):
+        screen.show(
+            Text(f"(of {status.messages} messages the model reads {len(messages)}; all of them: --full)", "dim")
+        )
     screen.show(*render_session.transcript(messages, width=screen.width))
     screen.show(*render_session.waiting(session.id, pending, name.flags()))
     screen.show(*render_session.refusals(status))
@@ -68,11 +92,3 @@ async def inbox(screen: Screen, user: str | None) -> int:
 def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
     named = {"session": card.session_id, "user": card.user_id, "agent": card.agent}
     return {**named, **call.model_dump(mode="json")}
-
-
-async def export_state(name: Name) -> int:
-    """AgentState on stdout."""
-    async with connected() as app:
-        session = await find_session(app, name)
-        write_json(await session.state())
-    return 0

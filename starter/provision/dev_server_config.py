@@ -28,6 +28,9 @@ DYNAMIC_CONFIG: Mapping[str, int | bool | str] = MappingProxyType(
         "matching.numTaskqueueWritePartitions": 1,
         # Lets the worker that completes a workflow task begin the activity without another poll.
         "system.enableActivityEagerExecution": True,
+        # Stock 10. Each update above it is refused, and with it the server throws away what it knows of the others of
+        # the session: their callers and the worker have to begin again.
+        "history.maxInFlightUpdates": 0,
     }
 )
 

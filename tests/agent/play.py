@@ -36,6 +36,7 @@ from agent.steps import (
     Restore,
     RollOver,
     Step,
+    TakeIn,
     Think,
 )
 from agent.tools import Effect, ToolDescriptor
@@ -115,7 +116,7 @@ class Play:
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """Each happens once, while the next step that takes time is under way."""
     events_before: EventsSoFar = field(default_factory=EventsSoFar)
-    asked: Prepare | Think | Examine | Compress | Restore | Checkpoint | None = None
+    asked: Prepare | Think | Examine | TakeIn | Compress | Restore | Checkpoint | None = None
     seen: int = 0
 
     def __post_init__(self) -> None:
@@ -181,7 +182,7 @@ class Play:
                 self.asked = step
             case Think():
                 self.asked, self.seen = step, self.record.context_length
-            case Examine() | Compress() | Restore() | Checkpoint():
+            case Examine() | TakeIn() | Compress() | Restore() | Checkpoint():
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
@@ -218,13 +219,19 @@ class Play:
                 self.write(e.CallsExamined(facts={call_id: self._find(call_id) for call_id in call_ids}))
             case Compress(cut):
                 self._shorten(cut)
+            case TakeIn(call_id):
+                call = self.record.reply.calls[call_id] if self.record.reply else None
+                assert call is not None
+                assert call.received is not None
+                self.write(e.ToolReturned(result=call.received, digest=f"d-{call_id}", outside=True))
             case Restore():
                 generation = self.earlier.ledger.generation + 1 if self.earlier else 1
                 found = e.Restored(generation=generation, source="store" if self.earlier else "nothing")
                 self.now += 1
                 self.record.restore(found, self.earlier.ledger if self.earlier else None, self.now)
-            case Checkpoint():
-                self.write(e.Checkpointed(through=self.record.seq, messages=self.record.messages_total))
+            case Checkpoint(closing):
+                total = self.record.messages_total
+                self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing))
             case None:
                 raise AssertionError("nothing was started")
             case _ as never:

@@ -9,8 +9,8 @@ from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
 from agent.messages import ToolResultState
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.reception import MAX_QUEUE
-from agent.steps import Idle
-from tests.agent.play import SPEC, Play, asking, spoken, text
+from agent.steps import Idle, TakeIn
+from tests.agent.play import SPEC, Play, asking, calls, spoken, text
 
 
 def test_the_same_request_sent_again_gets_the_same_receipt_and_starts_nothing() -> None:
@@ -205,3 +205,21 @@ def test_an_outside_error_is_an_error_to_the_model() -> None:
     play.tell("external_result", {"results": [{"id": "a", "output": "sold out", "state": "error"}], "by": "shop"})
 
     assert play.record.state.context[-1].get_tool_results()[0].state is ToolResultState.ERROR
+
+
+def test_a_long_result_from_outside_is_looked_at_by_a_worker_before_it_is_taken_in() -> None:
+    play = Play([calls("o Order"), text("Thanks.")])
+    play.say("Order bricks")
+    play.run()
+
+    answer = play.tell("external_result", {"results": [{"id": "o", "output": "brick " * 2_000}]})
+    again = play.tell("external_result", {"results": [{"id": "o", "output": "more"}]})
+    step = play.begin()
+    play.complete()
+    play.run()
+
+    assert answer == {"received": ["o"]}
+    assert "waits for nothing of the kind" in str(again)
+    assert step == TakeIn("o")
+    assert [result[0] for result in play.results()] == ["o"]
+    assert play.ends() == [("reply-of-r1", "completed")]

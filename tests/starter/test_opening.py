@@ -76,3 +76,46 @@ def test_what_can_not_be_meant_is_a_sentence(
 
 def test_fresh_names_differ() -> None:
     assert len({fresh_name() for _ in range(50)}) == 50
+
+
+def test_an_agent_file_says_how_contexts_are_kept_short_and_where_dropped_text_goes(folder: Path) -> None:
+    agent = agent_file(
+        folder,
+        'offloader = "redis"',
+        "idle_close_seconds = 3600",
+        "[context_config]",
+        "trigger_ratio = 0.6",
+        "reserve_ratio = 0.2",
+        "tool_result_limit = 1500",
+        'condensers = ["mask_observations", "summary"]',
+        "[model_config]",
+        "context_length = 32000",
+    )
+
+    spec = spec_of(Wishes(agent=agent), "openai:x")
+
+    assert (spec.offloader, spec.idle_close_seconds, spec.llm_config.context_length) == ("redis", 3600, 32_000)
+    assert (spec.context_config.trigger_ratio, spec.context_config.reserve_ratio) == (0.6, 0.2)
+    assert spec.context_config.condensers == ("mask_observations", "summary")
+
+
+def test_the_agent_file_of_the_documentation_can_be_used(folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "state.md").read_text(encoding="utf-8")
+
+    spec = spec_of(Wishes(agent=agent_file(folder, page.partition("```toml")[2].partition("```")[0])), "openai:x")
+
+    assert (spec.idle_close_seconds, spec.llm_config.context_length) == (604_800, 200_000)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("idle_close_second = 5", "did you mean 'idle_close_seconds'"),
+        ("context_config = { trigger_ratio = 0.95 }", "context_config.trigger_ratio"),
+        ("context_config = { triger_ratio = 0.5 }", "context_config.triger_ratio"),
+        ("context_config = { reserve_ratio = 0.8 }", "must be below trigger_ratio"),
+    ],
+)
+def test_a_setting_of_the_context_that_is_wrong_is_named(folder: Path, line: str, sentence: str) -> None:
+    with pytest.raises(BadAgent, match=sentence):
+        spec_of(Wishes(agent=agent_file(folder, line)), "openai:x")

@@ -57,3 +57,34 @@ def test_one_of_a_kind_is_not_said_in_the_plural() -> None:
 async def test_an_unknown_status_is_no_empty_list() -> None:
     with pytest.raises(Misuse, match="no status 'sleeping'; there are: idle, working, waiting"):
         await sessions(Screen(), None, "sleeping")
+
+
+def test_the_head_says_how_full_the_context_is_and_how_often_it_was_compressed() -> None:
+    head = render_session.head(status(context_tokens=51_300, context_length=200_000, compressions=2))
+
+    assert "context 51,300 of 200,000 tokens (25 %), compressed 2 times" in head.plain.splitlines()
+
+
+def test_a_window_that_nobody_knows_is_not_spoken_of() -> None:
+    assert "context" not in render_session.head(status(context_tokens=51_300)).plain
+
+
+def test_a_session_that_is_held_says_why_and_how_it_goes_on() -> None:
+    held = status(
+        status="waiting", user_id="o'neill", hold="later steps are\nunknown", note="restored from a checkpoint"
+    )
+
+    lines = render_session.head(held).plain.splitlines()
+
+    assert "held: later steps are unknown" in lines
+    assert """  to let it go on: longhaul resume mend --user 'o'"'"'neill' --agent coder""" in lines
+    assert "note: restored from a checkpoint" in lines
+
+
+def test_what_could_not_be_done_for_a_session_is_said() -> None:
+    troubled = status(saved_seq=41, checkpoint_error="the store does not answer", compression_error="no room was made")
+
+    lines = render_session.head(troubled).plain.splitlines()
+
+    assert "not written down since entry 41: the store does not answer" in lines
+    assert "the last compression failed: no room was made" in lines

@@ -16,7 +16,7 @@ from temporalio.client import Client, WorkflowHandle
 from activities.models.providers import Providers
 from agent.settings import AgentSpec, Workspace
 from starter.client import Longhaul
-from starter.connection import connect
+from starter.connection import connect, let_go
 from starter.provision.dev_server import DevServer
 from starter.session import Session
 from starter.settings import Settings
@@ -72,8 +72,10 @@ class Stage:
     async def another_worker(self) -> AsyncIterator[None]:
         """One more worker on the same queue, with nothing in its memory."""
         # A client of its own: the SDK lets a client serve one worker per queue.
-        async with build(await connect(self.address), self.settings, self.providers):
+        client = await connect(self.address, settings=self.settings)
+        async with build(client, self.settings, self.providers):
             yield
+        await let_go(client)
 
     @asynccontextmanager
     async def worker_process(self) -> AsyncIterator[None]:
@@ -95,10 +97,12 @@ async def unserved(temporal_server: DevServer, tmp_path: Path, request: pytest.F
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     settings = Settings(task_queue=name, data_dir=tmp_path / "data", tools=TOOLS)
-    stage = Stage(await connect(temporal_server.address), settings, tmp_path, workspace, name, Providers(KEYS))
+    client = await connect(temporal_server.address, settings=settings)
+    stage = Stage(client, settings, tmp_path, workspace, name, Providers(KEYS))
     async with stage.rest:
         yield stage
     await stage.providers.close()
+    await let_go(client)
 
 
 @pytest.fixture

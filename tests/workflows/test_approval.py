@@ -48,7 +48,7 @@ async def test_one_letter_decides_once_on_each_call(stage: Stage) -> None:
     twice = [{"call_id": "call_0_0", "decision": "allow"}, {"call_id": "call_0_0", "decision": "deny"}]
 
     with pytest.raises(Refused, match="names a call twice"):
-        await session._update("confirm", {"decisions": twice})  # noqa: SLF001  the client has no way to say it
+        await session._sending.update("confirm", {"decisions": twice})  # noqa: SLF001  the client has no way to say it
 
     assert [call.call_id for call in await session.pending()] == ["call_0_0"]
 
@@ -67,7 +67,7 @@ async def test_a_letter_about_another_reply_is_refused(stage: Stage) -> None:
     decision = {"call_id": "call_0_0", "decision": "allow"}
 
     with pytest.raises(Refused, match=f"reply_id: 'r-yesterday' is not the reply being made; that is '{waiting.id}'"):
-        await session._update("confirm", {"reply_id": "r-yesterday", "decisions": [decision]})  # noqa: SLF001
+        await session._sending.update("confirm", {"reply_id": "r-yesterday", "decisions": [decision]})  # noqa: SLF001
 
 
 async def test_the_model_reads_why_a_call_was_denied(stage: Stage) -> None:

@@ -23,7 +23,13 @@ BYTES_A_STEP = 1_400
 async def test_a_hundred_steps_cost_their_messages_and_little_more(stage: Stage) -> None:
     lines = [calls("fetch", page=number, chars=CHARS) for number in range(STEPS)]
     last = {"text": "Read.", "expect": {"messages": 2 * STEPS + 1, "last_contains": page_text(STEPS - 1, CHARS)}}
-    session = stage.session(*lines, last, tools=["fetch"], react_config={"max_iters": STEPS + 1})
+    session = stage.session(
+        *lines,
+        last,
+        tools=["fetch"],
+        react_config={"max_iters": STEPS + 1},
+        model_config={"context_length": 10_000_000},
+    )
 
     done = await session.reply("Read a hundred pages")
 

@@ -130,7 +130,7 @@ async def test_other_limits_and_another_model_hold_from_the_next_step(stage: Sta
     await session.configure(max_iters=2)
 
     limited = await session.reply("Read on")
-    await session.configure(max_iters=9, model=stage.script({}, {}, {"text": "I am another one."}))
+    await session.configure(max_iters=9, model=stage.script({}, {}, {}, {"text": "I am another one."}))
     other = await session.reply("And now?")
 
     assert (limited.finished_reason, len(limited.get_tool_results())) == ("exceed_max_iters", 2)
@@ -138,7 +138,7 @@ async def test_other_limits_and_another_model_hold_from_the_next_step(stage: Sta
 
 
 async def test_sixty_requests_at_once_are_all_taken(stage: Stage) -> None:
-    """The server lets ten updates of a session be under way; the client sends again what was not let in."""
+    """A stock server lets ten updates of a session be under way, ours any number; the client sends a few at a time."""
     session = stage.session(*texts(60))
 
     replies = await asyncio.gather(*[session.reply(f"Question {number}") for number in range(60)])

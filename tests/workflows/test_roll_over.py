@@ -40,6 +40,7 @@ async def test_a_thousand_steps_reach_the_model_whole_and_in_order(stage: Stage)
     pages = [calls("fetch", page=number, chars=chars) for number in range(steps)]
     async with listening(lambda _: says("I remember.")) as model:
         agent = {**model.config, "model": stage.script(*pages, {"text": "Read."})}
+        agent["model_config"] = {**agent["model_config"], "context_length": 100_000_000}
         session = stage.session(tools=["fetch"], react_config={"max_iters": steps + 1}, **agent)
 
         done = await session.reply("Read a thousand pages")

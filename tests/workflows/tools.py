@@ -1,5 +1,6 @@
 """The tools of these tests, found by LONGHAUL_TOOLS=tests.workflows.tools."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,16 @@ async def fetch(page: int, chars: int = 40) -> str:
 async def send(to: str, text: str = "") -> str:
     """Send a letter; permission asks for it."""
     return f"sent {text!r} to {to}"
+
+
+@tool(effect=Effect.ONCE)
+async def dawdle(path: str) -> str:
+    """Write down that it has begun, and take until somebody says that it is enough."""
+    with Path(path).open("a", encoding="utf-8") as file:  # noqa: ASYNC230  one line
+        file.write("begun\n")
+    while not Path(path).with_suffix(".enough").exists():  # noqa: ASYNC110  a test makes that file
+        await asyncio.sleep(0.05)
+    return "done"
 
 
 @tool(is_external_tool=True, read_only=True)

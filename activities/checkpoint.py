@@ -1,0 +1,90 @@
+"""checkpoint: what a session has recorded goes into segments, and its state into the store, beside all that it does.
+
+It may be killed at any point, and run twice or late: segments are named by what is in them, and the store takes nothing
+that is older than what it holds.
+"""
+
+import asyncio
+
+from temporalio import activity
+from temporalio.client import WorkflowExecutionStatus
+
+from activities import own_session, readout
+from activities.contract import CHECKPOINT, Checkpoint
+from activities.heartbeat import beating
+from activities.leaving import while_polling
+from activities.segments import Segments
+from activities.stored_lives import Life, spelt
+from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
+from agent.carried import once_saved
+from agent.entries import Checkpointed
+
+STORE_SECONDS = 5.0
+"""For one try; the session hears of a store that stays away while its checkpoint still has time."""
+PAUSES_SECONDS = (0.2, 1.0)
+
+LATER_IS_STORED = (
+    "the store holds a later state of this session than the one that was to be written, so it was left as it is"
+)
+
+
+class Checkpointing:
+    def __init__(self, store: StateStore, segments: Segments) -> None:
+        self._store = store
+        self._segments = segments
+
+    @activity.defn(name=CHECKPOINT)
+    async def checkpoint(self, ask: Checkpoint) -> Checkpointed:
+        """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
+        async with while_polling(), beating():
+            session = own_session.handle()
+            new = await readout.entries_after(session, ask.saved)
+            keep, written = await self._segments.extend(own_session.blobs_prefix(), ask.segments, new.entries)
+            carried = await readout.snapshot(session, new.through, new.messages)
+            saved = Checkpointed(
+                through=new.through,
+                messages=new.messages,
+                keep=ask.segments_before + keep,
+                segments=written,
+                closing=ask.closing and carried.ledger.changed <= new.through,
+            )
+            life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
+            record = await asyncio.to_thread(spelt, life, once_saved(carried, saved), closed=saved.closing)
+            return saved.model_copy(update={"store_error": await self._save(record)})
+
+    async def _save(self, record: SessionRecord) -> str:
+        """Empty, or why the state could not be stored: the segments are written, and that must not be lost."""
+        trouble = ""
+        for pause in (*PAUSES_SECONDS, 0.0):
+            try:
+                async with asyncio.timeout(STORE_SECONDS):
+                    return "" if await self._saved(record) else LATER_IS_STORED
+            except (StoreUnavailable, TimeoutError) as error:
+                trouble = str(error) or f"the state store did not answer within {STORE_SECONDS:g} s"
+            except StoreError as error:
+                return str(error)
+            except Exception as error:  # noqa: BLE001  a store of one's own may raise anything
+                trouble = f"the state store failed: {type(error).__name__}: {error}"
+            await asyncio.sleep(pause)
+        return trouble
+
+    async def _saved(self, record: SessionRecord) -> bool:
+        try:
+            return await self._store.save_checkpoint(record)
+        except DamagedRecord:
+            # What lies there is of no use to anybody, and the session itself is the truth; but only the run that is
+            # the session now may say so, or a late attempt could put an old state over it.
+            if not await is_current_run():
+                raise
+            await self._store.upsert_session(record)
+            return True
+
+
+def own_run() -> str:
+    return activity.info().workflow_run_id or ""
+
+
+async def is_current_run() -> bool:
+    """Whether the session that this activity works for is still open in the run that asked for it."""
+    now = await activity.client().get_workflow_handle(own_session.key()).describe()
+    return now.run_id == own_run() and now.status is WorkflowExecutionStatus.RUNNING

@@ -1,0 +1,86 @@
+"""What a reply's model calls are told beside the messages: the system prompt, and hints behind the request.
+
+Found once per reply. What comes of it is recorded, so that every call, retry and replay is told the same.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from temporalio.exceptions import ApplicationError
+
+from activities.contract import PrepareReply
+from activities.skill_files import find_project_files, find_skills
+from activities.workspaces import not_here
+from agent.messages import Msg
+from agent.prompt import BadPromptTemplate, assemble, check_template, hint_message, is_template_name, state_hint
+from agent.settings import AgentContext
+from agent.skills import Skill, skill_hint, skill_instructions, triggered
+
+MOST_HINTS = 5
+"""Of skills that one request triggers: each may be 20 kB, and crosses the history twice."""
+TEMPLATE_CAP_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    system_prompt: str
+    hints: tuple[Msg, ...]
+
+
+class Prompting:
+    def __init__(self, templates: Path | None = None) -> None:
+        """`templates`: the folder with the templates that agents may name, each a file NAME.md."""
+        self._templates = templates
+
+    def prompt_for(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
+        """Blocking. Raises NotHere for a folder or a template that this worker does not have."""
+        context = ask.spec.agent_context or AgentContext()
+        folders = [folder for name in ask.spec.skills if (folder := _folder(name, root)) is not None]
+        skills = find_skills(folders)
+        parts = {
+            "prefix": context.system_prefix,
+            "system_prompt": ask.spec.system_prompt,
+            "skills": skill_instructions(skills, find_project_files(root) if context.repo_skills else ()),
+            "suffix": context.system_suffix,
+        }
+        return Prompted(assemble(parts, self._template(context.prompt_template)), tuple(_hints(ask, skills, window)))
+
+    def _template(self, template: str | None) -> str | None:
+        if template is None or not is_template_name(template):
+            return template
+        path = self._templates / f"{template}.md" if self._templates else None
+        if path is None or not path.is_file():
+            raise not_here(f"no prompt template is named {template!r} on the workers that were asked")
+        with path.open("rb") as file:
+            text = file.read(TEMPLATE_CAP_BYTES).decode("utf-8", "replace")
+        try:
+            check_template(text)
+        except BadPromptTemplate as error:
+            message = f"{error} (in the worker's template {template!r})"
+            raise ApplicationError(message, type="setup", non_retryable=True) from None
+        return text
+
+
+def _folder(name: str, root: Path) -> Path | None:
+    """Where a folder of skills is. One in the workspace may be missing, or lead elsewhere: it then counts as empty, for
+    whoever can write there must not be able to stop the session."""
+    try:
+        folder = (root / name).resolve()
+        there = folder.is_dir()
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        folder, there = root, False
+    if not Path(name).is_absolute():
+        return folder if there and folder.is_relative_to(root) else None
+    if not there:
+        raise not_here(f"there is no folder {name!r} with skills on this worker")
+    return folder
+
+
+def _hints(ask: PrepareReply, skills: list[Skill], window: int) -> list[Msg]:
+    news = [skill for skill in triggered(skills, ask.request) if skill.source not in ask.hinted]
+    hints = [skill_hint(skill) for skill in news[:MOST_HINTS]]
+    if ask.spec.inject_runtime_state:
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        hints.append(hint_message(state_hint(now, ask.context_tokens, window), "runtime_state"))
+    return hints

@@ -1,0 +1,80 @@
+"""What a session answers about itself as a whole, read page by page: its entries, and all that it would carry on."""
+
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from temporalio.client import WorkflowHandle
+
+from activities.contract import ENTRIES, SNAPSHOT, EntriesPage, SnapshotPage
+from agent.carried import Carried
+from agent.entries import AnyEntry, Segment
+from agent.values import Guest, sparse
+
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""A session that is busy answers late; one that nobody hosts does not answer at all."""
+
+
+STATUS = "status"
+SNAPSHOT_TRIES = 20
+
+
+class Sealed(Guest):
+    """Of what the session answers about itself: where its older entries are."""
+
+    segments: tuple[Segment, ...] = sparse(())
+
+
+class Unsteady(Exception):
+    """The session moved on while it was read, each time that it was tried."""
+
+
+class Entries(NamedTuple):
+    entries: list[AnyEntry]
+    through: int
+    """Everything up to this entry is in it, or came before it."""
+    messages: int
+    """Messages that the session had then."""
+
+
+async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> Entries:
+    """What the session has recorded after entry `seq`, up to now. Raises RPCError or WorkflowQueryFailedError."""
+    taken: list[AnyEntry] = []
+    while True:
+        start = (taken[-1].seq if taken else seq) + 1
+        page: EntriesPage = await session.query(ENTRIES, start, result_type=EntriesPage, rpc_timeout=QUERY_TIMEOUT)
+        taken += page.entries
+        if not page.entries or page.entries[-1].seq >= page.seq:
+            return Entries(taken, page.seq, page.messages)
+
+
+async def sealed(session: WorkflowHandle[Any, Any]) -> tuple[Segment, ...]:
+    """The segments that the session has had written, oldest first. Raises RPCError or WorkflowQueryFailedError."""
+    told: Sealed = await session.query(STATUS, result_type=Sealed, rpc_timeout=QUERY_TIMEOUT)
+    return told.segments
+
+
+async def snapshot(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> Carried:
+    """What the session would take along now, without what is saved. Raises RPCError, WorkflowQueryFailedError, and
+    Unsteady when its pages never fit together."""
+    for _ in range(SNAPSHOT_TRIES):
+        text = await _one_state(session, saved, saved_messages)
+        if text is not None:
+            return Carried.model_validate_json(text)
+    raise Unsteady("the session moved on each time that its state was read; it is tried again")
+
+
+async def _one_state(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> str | None:
+    """The whole text, or None when the session moved on between two pages."""
+    text, seq = "", None
+    while True:
+        page: SnapshotPage = await session.query(
+            SNAPSHOT,
+            args=[saved, saved_messages, len(text), seq or 0],
+            result_type=SnapshotPage,
+            rpc_timeout=QUERY_TIMEOUT,
+        )
+        if seq not in (None, page.seq):
+            return None
+        text, seq = text + page.text, page.seq
+        if len(text) >= page.total:
+            return text

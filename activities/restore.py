@@ -1,0 +1,151 @@
+"""restore: what an earlier life of a session left behind, found before the session does anything.
+
+The truth about a session is its newest run's history while the server has it, and the state store's record for a run
+that closed of itself; `activities.lives` says which. Here it is found out, and said in the store that a new life has
+begun.
+"""
+
+import asyncio
+
+from temporalio import activity
+from temporalio.client import WorkflowQueryFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities import own_session, readout
+from activities.checkpoint import own_run
+from activities.contract import RESTORE, Restore
+from activities.earlier_runs import Ended, earlier_runs
+from activities.heartbeat import beating
+from activities.lives import Past, Stored, found_in
+from activities.stored_lives import Claim, Life, carried_of, claim_of, spelt, spelt_empty, was_edited
+from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError
+from agent.carried import Carried, imported, slimmed, with_state
+from agent.entries import Restored, SessionOpened
+from agent.wellformed import problem
+
+QUERY_TRIES = 4
+"""Attempts of this activity after which a history that can't be read counts as lost."""
+EDITOR = "the state store"
+
+
+class Restoring:
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+
+    @activity.defn(name=RESTORE)
+    async def restore(self, ask: Restore) -> Restored:
+        """Raises ApplicationError, named for what is wrong: DamagedRecord when trying again does not help."""
+        async with beating():
+            try:
+                return await self._restore(ask)
+            except DamagedRecord as error:
+                raise ApplicationError(str(error), type="DamagedRecord", non_retryable=True) from error
+            except StoreError as error:
+                raise ApplicationError(str(error), type=type(error).__name__) from error
+
+    async def _restore(self, ask: Restore) -> Restored:
+        try:
+            record = await self._store.get_session(ask.user_id, ask.agent, ask.session_id)
+            if record is not None and record.run_id == own_run() and (claim := claim_of(record)):
+                # An earlier attempt of this activity has found it all.
+                return _as_claimed(record, claim)
+            past = Past(stored=await _stored(record) if record else None)
+        except DamagedRecord as damage:
+            record, past = None, Past(damage=damage)
+        await _look_back(past, record)
+        found = await asyncio.to_thread(found_in, past)
+        await self._claim(ask, found, damaged=past.damage is not None)
+        return found
+
+    async def _claim(self, ask: Restore, found: Restored, *, damaged: bool) -> None:
+        """Say in the store that this life has begun, and with what: a later one must not go on from an older state
+        although the server's list of runs is behind, nor may a late checkpoint of an earlier life replace this."""
+        life = Life(ask.user_id, ask.agent, ask.session_id, found.generation, own_run())
+        claim = Claim(source=found.source, hold=found.hold, note=found.note)
+        if found.carried is None:
+            record = spelt_empty(life, claim)
+        else:
+            record = await asyncio.to_thread(lambda: spelt(life, Carried.model_validate(found.carried), claim=claim))
+        if damaged:
+            await self._store.upsert_session(record)
+        elif not await self._store.save_checkpoint(record):
+            raise ApplicationError("the store was written to by another life of this session", type="StoreBusy")
+
+
+def _as_claimed(record: SessionRecord, claim: Claim) -> Restored:
+    carried = carried_of(record)
+    return Restored(
+        generation=record.generation,
+        source=claim.source,
+        carried=carried.model_dump(mode="json") if carried else None,
+        hold=claim.hold,
+        note=claim.note,
+    )
+
+
+async def _stored(record: SessionRecord) -> Stored:
+    """The record with the state that somebody may have put there. Raises DamagedRecord."""
+    carried, claim, edited = await asyncio.to_thread(lambda: (carried_of(record), claim_of(record), was_edited(record)))
+    place = (carried.ledger.generation, carried.ledger.seq) if carried else (0, 0)
+    hold = claim.hold if claim else ""
+    if carried is None and claim is not None:
+        return Stored(record.generation, hold=hold)
+    edited = edited or carried is None
+    if edited:
+        if wrong := problem(record.state.context):
+            raise DamagedRecord(EDITOR, record.session_id, f"state.context: {wrong}")
+        if carried is not None:
+            carried = with_state(carried, record.state, EDITOR, "the stored state was edited")
+        else:
+            carried = imported(await _opening(), record.state, EDITOR)
+    return Stored(record.generation, record.closed, carried, place, edited, hold)
+
+
+async def _opening() -> SessionOpened:
+    """How this session was opened: who talks with which agent."""
+    entries = (await readout.entries_after(own_session.handle(), 0)).entries
+    if not entries or not isinstance(entries[0], SessionOpened):
+        raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
+    return entries[0]
+
+
+async def _look_back(past: Past, record: SessionRecord | None) -> None:
+    """Run by run, from the newest one, until one tells all or can't be read. Raises what may pass."""
+    known = record.run_id if record else ""
+    runs, past.gone = await earlier_runs(activity.client(), own_session.key(), own_run(), known)
+    for run in runs:
+        if not run.began:
+            continue
+        if record is not None and _holds_all_of(record, run):
+            past.closed = True
+            return
+        carried = await _read_out(run, past)
+        if carried is None:
+            return
+        if carried.ledger.restored:
+            past.history = carried
+            return
+        past.begun.append(carried)
+        past.claimed = past.claimed or run.run_id == known
+
+
+def _holds_all_of(record: SessionRecord, run: Ended) -> bool:
+    closed = run.closed
+    return closed is not None and record.generation == closed.generation and record.seq >= closed.seq
+
+
+async def _read_out(run: Ended, past: Past) -> Carried | None:
+    """All that the run had come to; None, and `past.lost` says why, when it can't be read any more."""
+    session = activity.client().get_workflow_handle(own_session.key(), run_id=run.run_id)
+    try:
+        return slimmed(await readout.snapshot(session, 0, 0))
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        past.lost = "its history has been deleted"
+    except WorkflowQueryFailedError as error:
+        if activity.info().attempt < QUERY_TRIES:
+            raise
+        past.lost = f"its history can't be read: {str(error)[:300]}"
+    return None

@@ -1,0 +1,32 @@
+"""The entry that begins the work on a reply: what the worker found for it."""
+
+from typing import Literal
+
+from agent.entry import Entry
+from agent.messages import Msg
+from agent.tools import ToolDescriptor
+from agent.values import sparse
+
+
+class Prepared(Entry):
+    """What the worker found for this reply. `tools=None`: as before, so their schemas do not cross again."""
+
+    kind: Literal["prepared"] = "prepared"
+    behaviour: int
+    spec_digest: str
+    """Of the system prompt and the tool schemas: what model calls ask for by name."""
+    tools: tuple[ToolDescriptor, ...] | None = sparse(None)
+    system_prompt: str | None = sparse(None)
+    """The agent's own with skills and all that its settings put around it. None: as before, and at first as it stands
+    in the agent's settings."""
+    prompt_digest: str = sparse("")
+    """Of `system_prompt`, when that is given."""
+    hints: tuple[Msg, ...] = sparse(())
+    """For the end of the context, behind the request: skills that it triggered, and where things stand."""
+    workspace_root: str
+    workspace_nonce: str
+    """What the marker file in the workspace says: a worker that reads another one sees other files."""
+    fixed_tokens: int = sparse(0)
+    """Of the system prompt and the tool schemas, as this worker counts."""
+    context_length: int = sparse(0)
+    """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""

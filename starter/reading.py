@@ -1,0 +1,138 @@
+"""What can be read of one session: its state, what was said, and what happened, however often it has rolled over."""
+
+from collections.abc import AsyncIterator
+
+from agent.carried import Carried
+from agent.event import AgentEvent
+from agent.events import EventFold
+from agent.forking import StepFold
+from agent.history import History
+from agent.ledger import Ledger
+from agent.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
+from starter.asking import Asking, NoSession
+from starter.history import Entries
+from starter.patience import Pauses
+from workflows.contract import EventPage, MessagePage, ReplyResult, SnapshotPage, TranscriptPage
+
+EVERYTHING = 2**62
+"""More entries and messages than there ever are: a snapshot without all that is not needed to go on."""
+
+
+class Reading:
+    """One session's reader."""
+
+    def __init__(self, asking: Asking, entries: Entries) -> None:
+        self._asking = asking
+        self._entries = entries
+
+    async def context(self) -> AsyncIterator[Msg]:
+        """What the model is shown: the summary, when there is one, and the messages since."""
+        epoch, start, total = 0, 0, 1
+        while start < total:
+            page = await self._asking.query("transcript", TranscriptPage, epoch, start)
+            for message in page.messages:
+                yield message
+            epoch, start, total = page.epoch, page.start + len(page.messages), page.total
+
+    async def transcript(self, start: int, end: int | None = None) -> AsyncIterator[Msg]:
+        """All messages from number `start` on; those that the session has given away come from its segments."""
+        total = start + 1
+        while start < total:
+            page = await self._asking.query("messages", MessagePage, start)
+            first = page.start if end is None else min(page.start, end)
+            if first > start:
+                async for message in self._earlier_messages(start, first):
+                    yield message
+            shown = page.messages if end is None else page.messages[: max(end - page.start, 0)]
+            for message in shown:
+                yield message
+            start, total = page.start + len(shown), page.total
+            if not shown:
+                return
+
+    async def events(self, start: int) -> EventPage:
+        """Events from number `start` on; all of the earlier ones at once where they come from segments."""
+        page = await self._asking.query("events", EventPage, start)
+        if page.first <= max(start, 1):
+            return page
+        return EventPage(events=tuple(await self._earlier_events(start, page.first)), last=page.last)
+
+    async def last_event(self) -> int:
+        """Asked for a page from far beyond the end, a session sends no events, but the number of the newest."""
+        try:
+            return (await self._asking.query("events", EventPage, 2**31)).last
+        except NoSession:
+            return 0
+
+    async def standing(self, reply_id: str) -> ReplyResult:
+        """How a reply stands; of its message perhaps the last blocks only."""
+        return await self._asking.query("result", ReplyResult, reply_id)
+
+    async def result(self, reply_id: str) -> ReplyResult:
+        """The same with the whole message. Raises HistoryUnreadable."""
+        found = await self.standing(reply_id)
+        if found.complete or found.message is None:
+            return found
+        return ReplyResult(status=found.status, message=await self._whole(found, found.message))
+
+    async def _whole(self, found: ReplyResult, message: Msg) -> Msg:
+        pieces = [piece async for piece in self.transcript(found.start, found.end)]
+        said = [block for piece in pieces if piece.id == message.id for block in piece.content]
+        earlier = [_settled(block) for block in said[: len(said) - len(message.content)]]
+        begun = pieces[0].created_at if message.finished_reason and pieces else message.created_at
+        return message.model_copy(update={"content": (*earlier, *message.content), "created_at": begun})
+
+    async def follow(self, start: int) -> AsyncIterator[AgentEvent]:
+        """Events from `start` on, and those to come; ends only when the caller leaves."""
+        pauses = Pauses()
+        while True:
+            page = await self.events(start)
+            for event in page.events:
+                yield event
+            if page.events:
+                start, pauses = page.events[-1].seq + 1, Pauses()
+            else:
+                await pauses.rest()
+
+    async def ledger(self) -> Ledger:
+        """All that the session needs to go on, as of one moment, without its log and its old messages."""
+        while True:
+            text, seq = "", None
+            while True:
+                page = await self._asking.query("snapshot", SnapshotPage, EVERYTHING, EVERYTHING, len(text), seq or 0)
+                if seq not in (None, page.seq):
+                    break  # it has moved on, and pages of two moments do not fit together
+                text, seq = text + page.text, page.seq
+                if len(text) >= page.total:
+                    return Carried.model_validate_json(text).ledger
+
+    async def ledger_after(self, step: int) -> Ledger:
+        """The same as of the end of the `step`-th model call and its results. Raises NoSuchStep, HistoryUnreadable."""
+        fold = StepFold(step)
+        async for entry in self._entries.all():
+            if fold.take(entry):
+                break
+        return fold.ledger
+
+    async def _earlier_messages(self, start: int, end: int) -> AsyncIterator[Msg]:
+        fold: History | None = None
+        async for entry in self._entries.all():
+            brought = fold.take(entry) if fold else []
+            fold = fold or History(entry)
+            for number, message in brought:
+                if start <= number < end:
+                    yield message
+            if fold.messages_total >= end:
+                return
+
+    async def _earlier_events(self, start: int, end: int) -> list[AgentEvent]:
+        fold = EventFold()
+        log = [entry async for entry in self._entries.all()]
+        return [event for event in fold.catch_up(log) if start <= event.seq < end]
+
+
+def _settled(block: ContentBlock) -> ContentBlock:
+    """A call as the session shows it that has its result."""
+    if not isinstance(block, ToolCallBlock):
+        return block
+    return block.model_copy(update={"state": ToolCallState.FINISHED})

@@ -1,0 +1,147 @@
+"""The commands that compress a context and move a state, as users type them."""
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from agent.settings import AgentSpec
+from starter.client import Longhaul
+from starter.session import Session
+from tests.e2e.conftest import Cli
+
+pytestmark = pytest.mark.server
+
+READS = [{"tool_calls": [{"name": "Bash", "input": {"command": f"seq {n}00 {n}99"}}]} for n in range(1, 7)]
+
+
+def name(start: str) -> str:
+    return f"{start}-{uuid4().hex[:6]}"
+
+
+async def bricks(cli: Cli, app: Longhaul) -> Session:
+    """A session that has counted bricks."""
+    session = app.session(name("bricks"), agent=AgentSpec(model=cli.script({"text": "Forty."}, {"text": "Red."})))
+    await session.reply("How many bricks?")
+    return session
+
+
+async def counted(cli: Cli, app: Longhaul) -> Session:
+    """A session with six long results, in a window of 6,000 tokens."""
+    script = cli.script(*READS, {"text": "Counted."})
+    spec = {"model": script, "model_config": {"context_length": 6_000}, "permission": {"mode": "bypass"}}
+    session = app.session(name("counted"), agent=AgentSpec.model_validate(spec))
+    await session.reply("Count")
+    return session
+
+
+async def test_a_state_goes_out_to_a_file_and_into_another_session(cli: Cli, app: Longhaul) -> None:
+    session, other = await bricks(cli, app), name("copy")
+
+    exported = cli("state", "export", session.id, "--out", "bricks.json")
+    imported = cli(
+        "state", "import", other, "bricks.json", "--model", cli.script({"text": "Hm."}), "--why", "moved", "--json"
+    )
+    shown = cli("show", other)
+
+    assert (exported.code, exported.out) == (0, "")
+    assert imported.document == {"session": other, "imported": True, "messages": 2}
+    assert "> How many bricks?\nForty.\n" in shown.out
+
+
+async def test_an_import_says_what_is_wrong_where(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+    state = json.loads(cli("state", "export", session.id).out)
+    state["context"][1]["content"][0]["text"] = 40
+
+    refused = cli("state", "import", session.id, "-", stdin=json.dumps(state))
+    no_json = cli("state", "import", session.id, "-", stdin="{")
+
+    assert (refused.code, no_json.code) == (2, 2)
+    assert "context[1].content[0].text: Input should be a valid string" in refused.err
+    assert "is no JSON" in no_json.err
+
+
+async def test_places_are_edited_and_the_full_transcript_keeps_what_was_said(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+
+    edited = cli(
+        "state", "edit", session.id, "--set", 'context[1].content[0].text="Fifty."', "--set", 'summary="Walls."'
+    )
+    now, full = cli("show", session.id), cli("show", session.id, "--full")
+
+    assert edited.code == 0, edited.err
+    assert "Forty." not in now.out
+    assert "Walls." in now.out
+    assert "Forty.\n> How many bricks?\nFifty.\n" in full.out
+    assert [event.value["by"] != "" for event in (await session.events()).events if event.name == "state_replaced"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("summary", "has no '='"),
+        ("summary=Walls.", "text needs its quotes"),
+        ('sumary="x"', "nothing of that name can stand there"),
+        ('user_id="eve"', "the session's own"),
+    ],
+)
+async def test_an_edit_that_is_none_is_a_sentence(cli: Cli, app: Longhaul, setting: str, sentence: str) -> None:
+    session = await bricks(cli, app)
+
+    answer = cli("state", "edit", session.id, "--set", setting)
+
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert "Traceback" not in answer.err
+
+
+async def test_a_fork_is_a_session_of_its_own(cli: Cli, app: Longhaul) -> None:
+    session, other = await bricks(cli, app), name("fork")
+    await session.reply("What colour?")
+
+    forked = cli("state", "fork", session.id, other, "--at", "1", "--json")
+    too_far = cli("state", "fork", session.id, name("fork"), "--at", "9")
+    taken = cli("state", "fork", session.id, other)
+
+    assert forked.document == {"session": other, "forked_from": session.id, "at": 1}
+    assert [message["content"][0]["text"] for message in cli("show", other, "--json").document["transcript"]] == [
+        "How many bricks?",
+        "Forty.",
+    ]
+    assert (too_far.code, "made 2 model calls" in too_far.err) == (2, True)
+    assert (taken.code, "take another name" in taken.err) == (2, True)
+
+
+async def test_a_context_is_compressed_by_hand(cli: Cli, app: Longhaul) -> None:
+    session = await counted(cli, app)
+
+    below = cli("compact", session.id, "--trigger", "0.9")
+    done = cli("compact", session.id, "--trigger", "0.2", "--reserve", "0.05", "--json")
+    head = cli("show", session.id).out
+    listed = cli("sessions", "--long").out
+
+    assert (below.code, "nothing to do at" in below.out) == (0, True)
+    assert done.document["compacted"]
+    assert done.document["context_tokens"] < done.document["tokens_before"]
+    assert "of 6,000 tokens" in head
+    assert "compressed 1 time" in head
+    assert "all of them: --full" in head
+    assert "compressed 1 time" in listed
+
+
+async def test_shares_that_can_not_be_are_a_sentence(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+
+    answer = cli("compact", session.id, "--trigger", "0.05")
+
+    assert answer.code == 2
+    assert "must be below trigger_ratio" in answer.err
+
+
+async def test_a_session_that_is_not_held_is_not_resumed(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+
+    answer = cli("resume", session.id)
+
+    assert (answer.code, "nothing to resume" in answer.err) == (2, True)

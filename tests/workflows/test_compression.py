@@ -1,0 +1,55 @@
+"""Contexts that are made shorter in live sessions: what the model is shown afterwards, and what can be read back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.wellformed import problem
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls
+
+pytestmark = pytest.mark.server
+
+SMALL = {"context_length": 6_000, "max_output_tokens": 500}
+
+
+def reading(pages: int) -> list[dict[str, Any]]:
+    return [calls("fetch", page=n, chars=1_500) for n in range(pages)]
+
+
+async def test_a_long_reply_is_made_in_a_small_window(stage: Stage) -> None:
+    session = stage.session(*reading(30), {"text": "All read."}, tools=["fetch"], model_config=SMALL)
+
+    done = await session.reply("Read every page, and remember the word amber")
+    status = await session.status()
+
+    assert (done.get_text_content(), done.error) == ("All read.", None)
+    assert status.compressions >= 2
+    assert status.context_tokens <= 6_000
+    shown = [message async for message in session.context()]
+    assert shown[0].name == "summary"
+    assert shown[1].get_text_content() == "Read every page, and remember the word amber"
+    assert problem(shown[1:]) == ""
+    everything = [message async for message in session.transcript()]
+    assert len(everything) == 1 + 2 * 30 + 1
+    assert len(done.get_tool_results()) == 30
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text("utf-8").splitlines()
+
+
+async def test_what_was_dropped_stands_in_the_offloaded_context_once(stage: Stage) -> None:
+    session = stage.session(*reading(30), {"text": "All read."}, tools=["fetch"], model_config=SMALL)
+
+    await session.reply("Read every page")
+    summary = (await session.state()).summary
+
+    (file,) = stage.settings.data_dir.rglob("context.jsonl")
+    assert str(file) in summary
+    ids = [json.loads(line) for line in lines_of(file)]
+    kept = [message async for message in session.context()][1:]
+    everything = [message async for message in session.transcript()]
+    assert len(ids) + len(kept) == len(everything)

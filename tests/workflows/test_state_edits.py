@@ -1,0 +1,181 @@
+"""A session's state from outside: exported, imported, edited in places, and copied into another session."""
+
+import json
+
+import pytest
+
+from agent.forking import NoSuchStep
+from agent.messages import Msg
+from starter.session import Session
+from starter.state_paths import BadPath
+from starter.wire import MovedOn, Refused
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import ASKS, calls
+
+pytestmark = pytest.mark.server
+
+BRICKS = ({"text": "Forty."}, {"text": "Red."}, {"text": "Square."})
+
+
+def said(messages: list[Msg]) -> list[str]:
+    return [message.get_text_content() for message in messages]
+
+
+async def talked(session: Session) -> list[str]:
+    return said((await session.state()).context)
+
+
+async def first_text(session: Session) -> str:
+    return await anext(message.get_text_content() async for message in session.context())
+
+
+async def audit(session: Session) -> list[dict[str, str]]:
+    page = await session.events()
+    return [event.value for event in page.events if event.name == "state_replaced"]
+
+
+async def test_an_export_goes_into_a_session_that_does_not_exist_yet(stage: Stage) -> None:
+    first = stage.session(*BRICKS)
+    await first.reply("How many bricks?")
+    second = stage.session({"text": "Still forty."})
+
+    await second.import_state(await first.export(), by="ana", why="moved house")
+    await second.reply("And now?")
+
+    assert await talked(second) == ["How many bricks?", "Forty.", "And now?", "Still forty."]
+    assert await audit(second) == [{"by": "ana", "why": "moved house"}]
+
+
+async def test_an_export_says_which_version_it_has_and_is_the_state(stage: Stage) -> None:
+    session = stage.session(*BRICKS)
+    await session.reply("How many bricks?")
+
+    exported = json.loads(await session.export())
+
+    assert exported.pop("version") == 1
+    assert exported == (await session.state()).model_dump(mode="json")
+
+
+async def test_an_import_that_is_wrong_names_the_place_and_starts_nothing(stage: Stage) -> None:
+    first = stage.session(*BRICKS)
+    await first.reply("How many bricks?")
+    broken = json.loads(await first.export())
+    broken["context"][1]["content"][0]["text"] = 40
+    second = stage.session(*BRICKS)
+
+    with pytest.raises(Refused, match=r"context\[1\]\.content\[0\]\.text: Input should be a valid string"):
+        await second.import_state(broken)
+
+    assert [card for card in await stage.app.sessions() if card.workflow_id == second.workflow_id] == []
+
+
+async def test_the_model_reads_what_was_edited_and_the_record_says_who_did_it(stage: Stage) -> None:
+    session = stage.session({"text": "Forty."}, {"text": "I see.", "expect": {"messages": 4, "last_contains": "Sure"}})
+    await session.reply("How many bricks?")
+
+    await session.edit("context[1].content[0].text", "Fifty.", by="ben", why="recounted")
+    await session.edit("summary", "They count bricks.", by="ben")
+    answer = await session.reply("Sure?")
+
+    assert answer.error is None
+    assert await talked(session) == ["How many bricks?", "Fifty.", "Sure?", "I see."]
+    assert await first_text(session) == "They count bricks."
+    assert await audit(session) == [{"by": "ben", "why": "recounted"}, {"by": "ben", "why": ""}]
+
+
+async def test_what_was_said_before_an_edit_stays_in_the_transcript(stage: Stage) -> None:
+    session = stage.session(*BRICKS)
+    await session.reply("How many bricks?")
+
+    await session.edit("context[1].content[0].text", "Fifty.")
+
+    everything = said([message async for message in session.transcript()])
+    assert everything == ["How many bricks?", "Forty.", "How many bricks?", "Fifty."]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        ("sumary", "x", "nothing of that name can stand there"),
+        ("summary", 7, "summary: Input should be a valid string"),
+        ("context[9].name", "x", "a list of 2 items"),
+        ("session_id", "other", "the session's own"),
+        ("context[1].content[0].type", "tool_result", r"context\[1\]"),
+    ],
+)
+async def test_an_edit_that_can_not_stand_changes_nothing(
+    stage: Stage, path: str, value: object, sentence: str
+) -> None:
+    session = stage.session(*BRICKS)
+    await session.reply("How many bricks?")
+
+    with pytest.raises((BadPath, Refused), match=sentence):
+        await session.edit(path, value)
+
+    assert await talked(session) == ["How many bricks?", "Forty."]
+    assert await audit(session) == []
+
+
+async def test_a_state_that_was_read_before_something_happened_is_refused(stage: Stage) -> None:
+    session = stage.session(*BRICKS)
+    await session.reply("How many bricks?")
+    state, seq = await session.state(), (await session.status()).seq
+    await session.observe("It rains.")
+
+    with pytest.raises(MovedOn, match="is not where the session stands"):
+        await session.import_state(state, expected_seq=seq)
+
+    assert await talked(session) == ["How many bricks?", "Forty.", "It rains."]
+
+
+async def test_a_session_at_work_keeps_its_state(stage: Stage) -> None:
+    session = stage.session(*ASKS)
+    await session.reply("Write to Ana")
+
+    with pytest.raises(Refused, match="the session is at work"):
+        await session.edit("summary", "x")
+
+
+async def test_a_fork_goes_on_from_a_step_and_repeats_nothing(stage: Stage) -> None:
+    walks = (calls("fetch", page=1), calls("fetch", page=2), {"text": "Read."})
+    first = stage.session(*walks, tools=["fetch"])
+    await first.reply("Read two pages")
+
+    second = await first.fork(f"{first.id}-copy", at=1, by="ana")
+    begun = await second.status()
+    copied = await talked(second)
+
+    results = [result async for message in second.transcript() for result in message.get_tool_results()]
+    assert copied == ["Read two pages", "", ""]
+    assert [result.get_text()[:10] for result in results] == ["<<page 1>>"]
+    assert (begun.status, begun.model_calls) == ("idle", 0)
+    assert [event["by"] for event in await audit(second)] == ["ana"]
+    assert first.workflow_id in (await audit(second))[0]["why"]
+
+
+async def test_a_fork_of_a_session_that_waits_closes_the_call_and_leaves_the_first_one_waiting(stage: Stage) -> None:
+    first = stage.session(*ASKS)
+    await first.reply("Write to Ana")
+    await first.observe("She has moved.")
+
+    second = await first.fork(f"{first.id}-copy")
+
+    (result,) = [result async for message in second.transcript() for result in message.get_tool_results()]
+    assert result.get_text() == "Cancelled before start: this call did not run."
+    assert (await talked(second))[-1] == "She has moved."
+    assert (await second.status()).status == "idle"
+    assert len(await first.pending()) == 1
+    assert await audit(first) == []
+
+
+async def test_a_fork_never_overwrites_a_session(stage: Stage) -> None:
+    first, other = stage.session(*BRICKS), stage.session(*BRICKS)
+    await first.reply("How many bricks?")
+    await other.reply("What colour?")
+
+    with pytest.raises(Refused, match="already; take another name"):
+        await first.fork(other.id)
+    with pytest.raises(NoSuchStep, match="has made 1 model calls"):
+        await first.fork(f"{first.id}-copy", at=2)
+
+    assert await talked(other) == ["What colour?", "Forty."]
