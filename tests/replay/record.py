@@ -83,11 +83,14 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     script = FOLDER / "script.jsonl"
     script.write_text("".join(json.dumps(line) + "\n" for line in scenario.script))
     settings = Settings(task_queue="longhaul", data_dir=FOLDER / "data", tools="tests.workflows.tools")
-    spec = AgentSpec(
-        name="lamp",
-        model=f"scripted:{script}",
-        tools=("fetch", "send", "courier", "Bash"),
-        workspace=Workspace(root=str(workspace)),
+    spec = AgentSpec.model_validate(
+        {
+            "name": "lamp",
+            "model": f"scripted:{script}",
+            "tools": ("fetch", "send", "courier", "Bash"),
+            "workspace": Workspace(root=str(workspace)),
+            **scenario.spec,
+        }
     )
     session = Longhaul(client, settings).session(name, user="ana", agent=spec)
     async with build(client, settings, Providers({})):

@@ -1,10 +1,12 @@
 """What the stored histories are about: one short session each, played against a real server by `record`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.bodies import ConfirmResult, UserConfirmResultEvent
+from agent.settings import ContextConfig
 from starter.session import Session
 from starter.wire import Refused
 from tests.workflows.letters import calls, next_call
@@ -18,6 +20,8 @@ class Scenario:
     play: Callable[[Session], Awaitable[None]]
     suggest_roll_over: int | None = None
     """The server suggests to continue as new from this many events on; None = its own limit."""
+    spec: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the agent has beside its model and its tools."""
 
 
 async def answer_only(session: Session) -> None:
@@ -81,6 +85,28 @@ async def roll_over(session: Session) -> None:
     await session.wait(waiting.id)
 
 
+async def kept_roll_over(session: Session) -> None:
+    """As `roll_over`, with checkpoints, and a result from outside that a worker has to shorten."""
+    await roll_over(session)
+    waiting = await session.reply("Send the teapot", request_id="r-teapot")
+    await session.external_result(waiting.get_tool_calls()[-1].id, "delivered " * 310)
+    await session.wait(waiting.id)
+
+
+async def compressed(session: Session) -> None:
+    await session.reply("Read all of it", request_id="r-read")
+    await session.reply("And once more", request_id="r-again")
+    config = ContextConfig(trigger_ratio=0.3, reserve_ratio=0.05)
+    assert await session.compress_context(config, by="bo")
+
+
+async def another_life(session: Session) -> None:
+    await session.reply("How high is the tide?", request_id="r-tide")
+    await asyncio.sleep(5)  # it is idle for two seconds, and closes
+    await session.reply("How high is the tide?", request_id="r-tide")
+    await session.reply("And now?", request_id="r-now")
+
+
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -116,5 +142,24 @@ SCENARIOS: dict[str, Scenario] = {
         (*(calls("fetch", page=page) for page in range(3)), TELL_ANA, {"text": "Told."}),
         roll_over,
         suggest_roll_over=30,
+    ),
+    "kept_roll_over": Scenario(
+        (
+            *(calls("fetch", page=page) for page in range(3)),
+            TELL_ANA,
+            {"text": "Told."},
+            calls("courier", parcel="teapot"),
+            {"text": "It came."},
+        ),
+        kept_roll_over,
+        suggest_roll_over=40,
+    ),
+    "compressed": Scenario(
+        (*(calls("fetch", page=page, chars=700) for page in range(4)), {"text": "Read."}, {"text": "Read again."}),
+        compressed,
+        spec={"model_config": {"context_length": 2_200, "max_output_tokens": 200}, "system_prompt": "Read."},
+    ),
+    "another_life": Scenario(
+        ({"text": "Two metres."}, {"text": "Three."}), another_life, spec={"idle_close_seconds": 2}
     ),
 }
