@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -15,7 +17,6 @@ from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Acting
-from activities.blobs.opening import open_blobs
 from activities.checkpoint import Checkpointing
 from activities.compress.compressing import Compressing
 from activities.compress.condensers import CondenserSetupError, load_condensers
@@ -31,16 +32,17 @@ from activities.restore import Restoring
 from activities.returning import Returning
 from activities.segments import Segments
 from activities.specs import Specs
-from activities.stores.opening import open_store
+from activities.stores.opening import open_store, why_not_shared
+from activities.stores.store import BadStoreSetting, StateStore
 from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
 from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
-from starter.connection import Unreachable, connect, let_go
+from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.settings import Settings
-from workflows.contract import SEARCH_ATTRIBUTES
+from workflows.contract import SEARCH_ATTRIBUTES, stored_in
 from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
 
@@ -55,10 +57,39 @@ class Refusal(Exception):
     """Why this worker does not start, and the line that mends it."""
 
 
-def build(client: Client, settings: Settings, providers: Providers) -> Worker:
-    """A worker of all activities and the session workflow."""
-    store = open_store(settings.store, data_dir=settings.data_dir)
-    segments = Segments(open_blobs(settings.blobs, data_dir=settings.data_dir))
+def check_shared(settings: Settings) -> None:
+    """Raise Refusal for a store or blobs of this host alone, where LONGHAUL_SHARED says that several hosts work."""
+    if not settings.shared:
+        return
+    if why := why_not_shared(settings.store):
+        raise Refusal(why)
+    if not settings.blobs:
+        raise Refusal(
+            "LONGHAUL_BLOBS is not set, so that large values would lie in the data directory of each host, but "
+            "LONGHAUL_SHARED says that several hosts work: set redis://…, or a directory that all of them mount"
+        )
+
+
+@asynccontextmanager
+async def build(client: Client, settings: Settings, providers: Providers) -> AsyncIterator[Worker]:
+    """A worker that polls, of all activities and the session workflow; its state store is closed when it has ended.
+
+    Blobs are those of the client, and closed with it. Raises BadStoreSetting, and what a module of the operator's does.
+    """
+    async with AsyncExitStack() as opened:
+        store = open_store(settings.store, data_dir=settings.data_dir)
+        opened.push_async_callback(store.close)
+        blobs = stored_in(client.data_converter)
+        if blobs is None:
+            blobs = blobs_of(settings)
+            opened.push_async_callback(blobs.close)
+        async with _assembled(client, settings, providers, store, Segments(blobs)) as worker:
+            yield worker
+
+
+def _assembled(
+    client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments
+) -> Worker:
     toolbox = Toolbox([*default_tools(), Recall(segments), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
@@ -128,6 +159,7 @@ async def register_search_attributes(client: Client) -> None:
 
 async def serve(settings: Settings) -> None:
     """Poll until SIGINT or SIGTERM, then let running activities end."""
+    check_shared(settings)
     client = await connect(settings=settings)
     if settings.search_attributes:
         await register_search_attributes(client)
@@ -152,6 +184,17 @@ def keep_to_itself() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
+_OF_THE_OPERATOR = (
+    Refusal,
+    Unreachable,
+    BadStoreSetting,
+    ToolSetupError,
+    OffloadSetupError,
+    CondenserSetupError,
+    HookSetupError,
+)
+
+
 def main() -> int:
     """Exit code 0 after a signal, 1 with a sentence when it could not start."""
     keep_to_itself()
@@ -162,7 +205,7 @@ def main() -> int:
         logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
     try:
         asyncio.run(serve(Settings()))
-    except (Refusal, Unreachable, ToolSetupError, OffloadSetupError, CondenserSetupError, HookSetupError) as error:
+    except _OF_THE_OPERATOR as error:
         print(f"longhaul worker: {error}", file=sys.stderr)
         return 1
     return 0

@@ -43,9 +43,7 @@ class Asking:
                 lambda: self.handle.query(name, args=list(arguments), result_type=answer, rpc_timeout=QUERY_TIMEOUT)
             )
         except RPCError as error:
-            if error.status is RPCStatusCode.FAILED_PRECONDITION:
-                raise Stuck(f"the {self._named} can't go on: {await self._why_stuck()}") from error
-            raise self.explained(error) from error
+            raise await self.explained(error) from error
         return found
 
     async def _why_stuck(self) -> str:
@@ -74,7 +72,10 @@ class Asking:
             raise
         return True
 
-    def explained(self, error: RPCError) -> Exception:
+    async def explained(self, error: RPCError) -> Exception:
+        """What an answer of the server means for whoever asked this session: NoSession, Stuck, or the error itself."""
+        if error.status is RPCStatusCode.FAILED_PRECONDITION:
+            return Stuck(f"the {self._named} can't go on: {await self._why_stuck()}")
         if error.status is RPCStatusCode.NOT_FOUND:
             return NoSession(f"there is no open {self._named}")
         return error

@@ -54,14 +54,20 @@ it."""
 
 
 async def send_again(send: Callable[[], Awaitable[Answer]], *, repeatable: bool) -> Answer:
-    """Send until it is taken, for a minute at most; what is not `repeatable` only if it was surely not taken."""
+    """Send until it is taken, for a minute at most; what is not `repeatable` only if it was surely not taken.
+
+    A session whose tasks fail takes nothing: that error is raised after STUCK_SECONDS.
+    """
     passing = _NOT_TAKEN | _PERHAPS_TAKEN if repeatable else _NOT_TAKEN
     pauses = Pauses()
     while True:
         try:
             return await send()
         except RPCError as error:
-            if error.status not in passing or pauses.waited > TRIES_SECONDS:
+            stuck = error.status is RPCStatusCode.FAILED_PRECONDITION
+            if error.status not in passing and not stuck:
+                raise
+            if pauses.waited > (STUCK_SECONDS if stuck else TRIES_SECONDS):
                 raise
         except WorkflowUpdateFailedError as error:
             if not _overlooked(error) or pauses.waited > TRIES_SECONDS:

@@ -15,7 +15,8 @@ Start = Callable[[], WithStartWorkflowOperation[Any, Any]]
 
 
 class Sending:
-    """One session's updates. Methods raise Refused with the session's own sentence."""
+    """One session's updates. Methods raise Refused with the session's own sentence, and Stuck for one that can't go
+    on."""
 
     def __init__(self, asking: Asking, start: Start) -> None:
         self._asking = asking
@@ -36,7 +37,7 @@ class Sending:
         except WorkflowUpdateFailedError as error:
             raise refusal_of(error) from error
         except RPCError as error:
-            raise self._asking.explained(error) from error
+            raise await self._asking.explained(error) from error
 
     async def update_with_start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """The session begins with it when there is none."""
@@ -54,3 +55,5 @@ class Sending:
                 return await send_again(send, repeatable=name == "submit")
         except WorkflowUpdateFailedError as error:
             raise refusal_of(error) from error
+        except RPCError as error:
+            raise await self._asking.explained(error) from error

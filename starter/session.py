@@ -17,13 +17,14 @@ from agent.state import AgentState
 from starter import compacting
 from starter.asking import Asking, NoSession
 from starter.history import Entries
+from starter.kept import Deleted, Kept
 from starter.patience import Pauses
 from starter.reading import Reading
 from starter.segments import SealedSegments
 from starter.sending import Sending
 from starter.settings import Settings
 from starter.state import FRESH, State, copied, edited, exported, read, replacement
-from starter.wire import Refused, as_messages, call_id_of, plain, start_operation
+from starter.wire import Refused, as_messages, call_id_of, decision_on, plain, start_operation
 from workflows.contract import EventPage, PendingCall, ReplyResult, Status
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
@@ -51,6 +52,7 @@ class Session:
         self._sending = Sending(
             self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
         )
+        self._kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
         self._reading = Reading(self._asking, Entries(self._asking, SealedSegments(client, settings)))
 
     async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
@@ -115,14 +117,7 @@ class Session:
 
         A PendingCall stands for what was seen: when that has changed since, the decision is refused.
         """
-        word = "allow" if allow else "deny"
-        decision: dict[str, Any] = {"call_id": call_id_of(call), "decision": word, "reason": reason}
-        if isinstance(call, PendingCall) and call.digest:
-            decision["digest"] = call.digest
-        if input is not None:
-            decision["input"] = input
-        if rules:
-            decision["rules"] = rules if isinstance(rules, bool) else [plain(rule) for rule in rules]
+        decision = decision_on(call, "allow" if allow else "deny", reason, input, rules)
         await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
 
     async def external_result(
@@ -167,8 +162,12 @@ class Session:
         await self._sending.update("resume", {"by": by})
 
     async def export(self) -> str:
-        """The state as JSON, which `import_state` takes anywhere."""
-        return exported(await self.state())
+        """The state as JSON, which `import_state` takes anywhere; of a session that is gone, as it was stored."""
+        return exported(await self._kept.state_or(self.state))
+
+    async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
+        """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
+        return await self._kept.delete(by=by, terminate=terminate)
 
     async def import_state(self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None) -> None:
         """Put this state in the place of the session's own; starts the session when there is none.

@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     postgresql://…, mysql://…, or `module:Class`."""
     blobs: str = ""
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
+    shared: bool = False
+    """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     model: str = ""

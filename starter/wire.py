@@ -111,6 +111,24 @@ def call_id_of(call: PendingCall | str) -> str:
     return call if isinstance(call, str) else call.call_id
 
 
+def decision_on(
+    call: PendingCall | str,
+    word: str,
+    reason: str,
+    given: dict[str, Any] | str | None,
+    rules: bool | Sequence[BaseModel],  # noqa: FBT001  True stands for the suggested ones
+) -> dict[str, Any]:
+    """One decision in the body of `confirm`; with the digest of what was seen, when a PendingCall says it."""
+    decision: dict[str, Any] = {"call_id": call_id_of(call), "decision": word, "reason": reason}
+    if isinstance(call, PendingCall) and call.digest:
+        decision["digest"] = call.digest
+    if given is not None:
+        decision["input"] = given
+    if rules:
+        decision["rules"] = rules if isinstance(rules, bool) else [plain(rule) for rule in rules]
+    return decision
+
+
 def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
     """Messages as the session reads them; a string is the user's."""
     match messages:

@@ -61,7 +61,7 @@ def why_not_shared(setting: str) -> str:
     return (
         f"store: {shown!r} keeps sessions on this host alone, but the workspace is shared between hosts: another host "
         "would go on with the same files and an older session, or none. Set a store that all hosts reach (redis://…, "
-        "postgresql://… or mysql://…), or use a workspace of this host"
+        "postgresql://… or mysql://…), or LONGHAUL_SHARED=off where one host has all workers"
     )
 
 

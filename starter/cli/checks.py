@@ -36,7 +36,7 @@ def on_this_machine(settings: Settings) -> Iterator[Check]:
     yield packages()
     yield temporal_cli()
     yield data_dir(settings.data_dir)
-    yield redis()
+    yield redis(settings.redis_url)
     yield program("rg", "Grep searches large trees faster with it", "install ripgrep")
     yield program("bwrap", "later releases confine Bash with it; this one does not", "install bubblewrap")
     yield from (key(name) for name in KEYS)
@@ -80,18 +80,22 @@ def _first_line(command: list[str]) -> str:
 
 
 def data_dir(path: Path) -> Check:
+    wrong = why_not_writable(path)
+    return Check("data directory", not wrong, wrong or str(path), "set LONGHAUL_DATA_DIR to another", essential=True)
+
+
+def why_not_writable(path: Path) -> str:
+    """Empty for a directory that can be written to; it is made when it is missing."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
-            pass
+            return ""
     except OSError as error:
-        why = f"{path}: {error.strerror}"
-        return Check("data directory", ok=False, detail=why, mend="set LONGHAUL_DATA_DIR to another", essential=True)
-    return Check("data directory", ok=True, detail=str(path), essential=True)
+        return f"{path}: {error.strerror}"
 
 
-def redis() -> Check:
-    url = os.environ.get("LONGHAUL_REDIS_URL")
+def redis(url: str) -> Check:
+    """The one that agents offload to."""
     if not url:
         return Check("redis", ok=True, detail="not used (LONGHAUL_REDIS_URL is not set)")
     from redis import Redis, RedisError  # noqa: PLC0415  only who uses it waits for it

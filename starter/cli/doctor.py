@@ -8,6 +8,7 @@ from starter.cli.checks import Check, on_this_machine
 from starter.cli.leaving import Exit
 from starter.cli.screen import Screen
 from starter.cli.server_checks import on_the_server
+from starter.cli.store_checks import on_the_stores
 from starter.settings import Settings
 from starter.visible import one_line
 
@@ -16,6 +17,7 @@ async def doctor(screen: Screen) -> int:
     """Exit code 0 when the essentials are there: what is marked so, and a server or the means to start one."""
     settings = Settings()
     checks = list(on_this_machine(settings))
+    checks += [check async for check in on_the_stores(settings)]
     checks += [check async for check in on_the_server(settings)]
     fit = is_fit(checks)
     screen.document({"ok": fit, "checks": [dataclasses.asdict(check) for check in checks]})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
+from agent.settings import AgentSpec
 from starter.cli.leaving import Misuse
 from starter.cli.polling import workers
 from starter.client import Longhaul, SessionCard
@@ -55,6 +56,12 @@ async def find_session(app: Longhaul, name: Name) -> Session:
     if session is None:
         raise Misuse(f"there is no open session {visible(name.session_id)!r}{_narrowed(name)}; see `longhaul sessions`")
     return session
+
+
+async def find_any(app: Longhaul, name: Name) -> Session:
+    """The same; when none is open, the one that was of this user and agent. Raises Misuse when several are open."""
+    found = await find_if_open(app, name)
+    return found or app.session(name.session_id, user=name.user, agent=AgentSpec(name=name.agent or "longhaul"))
 
 
 async def find_if_open(app: Longhaul, name: Name) -> Session | None:

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from agent.bodies import what_is_wrong
 from agent.forking import NoSuchStep
 from starter.agents import BadAgent
-from starter.asking import NoSession
+from starter.asking import NoSession, Stuck
 from starter.compacting import CompressionFailed, CompressionPending
 from starter.connection import Unreachable
 from starter.history import HistoryUnreadable
@@ -63,6 +63,7 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
 
 _OF_THE_WORLD = (
     Unreachable,
+    Stuck,
     HistoryUnreadable,
     DevServerFailed,
     TemporalCliMissing,

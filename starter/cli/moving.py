@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from starter.cli.finding import Name, connected, find_if_open, find_session
+from starter.cli.finding import Name, connected, find_any, find_if_open, find_session
 from starter.cli.leaving import Misuse
 from starter.cli.opening import Wishes, open_session, whoami
 from starter.cli.screen import Screen, write_json
@@ -29,7 +29,7 @@ class Import:
 async def export_state(name: Name, out: str | None) -> int:
     """AgentState on stdout or in a file."""
     async with connected() as app:
-        session = await find_session(app, name)
+        session = await find_any(app, name)
         exported = await session.export()
     if out is None:
         write_json(json.loads(exported))

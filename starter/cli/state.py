@@ -1,4 +1,4 @@
-"""The commands about a session's state, with their flags: state export, import, edit, fork."""
+"""The commands about a session's state, with their flags: state export, import, edit, fork, delete."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -99,3 +99,24 @@ def fork_state(
     from starter.cli.screen import Screen
 
     leave_by(lambda: moving.fork_state(Screen(as_json=as_json), Name(s, user, agent), new, at))
+
+
+@app.command("delete")
+def delete_state(
+    s: options.SessionName,
+    *,
+    terminate: Annotated[bool, typer.Option("--terminate", help="End it at once if it is open.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Delete all that is kept of a closed session: histories, stored state, blobs, offloaded content; no workspace.
+
+    Example: longhaul state delete nightly --terminate --yes
+    """
+    from starter.cli import deleting
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: deleting.delete(Screen(as_json=as_json), Name(s, user, agent), terminate=terminate, unasked=yes))

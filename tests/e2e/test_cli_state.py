@@ -117,7 +117,7 @@ async def test_a_context_is_compressed_by_hand(cli: Cli, app: Longhaul) -> None:
     session = await counted(cli, app)
 
     below = cli("compact", session.id, "--trigger", "0.9")
-    done = cli("compact", session.id, "--trigger", "0.2", "--reserve", "0.05", "--json")
+    done = cli("compact", session.id, "--trigger", "0.3", "--reserve", "0.05", "--json")
     head = cli("show", session.id).out
     listed = cli("sessions", "--long").out
 
@@ -145,3 +145,17 @@ async def test_a_session_that_is_not_held_is_not_resumed(cli: Cli, app: Longhaul
     answer = cli("resume", session.id)
 
     assert (answer.code, "nothing to resume" in answer.err) == (2, True)
+
+
+async def test_a_session_is_deleted_by_whoever_says_yes(cli: Cli, app: Longhaul) -> None:
+    session = await bricks(cli, app)
+
+    unasked = cli("state", "delete", session.id, "--terminate")
+    still_open = cli("state", "delete", session.id, "--yes")
+    done = cli("state", "delete", session.id, "--terminate", "--yes", "--json", "--agent", "longhaul")
+    nothing = cli("state", "delete", name("never"), "--yes")
+
+    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (still_open.code, "terminate it to delete it" in still_open.err) == (2, True)
+    assert (done.code, done.document["terminated"], done.document["runs"]) == (0, True, 1)
+    assert (nothing.code, "there is nothing of session" in nothing.err) == (2, True)

@@ -1,5 +1,7 @@
 """Stopping at the worst moment: interrupt, cancel, terminate, a worker that stalls, a tool that misbehaves."""
 
+import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 
@@ -170,7 +172,6 @@ ENDINGS = {
         ToolResultState.UNKNOWN,
         GIVEN_UP,
     ),
-    "says too much": (ToolResultState.SUCCESS, "[odd ended, but its result of 5800 kB is too large and was left out]"),
     "notes too much": (ToolResultState.SUCCESS, "done"),
 }
 
@@ -186,6 +187,20 @@ async def test_a_once_tool_that_misbehaves_runs_once_and_its_end_is_told(stage: 
     assert (result.state, result.get_text()) == ENDINGS[how]
     assert job.effects("odd") == 1
     assert final.finished_reason is FinishedReason.COMPLETED
+
+
+async def test_a_once_tool_that_says_too_much_runs_once_and_all_of_it_is_kept(stage: Stage) -> None:
+    job = stage.job("odd", [says("", {"id": "odd", "name": "odd", "input": {"how": "says too much"}}), says("done")])
+    await job.start()
+
+    await job.finish(seconds=20)
+
+    result = (await job.results())["odd"]
+    shown, _, marker = result.get_text().partition("<<<TRUNCATED>>>\n")
+    place = marker.partition("in '")[2].partition("'")[0]
+    assert job.effects("odd") == 1
+    assert len(shown) < 100_000
+    assert await asyncio.to_thread(os.path.getsize, place) > 1_900_000
 
 
 async def is_running(text: str) -> bool:

@@ -1,0 +1,131 @@
+"""What there is of a session beside its run: its record in the state store, its blobs, what it has offloaded, and the
+histories that the server keeps. Read where the run is gone, and deleted."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.blobs.blobs import BlobsUnavailable, delete_session_blobs
+from activities.offload.forgetting import forget_files, forget_keys
+from activities.stores.opening import open_store
+from activities.stores.store import BadStoreSetting, StateStore, StoreError
+from agent.state import AgentState
+from starter.asking import NoSession
+from starter.connection import Unreachable, blobs_of
+from starter.settings import Settings
+from starter.wire import Refused
+from workflows.contract import stored_in
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What was deleted of a session."""
+
+    terminated: bool
+    """It was open until then."""
+    runs: int
+    """Histories on the server."""
+    record: bool
+    """In the state store."""
+    blobs: int
+    offloaded: int
+    """Files, and keys in Redis."""
+
+    @property
+    def anything(self) -> bool:
+        return self.terminated or self.record or self.runs + self.blobs + self.offloaded > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of one session, where this client's settings lead: they must be the workers' own."""
+
+    client: Client
+    settings: Settings
+    session_id: str
+    user_id: str | None
+    agent: str
+    workflow_id: str
+
+    async def state_or(self, ask: Callable[[], Awaitable[AgentState]]) -> AgentState:
+        """What the session says; when it is gone, what it wrote down last. Raises NoSession, Unreachable."""
+        try:
+            return await ask()
+        except NoSession:
+            async with self._store() as store:
+                record = await store.get_session(self.user_id, self.agent, self.session_id)
+            if record is None:
+                raise
+            return record.state
+
+    async def delete(self, *, by: str, terminate: bool) -> Deleted:
+        """Everything, as far as it is there; what fails on the way is done by deleting again.
+
+        Raises Refused for a session that is open, unless it is to be terminated, and Unreachable.
+        """
+        terminated = await self._ended(by, terminate=terminate)
+        # Histories first: a new life would rebuild the session from them, and miss the rest.
+        runs = await self._without_histories()
+        async with self._store() as store:
+            record = await store.delete_session(self.user_id, self.agent, self.session_id)
+            names = (self.agent, self.user_id, self.session_id)
+            offloaded = await forget_files(self.settings.data_dir, *names)
+            if self.settings.redis_url:
+                offloaded += await forget_keys(self.settings.redis_url, *names)
+            return Deleted(terminated, runs, record, await self._without_blobs(), offloaded)
+
+    async def _ended(self, by: str, *, terminate: bool) -> bool:
+        handle = self.client.get_workflow_handle(self.workflow_id)
+        try:
+            described = await handle.describe()
+            if described.status is not WorkflowExecutionStatus.RUNNING:
+                return False
+            if not terminate:
+                raise Refused(f"session {self.session_id!r} of agent {self.agent!r} is open; terminate it to delete it")
+            await handle.terminate(f"deleted by {by}" if by else "deleted")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _without_histories(self) -> int:
+        query = f"WorkflowId = '{self.workflow_id}'"  # ids are escaped: they hold no quote
+        runs = {run.run_id async for run in self.client.list_workflows(query)}
+        with suppress(RPCError):  # the server's index may not know the newest one yet
+            runs.add((await self.client.get_workflow_handle(self.workflow_id).describe()).run_id)
+        for run_id in runs:
+            execution = WorkflowExecution(workflow_id=self.workflow_id, run_id=run_id)
+            try:
+                await self.client.workflow_service.delete_workflow_execution(
+                    DeleteWorkflowExecutionRequest(namespace=self.client.namespace, workflow_execution=execution)
+                )
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+        return len(runs)
+
+    async def _without_blobs(self) -> int:
+        shared = stored_in(self.client.data_converter)
+        blobs = blobs_of(self.settings) if shared is None else shared
+        try:
+            return await delete_session_blobs(blobs, self.workflow_id, namespace=self.client.namespace)
+        finally:
+            if shared is None:
+                await blobs.close()
+
+    @asynccontextmanager
+    async def _store(self) -> AsyncIterator[StateStore]:
+        try:
+            store = open_store(self.settings.store, data_dir=self.settings.data_dir)
+            try:
+                yield store
+            finally:
+                await store.close()
+        except (StoreError, BadStoreSetting, BlobsUnavailable) as error:
+            raise Unreachable(f"{error}; set LONGHAUL_STORE and LONGHAUL_BLOBS as for the workers") from error

@@ -1,0 +1,78 @@
+"""What a worker refuses to start with, and what it closes when it ends."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.models.providers import Providers
+from activities.stores.memory import MemoryStore
+from starter.connection import connect, let_go
+from starter.provision.dev_server import DevServer
+from starter.settings import Settings
+from tests.e2e.processes import WorkerSettings, environment
+from worker import Refusal, build, check_shared
+
+ALONE = "keeps sessions on this host alone"
+BLOBS = "redis://cache/1"
+
+
+class Watched(MemoryStore):
+    """Says whether it was closed, and how often."""
+
+    closed = 0
+
+    async def close(self) -> None:
+        type(self).closed += 1
+
+
+def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`python -m worker` where no server answers."""
+    given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=folder, tools="")
+    command = [sys.executable, "-m", "worker"]
+    return subprocess.run(
+        command, env=environment(given) | settings, cwd=folder, capture_output=True, text=True, check=False, timeout=30
+    )
+
+
+@pytest.mark.parametrize("store", ["file", "file:///srv/longhaul", "memory", "sqlite:////srv/longhaul.db"])
+def test_workers_of_several_hosts_do_not_start_with_a_store_of_one(store: str) -> None:
+    with pytest.raises(Refusal, match=f"{ALONE}.*LONGHAUL_SHARED=off"):
+        check_shared(Settings(shared=True, store=store, blobs=BLOBS))
+
+
+def test_workers_of_several_hosts_do_not_start_with_blobs_of_one() -> None:
+    with pytest.raises(Refusal, match="LONGHAUL_BLOBS is not set"):
+        check_shared(Settings(shared=True, store="redis://cache", blobs=""))
+
+
+@pytest.mark.parametrize("blobs", [BLOBS, "/mnt/all/blobs"])
+def test_workers_of_several_hosts_start_with_what_all_of_them_reach(blobs: str) -> None:
+    check_shared(Settings(shared=True, store="postgresql://ana@db/longhaul", blobs=blobs))
+
+
+def test_workers_of_one_host_start_with_files() -> None:
+    check_shared(Settings(shared=False, store="file", blobs=""))
+
+
+def test_the_refusal_is_a_sentence_and_comes_before_the_server_is_asked(tmp_path: Path) -> None:
+    shared = start(tmp_path, LONGHAUL_SHARED="on")
+
+    assert shared.returncode == 1
+    assert ALONE in shared.stderr
+    assert "Traceback" not in shared.stderr
+
+
+@pytest.mark.server
+async def test_the_store_is_closed_when_the_worker_has_ended(temporal_server: DevServer, tmp_path: Path) -> None:
+    settings = Settings(task_queue="watched", data_dir=tmp_path, store=f"{__name__}:Watched")
+    client, providers = await connect(temporal_server.address, settings=settings), Providers({})
+    Watched.closed = 0
+
+    async with build(client, settings, providers):
+        before = Watched.closed
+    await providers.close()
+    await let_go(client)
+
+    assert (before, Watched.closed) == (0, 1)
