@@ -16,7 +16,8 @@ from activities.tools.tool import NeedsDecision, Tool, ToolCall, ToolError, Tool
 from agent.messages import DataBlock, TextBlock
 from agent.tools import Effect
 
-OUTPUT_CAP = 100_000
+OUTPUT_CAP = 20_000_000
+"""Characters. What the context has no room for is kept whole outside, so this guards the worker's memory alone."""
 
 Function = Callable[..., Any]
 

@@ -183,8 +183,8 @@ class Stage:
             tools=tools,
         )
 
-    def job(self, name: str, script: Sequence[Mapping[str, Any]], hold: Iterable[str] = ()) -> Job:
-        """Not started yet. `name` is for people; the session gets one of its own."""
+    def job(self, name: str, script: Sequence[Mapping[str, Any]], hold: Iterable[str] = (), **more: Any) -> Job:
+        """Not started yet. `name` is for people; the session gets one of its own. `more` is further of its agent."""
         key = f"{name.replace('.', '-')}-{uuid.uuid4().hex[:6]}"
         root = self.directory / key
         root.mkdir(parents=True)
@@ -196,6 +196,7 @@ class Stage:
             tools=TOOLS,
             permission=PermissionContext(rules=UNASKED),
             workspace=Workspace(root=str(root)),
+            **more,
         )
         session = self.app.session(key, agent=spec)
         job = Job(session, root.resolve(), self.app.client.get_workflow_handle(session.workflow_id))

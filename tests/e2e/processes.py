@@ -25,6 +25,7 @@ class WorkerSettings:
     directory: Path
     """Holds the worker's data and its log."""
     tools: str = CRASH_TOOLS
+    offloaders: str = ""
 
 
 class WorkerProcess:
@@ -99,6 +100,7 @@ def environment(settings: WorkerSettings) -> dict[str, str]:
         "LONGHAUL_TASK_QUEUE": settings.task_queue,
         "LONGHAUL_DATA_DIR": str(settings.directory),
         "LONGHAUL_TOOLS": settings.tools,
+        "LONGHAUL_OFFLOADERS": settings.offloaders,
     }
 
 

@@ -39,7 +39,7 @@ IDENTITY = "recorder"
 async def record(name: str, scenario: Scenario) -> None:
     """Play the scenario and write down each of its runs, the first one first."""
     with _folder():
-        async with await _server(scenario) as server:
+        async with await server_suggesting(scenario.suggest_roll_over) as server:
             address = server.client.service_client.config.target_host
             client = await Client.connect(address, data_converter=DATA_CONVERTER, identity=IDENTITY)
             runs = await _play(client, name, scenario)
@@ -60,10 +60,11 @@ def _folder() -> Iterator[None]:
         shutil.rmtree(FOLDER)
 
 
-async def _server(scenario: Scenario) -> WorkflowEnvironment:
+async def server_suggesting(roll_over: int | None) -> WorkflowEnvironment:
+    """A server that suggests to continue as new from so many events on; None = its own limit."""
     config = dict(DYNAMIC_CONFIG)
-    if scenario.suggest_roll_over is not None:
-        config["limit.historyCount.suggestContinueAsNew"] = scenario.suggest_roll_over
+    if roll_over is not None:
+        config["limit.historyCount.suggestContinueAsNew"] = roll_over
     flags = [word for key, value in config.items() for word in ("--dynamic-config-value", f"{key}={json.dumps(value)}")]
     makers: dict[str, Callable[[str], SearchAttributeKey[Any]]] = {
         "Keyword": SearchAttributeKey.for_keyword,
