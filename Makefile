@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check dev bench bench-peers lock lock-peers clean
+.PHONY: help setup demo test chaos check dev bench bench-peers lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -24,9 +24,13 @@ demo: setup ## a whole job, offline: embedded server, worker, scripted model
 	$(BIN)/python -m starter.demo
 
 # Fetches the servers first: a test's seconds must not be spent on a download.
-test: setup ## all tests, with all that they need
+test: setup ## all tests but the slow chaos, with all that they need
 	$(BIN)/python -m tests.servers
 	$(BIN)/python -m pytest
+
+chaos: setup ## kills and storms that take minutes
+	$(BIN)/python -m tests.servers
+	$(BIN)/python -m pytest -m chaos
 
 check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/ruff format --check .

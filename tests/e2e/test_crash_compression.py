@@ -22,7 +22,7 @@ from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
 from tests.replay.record import server_suggesting
 from tests.workflows.tools import page_text
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(150)]
 
 JOBS, KILLS, ASKS = 5, 4, 8
 COMPRESS = "longhaul.compress"

@@ -17,7 +17,7 @@ from starter.session import Session
 from tests.workflows.conftest import Stage
 from workflows.session import AgentSession
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
 CLIENTS, REQUESTS = 3, 40
