@@ -215,10 +215,10 @@ async def has_runs(stage: Stage, job: Job) -> bool:
 
 
 async def rolled_over(job: Job) -> None:
-    """The server has just begun a new run of it."""
+    """The server has just begun a new run of it, or it has come to its end before."""
     before = (await job.handle.describe()).run_id
 
     async def seen() -> bool:
-        return (await job.handle.describe()).run_id != before
+        return (await job.handle.describe()).run_id != before or (await job.session.status()).status == "idle"
 
     await until(seen, f"{job.session.id} goes on in a fresh history")
