@@ -6,6 +6,7 @@ from agent import entries as e
 from agent.ledger import NOWHERE, UNHEARD, CheckpointTry, Ledger
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.results import cancelled_before_start, outcome_unknown
+from agent.sizes import text_tokens
 from agent.state import AgentState, OpenCall, ReplyContext
 from agent.tools import Effect
 
@@ -65,7 +66,7 @@ def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     state.tool_context.cwd = own.tool_context.cwd
     context, state.context = state.context, []
     ledger.state, ledger.marks, ledger.anchor, ledger.heard = state, [], NOWHERE, UNHEARD
-    ledger.summary_tokens = -(-len(state.summary.encode("utf-8", "replace")) // 3)
+    ledger.summary_tokens = text_tokens(state.summary)
     ledger.context_tokens = ledger.summary_tokens
     ledger.epoch += 1
     ledger.compression_failed_at, ledger.compress_asked = 0, None

@@ -12,9 +12,8 @@ from agent.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
+from agent.tokens import outside_estimate
 
-BYTES_PER_TOKEN = 3
-"""Of UTF-8, rounded up: rather too many than too few, until the next model call reports the true number."""
 DATA_TOKENS = 1_600
 """An image, whatever its bytes: providers scale it down to about this."""
 FRAME_TOKENS = 8
@@ -29,11 +28,11 @@ def outside_tokens(message: Msg) -> int:
 def _tokens(block: ContentBlock) -> int:
     match block:
         case TextBlock():
-            return _of_text(block.text)
+            return text_tokens(block.text)
         case ThinkingBlock():
-            return _of_text(block.thinking)
+            return text_tokens(block.thinking)
         case ToolCallBlock():
-            return _of_text(block.name) + _of_text(block.input)
+            return text_tokens(block.name) + text_tokens(block.input)
         case DataBlock():
             return DATA_TOKENS
         case HintBlock():
@@ -45,9 +44,10 @@ def _tokens(block: ContentBlock) -> int:
 
 
 def _of_parts(parts: str | tuple[TextBlock | DataBlock, ...]) -> int:
-    return _of_text(parts) if isinstance(parts, str) else sum(_tokens(part) for part in parts)
+    return text_tokens(parts) if isinstance(parts, str) else sum(_tokens(part) for part in parts)
 
 
-def _of_text(text: str) -> int:
+def text_tokens(text: str) -> int:
+    """Tokens of a text, guessed from its bytes."""
     # A lone surrogate has no UTF-8: it is counted as what stands in its place.
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+    return outside_estimate(len(text.encode("utf-8", "replace")))
