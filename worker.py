@@ -95,6 +95,7 @@ def _assembled(
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     examination = Examination(contexts, toolbox, workspaces)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
+    returning = Returning(offloaders, counter)
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     worker = Worker(
         client,
@@ -109,8 +110,8 @@ def _assembled(
             Compressing(
                 contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
             ).compress,
-            TakingIn(contexts, Returning(offloaders, counter)).take_result,
-            Acting(contexts, toolbox, workspaces, examination, Returning(offloaders, counter)).run_tool,
+            TakingIn(contexts, returning).take_result,
+            Acting(contexts, toolbox, workspaces, examination, returning).run_tool,
         ],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.

@@ -20,9 +20,8 @@ from activities.returning import Returning
 from activities.tools.registry import ArgumentsError, Toolbox
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from activities.workspaces import Workspaces, not_here
-from agent.canonical import message_digest
 from agent.entries import CallUnsettled, ToolReturned
-from agent.messages import Msg, ToolResultState
+from agent.messages import ToolResultState
 from agent.tools import Effect
 
 log = logging.getLogger(__name__)
@@ -129,9 +128,7 @@ class Acting:
         self, name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None = None
     ) -> ToolReturned:
         result = await self._returning.result(name, ask, output, state)
-        message = Msg(name=ask.agent, role="assistant", content=(result,))
-        digest = message_digest(message)
-        self._contexts.session(own_session.key(), ask.epoch).keep(digest, message)
+        digest = self._contexts.keep_result(own_session.key(), ask.epoch, ask.agent, result)
         return ToolReturned(
             result=result,
             digest=digest,

@@ -99,6 +99,13 @@ class Contexts:
             total -= dropped.bytes
         return session
 
+    def keep_result(self, workflow_id: str, epoch: int, agent: str, result: ToolResultBlock) -> str:
+        """Keep a call's result as the message that the next model call takes up; returns its digest."""
+        message = Msg(name=agent, role="assistant", content=(result,))
+        digest = message_digest(message)
+        self.session(workflow_id, epoch).keep(digest, message)
+        return digest
+
     async def resolve(self, session: SessionContext, address: ContextAddress, pull: Pull) -> list[Msg]:
         """All messages of the address, in order; the session then ends with them."""
         if not session.has(address.prefix_digest, address.prefix_length):

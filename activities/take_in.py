@@ -8,9 +8,7 @@ from activities.contract import TAKE_RESULT, RunTool
 from activities.heartbeat import beating
 from activities.returning import Returning
 from activities.tools.tool import ToolOutput
-from agent.canonical import message_digest
 from agent.entries import ToolReturned
-from agent.messages import Msg
 
 
 class TakingIn:
@@ -24,7 +22,5 @@ class TakingIn:
             received = await own_session.pull_received(ask.call_id)
         output = ToolOutput(output=received.output, metadata=received.metadata)
         result = await self._returning.result(received.name, ask, output, received.state)
-        message = Msg(name=ask.agent, role="assistant", content=(result,))
-        digest = message_digest(message)
-        self._contexts.session(own_session.key(), ask.epoch).keep(digest, message)
+        digest = self._contexts.keep_result(own_session.key(), ask.epoch, ask.agent, result)
         return ToolReturned(result=result, digest=digest, outside=True)
