@@ -30,7 +30,7 @@ from agent.steps import (
     Think,
 )
 
-BEHAVIOUR = 2
+BEHAVIOUR = 3
 """The newest version of these rules. A rule that changes what a live session does takes a new number, reads the
 session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
 

@@ -18,6 +18,8 @@ RESTORING = 2
 """The first format of sessions that look for an earlier life of their own and write checkpoints."""
 COMPRESSING = 2
 """The first behaviour under which a context is made shorter."""
+SUPERVISED = 3
+"""The first behaviour under which people are reminded, plans are approved and agents that are stuck are stopped."""
 
 
 class Anchor(NamedTuple):
