@@ -1,7 +1,7 @@
 """One session from outside: ask, answer, steer, read."""
 
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from temporalio.client import Client
@@ -9,7 +9,6 @@ from temporalio.client import Client
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from agent.event import AgentEvent
 from agent.ids import workflow_id
-from agent.ledger import Ledger
 from agent.messages import Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec, ContextConfig
@@ -17,14 +16,14 @@ from agent.state import AgentState
 from starter import compacting
 from starter.asking import Asking, NoSession
 from starter.history import Entries
-from starter.kept import Deleted, Kept
+from starter.kept import Kept
 from starter.patience import Pauses
 from starter.reading import Reading
 from starter.segments import SealedSegments
 from starter.sending import Sending
 from starter.settings import Settings
-from starter.state import FRESH, State, copied, edited, exported, read, replacement
-from starter.wire import Refused, as_messages, call_id_of, decision_on, plain, start_operation
+from starter.stored import Stored
+from starter.wire import as_messages, call_id_of, decision_on, plain, start_operation
 from workflows.contract import EventPage, PendingCall, ReplyResult, Status
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
@@ -46,14 +45,22 @@ class Session:
         self.user = user
         self.spec = spec
         self.workflow_id = known_workflow_id or workflow_id(spec.name, user, session_id)
-        self._client = client
-        self._settings = settings
-        self._asking = Asking(client, self.workflow_id, f"session {session_id!r} of agent {spec.name!r}")
+        named = f"session {session_id!r} of agent {spec.name!r}"
+        self._asking = Asking(client, self.workflow_id, named)
         self._sending = Sending(
             self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
         )
-        self._kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
         self._reading = Reading(self._asking, Entries(self._asking, SealedSegments(client, settings)))
+        kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
+        self.stored = Stored(
+            named,
+            self._asking,
+            self._sending,
+            self._reading,
+            kept,
+            lambda name, other: Session(client, settings, name, user, other),
+        )
+        """Its state taken out, put in, changed in places, copied, deleted."""
 
     async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
         """Ask, and wait for the message that it comes to.
@@ -160,52 +167,6 @@ class Session:
     async def resume(self, *, by: str = "") -> None:
         """Let a session go on that is held (`Status.hold` says why). Raises Refused when it is not."""
         await self._sending.update("resume", {"by": by})
-
-    async def export(self) -> str:
-        """The state as JSON, which `import_state` takes anywhere; of a session that is gone, as it was stored."""
-        return exported(await self._kept.state_or(self.state))
-
-    async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
-        """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
-        return await self._kept.delete(by=by, terminate=terminate)
-
-    async def import_state(self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None) -> None:
-        """Put this state in the place of the session's own; starts the session when there is none.
-
-        `expected_seq`: as `Status.seq` was; when something has been recorded since, MovedOn is raised and nothing is
-        changed. Raises Refused, which names each place that is wrong, and for a session that is at work.
-        """
-        body = replacement(read(given), by=by, why=why, expected_seq=expected_seq)
-        await self._sending.update_with_start("replace_state", body)
-
-    async def edit(self, path: str, value: Any, *, by: str = "", why: str = "") -> None:
-        """Set one place of the state, as in `edit("context[3].content[0].text", "Fifty.")`; see `edit_all`."""
-        await self.edit_all({path: value}, by=by, why=why)
-
-    async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
-        """Set several places at once. Raises BadPath, Refused, and MovedOn when the session went on meanwhile."""
-        ledger = await self._reading.ledger()
-        changed = edited(ledger.state, changes)
-        body = replacement(changed, by=by, why=why, expected_seq=ledger.changed)
-        await self._sending.update("replace_state", body)
-
-    async def fork(self, new_id: str, at: int | None = None, *, by: str = "") -> "Session":
-        """Another session that goes on from this one's state after step `at`: a model call and all of its results.
-
-        None = from now. Nothing is done again, and calls that were open are closed as cancelled. The copy has the
-        agent's settings, so it works in the same workspace if one is named there. Raises Refused, NoSuchStep.
-        """
-        ledger = await (self._reading.ledger() if at is None else self._reading.ledger_after(at))
-        copy = Session(self._client, self._settings, new_id, self.user, ledger.spec)
-        await copy.begin_as(ledger, by=by, why=f"a copy of {self.workflow_id} after {ledger.model_calls} model calls")
-        return copy
-
-    async def begin_as(self, ledger: Ledger, *, by: str, why: str) -> None:
-        """Begin with the state of another session. Raises Refused when there is or was a session of this name."""
-        if await self._asking.was_there():
-            raise Refused(f"there is a session {self.id!r} of agent {self.spec.name!r} already; take another name")
-        body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH)
-        await self._sending.update_with_start("replace_state", body)
 
     async def state(self) -> AgentState:
         """AgentState with its whole context, as of one moment."""

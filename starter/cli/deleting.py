@@ -19,7 +19,7 @@ async def delete(screen: Screen, name: Name, *, terminate: bool, unasked: bool) 
         session = await find_any(app, name)
         if not unasked and not _agreed(screen, session):
             raise Misuse("nothing was deleted")
-        done = await session.delete(terminate=terminate, by=whoami())
+        done = await session.stored.delete(terminate=terminate, by=whoami())
     if not done.anything:
         raise Misuse(f"there is nothing of {_named(session)}; see --user and --agent")
     screen.show(Text(one_line(f"{_named(session)} is deleted: {_told(done)}")))

@@ -30,7 +30,7 @@ async def export_state(name: Name, out: str | None) -> int:
     """AgentState on stdout or in a file."""
     async with connected() as app:
         session = await find_any(app, name)
-        exported = await session.export()
+        exported = await session.stored.export()
     if out is None:
         write_json(json.loads(exported))
         return 0
@@ -51,7 +51,7 @@ async def import_state(screen: Screen, wishes: Wishes, given: Import) -> int:
     name = Name(wishes.session or "", wishes.user, wishes.agent)
     async with connected() as app:
         session = await find_if_open(app, name) or await open_session(app, wishes)
-        await session.import_state(data, by=whoami(), why=given.why, expected_seq=given.expect_seq)
+        await session.stored.import_state(data, by=whoami(), why=given.why, expected_seq=given.expect_seq)
         messages = len((await session.state()).context)
     screen.show(Text(one_line(f"{session.id} has the state of {given.file}: {messages} messages")))
     screen.document({"session": session.id, "imported": True, "messages": messages})
@@ -70,7 +70,7 @@ async def edit_state(screen: Screen, name: Name, settings: Sequence[str], why: s
     changes = dict(_change(setting) for setting in settings)
     async with connected() as app:
         session = await find_session(app, name)
-        await session.edit_all(changes, by=whoami(), why=why)
+        await session.stored.edit_all(changes, by=whoami(), why=why)
     screen.show(Text(one_line(f"{session.id}: changed {', '.join(changes)}")))
     screen.document({"session": session.id, "edited": list(changes)})
     return 0
@@ -93,7 +93,7 @@ async def fork_state(screen: Screen, name: Name, new: str, at: int | None) -> in
     """Another session from this one's state."""
     async with connected() as app:
         session = await find_session(app, name)
-        copy = await session.fork(new, at, by=whoami())
+        copy = await session.stored.fork(new, at, by=whoami())
     user = ["--user", copy.user] if copy.user is not None else []
     command = shlex.join(["longhaul", "run", "PROMPT", "--session", copy.id, *user, "--agent", copy.spec.name])
     screen.show(Text(one_line(f"{copy.id} begins where {session.id} stood; to go on: {command}")))

@@ -52,9 +52,9 @@ async def test_an_open_session_is_deleted_only_when_it_may_be_terminated(stage: 
     kept = await kept_by(stage, session)
 
     with pytest.raises(Refused, match="is open; terminate it to delete it"):
-        await session.delete(by="ana")
+        await session.stored.delete(by="ana")
     before = (await stage.handle(session).describe()).status
-    done = await session.delete(terminate=True, by="ana")
+    done = await session.stored.delete(terminate=True, by="ana")
 
     assert (before, kept > 1) == (WorkflowExecutionStatus.RUNNING, True)
     assert (done.terminated, done.record, done.blobs, done.offloaded) == (True, True, kept - 1, 1)
@@ -74,8 +74,8 @@ async def test_a_session_that_closed_is_deleted_with_its_history(stage: Stage) -
         return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
 
     await until(closed)
-    done = await session.delete()
-    again = await session.delete()
+    done = await session.stored.delete()
+    again = await session.stored.delete()
 
     async def gone() -> bool:
         try:
@@ -90,7 +90,7 @@ async def test_a_session_that_closed_is_deleted_with_its_history(stage: Stage) -
 
 
 async def test_a_session_that_never_was_has_nothing_to_delete(unserved: Stage) -> None:
-    assert not (await unserved.session().delete()).anything
+    assert not (await unserved.session().stored.delete()).anything
 
 
 async def test_a_session_whose_run_is_gone_is_exported_as_it_was_stored(unserved: Stage) -> None:
@@ -98,11 +98,11 @@ async def test_a_session_whose_run_is_gone_is_exported_as_it_was_stored(unserved
     store = open_store(unserved.settings.store, data_dir=unserved.settings.data_dir)
     await store.upsert_session(record(9, user="ana", agent="lamp", session=session.id, text="How many?", closed=True))
 
-    exported = json.loads(await session.export())
+    exported = json.loads(await session.stored.export())
 
     assert (exported["summary"], exported["context"][0]["content"][0]["text"]) == ("1.9", "How many?")
     with pytest.raises(NoSession):
-        await never.export()
+        await never.stored.export()
 
 
 async def test_a_store_that_is_damaged_is_said_and_nothing_is_taken_for_empty(unserved: Stage) -> None:
@@ -113,7 +113,7 @@ async def test_a_store_that_is_damaged_is_said_and_nothing_is_taken_for_empty(un
     file.write_text("{")
 
     with pytest.raises(Unreachable, match=r"can't be used.*LONGHAUL_STORE"):
-        await session.export()
+        await session.stored.export()
 
 
 @pytest.mark.redis
@@ -125,6 +125,6 @@ async def test_keys_in_redis_go_with_the_session_and_with_no_other(unserved: Sta
     for name in ("deleted*", "deleted2"):
         await offloader.offload_tool_result(name, ToolResultBlock(id="c1", name="fetch", output="far too long"))
 
-    assert (await session.delete()).offloaded == 1
+    assert (await session.stored.delete()).offloaded == 1
     session = app.session("deleted2", user="ana", agent=unserved.agent())
-    assert (await session.delete()).offloaded == 1
+    assert (await session.stored.delete()).offloaded == 1

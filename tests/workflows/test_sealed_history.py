@@ -80,7 +80,7 @@ async def test_one_who_follows_misses_nothing_and_hears_nothing_twice(stage: Sta
 async def test_a_copy_is_made_of_a_step_of_an_earlier_run(stage: Stage) -> None:
     session, said, _ = await rolled_over(stage)
 
-    copy = await session.fork(f"{session.id}-copy", at=1)
+    copy = await session.stored.fork(f"{session.id}-copy", at=1)
 
     assert [message.content for message in (await copy.state()).context] == [message.content for message in said[:3]]
 

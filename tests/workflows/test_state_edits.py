@@ -39,7 +39,7 @@ async def test_an_export_goes_into_a_session_that_does_not_exist_yet(stage: Stag
     await first.reply("How many bricks?")
     second = stage.session({"text": "Still forty."})
 
-    await second.import_state(await first.export(), by="ana", why="moved house")
+    await second.stored.import_state(await first.stored.export(), by="ana", why="moved house")
     await second.reply("And now?")
 
     assert await talked(second) == ["How many bricks?", "Forty.", "And now?", "Still forty."]
@@ -50,7 +50,7 @@ async def test_an_export_says_which_version_it_has_and_is_the_state(stage: Stage
     session = stage.session(*BRICKS)
     await session.reply("How many bricks?")
 
-    exported = json.loads(await session.export())
+    exported = json.loads(await session.stored.export())
 
     assert exported.pop("version") == 1
     assert exported == (await session.state()).model_dump(mode="json")
@@ -59,12 +59,12 @@ async def test_an_export_says_which_version_it_has_and_is_the_state(stage: Stage
 async def test_an_import_that_is_wrong_names_the_place_and_starts_nothing(stage: Stage) -> None:
     first = stage.session(*BRICKS)
     await first.reply("How many bricks?")
-    broken = json.loads(await first.export())
+    broken = json.loads(await first.stored.export())
     broken["context"][1]["content"][0]["text"] = 40
     second = stage.session(*BRICKS)
 
     with pytest.raises(Refused, match=r"context\[1\]\.content\[0\]\.text: Input should be a valid string"):
-        await second.import_state(broken)
+        await second.stored.import_state(broken)
 
     assert [card for card in await stage.app.sessions() if card.workflow_id == second.workflow_id] == []
 
@@ -73,8 +73,8 @@ async def test_the_model_reads_what_was_edited_and_the_record_says_who_did_it(st
     session = stage.session({"text": "Forty."}, {"text": "I see.", "expect": {"messages": 4, "last_contains": "Sure"}})
     await session.reply("How many bricks?")
 
-    await session.edit("context[1].content[0].text", "Fifty.", by="ben", why="recounted")
-    await session.edit("summary", "They count bricks.", by="ben")
+    await session.stored.edit("context[1].content[0].text", "Fifty.", by="ben", why="recounted")
+    await session.stored.edit("summary", "They count bricks.", by="ben")
     answer = await session.reply("Sure?")
 
     assert answer.error is None
@@ -87,7 +87,7 @@ async def test_what_was_said_before_an_edit_stays_in_the_transcript(stage: Stage
     session = stage.session(*BRICKS)
     await session.reply("How many bricks?")
 
-    await session.edit("context[1].content[0].text", "Fifty.")
+    await session.stored.edit("context[1].content[0].text", "Fifty.")
 
     everything = said([message async for message in session.transcript()])
     assert everything == ["How many bricks?", "Forty.", "How many bricks?", "Fifty."]
@@ -110,7 +110,7 @@ async def test_an_edit_that_can_not_stand_changes_nothing(
     await session.reply("How many bricks?")
 
     with pytest.raises((BadPath, Refused), match=sentence):
-        await session.edit(path, value)
+        await session.stored.edit(path, value)
 
     assert await talked(session) == ["How many bricks?", "Forty."]
     assert await audit(session) == []
@@ -123,7 +123,7 @@ async def test_a_state_that_was_read_before_something_happened_is_refused(stage:
     await session.observe("It rains.")
 
     with pytest.raises(MovedOn, match="is not where the session stands"):
-        await session.import_state(state, expected_seq=seq)
+        await session.stored.import_state(state, expected_seq=seq)
 
     assert await talked(session) == ["How many bricks?", "Forty.", "It rains."]
 
@@ -133,7 +133,7 @@ async def test_a_session_at_work_keeps_its_state(stage: Stage) -> None:
     await session.reply("Write to Ana")
 
     with pytest.raises(Refused, match="the session is at work"):
-        await session.edit("summary", "x")
+        await session.stored.edit("summary", "x")
 
 
 async def test_a_fork_goes_on_from_a_step_and_repeats_nothing(stage: Stage) -> None:
@@ -141,7 +141,7 @@ async def test_a_fork_goes_on_from_a_step_and_repeats_nothing(stage: Stage) -> N
     first = stage.session(*walks, tools=["fetch"])
     await first.reply("Read two pages")
 
-    second = await first.fork(f"{first.id}-copy", at=1, by="ana")
+    second = await first.stored.fork(f"{first.id}-copy", at=1, by="ana")
     begun = await second.status()
     copied = await talked(second)
 
@@ -158,7 +158,7 @@ async def test_a_fork_of_a_session_that_waits_closes_the_call_and_leaves_the_fir
     await first.reply("Write to Ana")
     await first.observe("She has moved.")
 
-    second = await first.fork(f"{first.id}-copy")
+    second = await first.stored.fork(f"{first.id}-copy")
 
     (result,) = [result async for message in second.transcript() for result in message.get_tool_results()]
     assert result.get_text() == "Cancelled before start: this call did not run."
@@ -174,8 +174,8 @@ async def test_a_fork_never_overwrites_a_session(stage: Stage) -> None:
     await other.reply("What colour?")
 
     with pytest.raises(Refused, match="already; take another name"):
-        await first.fork(other.id)
+        await first.stored.fork(other.id)
     with pytest.raises(NoSuchStep, match="has made 1 model calls"):
-        await first.fork(f"{first.id}-copy", at=2)
+        await first.stored.fork(f"{first.id}-copy", at=2)
 
     assert await talked(other) == ["What colour?", "Forty."]
