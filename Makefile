@@ -44,7 +44,9 @@ dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
 	$(BIN)/longhaul dev
 
 bench: setup ## measure this machine; results go to docs/benchmarks.md
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --docs docs
+	$(BIN)/python -m benchmarks.parked --docs docs
+	$(BIN)/python -m benchmarks.soak --docs docs
 
 bench-peers: setup ## the same beside other frameworks, which it installs apart (half an hour on a quiet machine)
 	$(BIN)/python -m benchmarks.peers

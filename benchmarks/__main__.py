@@ -16,6 +16,7 @@ from temporalio.client import Client
 
 from benchmarks.contenders import Load, contenders
 from benchmarks.measure import Sample, measure
+from benchmarks.pages import with_section
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import find_temporal
 from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
@@ -48,29 +49,39 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def table(samples: list[Sample]) -> Table:
-    """Medians with their spread, and ours as a ratio to the floor."""
-    shown = Table("contender", "steps", "chars", "wall ms", "worker ms", "server ms", "events", "bytes in all")
-    shown.title = "per step"
+HEADER = ("contender", "steps", "chars", "wall ms", "worker ms", "server ms", "events", "bytes in all")
+
+
+def rows(samples: list[Sample]) -> list[tuple[str, ...]]:
+    """Per step: medians with their spread, and below each pair ours as a ratio to the floor."""
+    found = []
     for load in dict.fromkeys((sample.steps, sample.chars) for sample in samples):
         of_load = [sample for sample in samples if (sample.steps, sample.chars) == load]
-        of_contender = {}
-        for name in dict.fromkeys(sample.contender for sample in of_load):
-            mine = [sample for sample in of_load if sample.contender == name]
-            of_contender[name] = mine
-            shown.add_row(
-                name,
-                str(load[0]),
-                str(load[1]),
-                *[_spread(mine, pick) for pick in (_wall, _worker, _server, _events)],
-                f"{statistics.median(sample.history_bytes for sample in mine):,.0f}",
-            )
+        size = (f"{load[0]:,}", f"{load[1]:,}")
+        sides = {name: [sample for sample in of_load if sample.contender == name] for name in ("floor", "longhaul")}
+        for name, mine in sides.items():
+            spreads = [_spread(mine, pick) for pick in (_wall, _worker, _server, _events)]
+            found.append((name, *size, *spreads, f"{_median(mine, _bytes):,.0f}"))
         ratios = [
-            f"{_median(of_contender['longhaul'], pick) / max(_median(of_contender['floor'], pick), 0.001):.2f} x"
+            f"{_median(sides['longhaul'], pick) / max(_median(sides['floor'], pick), 0.001):.2f} x"
             for pick in (_wall, _worker, _server, _events, _bytes)
         ]
-        shown.add_row("ratio", str(load[0]), str(load[1]), *ratios, end_section=True)
-    return shown
+        found.append(("ratio", *size, *ratios))
+    return found
+
+
+def section(samples: list[Sample], repeats: int) -> str:
+    """The page's text about it."""
+    lines = [
+        "## Beside a bare workflow",
+        "",
+        f"`python -m benchmarks`, {repeats} runs of each, the two in turns; per step, median and (min-max).",
+        "",
+        f"| {' | '.join(HEADER)} |",
+        f"|{'---|' * len(HEADER)}",
+        *(f"| {' | '.join(row)} |" for row in rows(samples)),
+    ]
+    return "\n".join(lines)
 
 
 def _wall(sample: Sample) -> float:
@@ -107,12 +118,18 @@ def main() -> None:
     parser.add_argument("--steps", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--chars", type=int, default=5_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write the raw samples here")
+    parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the raw samples under this folder")
     given = parser.parse_args()
     samples = asyncio.run(run([Load(steps, given.chars) for steps in given.steps], given.repeats))
-    Console(width=130).print(table(samples))
-    if given.json:
-        given.json.write_text(json.dumps([sample.as_json() for sample in samples], indent=1) + "\n")
+    shown = Table(*HEADER, title="per step")
+    for row in rows(samples):
+        shown.add_row(*row, end_section=row[0] == "ratio")
+    Console(width=130).print(shown)
+    if given.docs:
+        page = given.docs / "benchmarks.md"
+        page.write_text(with_section(page.read_text(), "floor", section(samples, given.repeats)))
+        raw = ",\n".join(json.dumps(sample.as_json()) for sample in samples)
+        (given.docs / "benchmarks" / "floor.json").write_text(f"[\n{raw}\n]\n")
 
 
 if __name__ == "__main__":

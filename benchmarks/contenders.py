@@ -48,10 +48,18 @@ class SessionEnded(RuntimeError):
 
 class Contender(Protocol):
     name: str
-    pid: int
+
+    @property
+    def pid(self) -> int:
+        """Its worker's process now."""
+        ...
 
     async def session(self, load: Load) -> str:
         """Run one session to its end and return its workflow id. Raises SessionEnded."""
+        ...
+
+    async def recover(self) -> None:
+        """Be ready for another session after a lost one."""
         ...
 
 
@@ -90,6 +98,9 @@ class Floor:
         self._client = client
         self._queue = queue
 
+    async def recover(self) -> None:
+        """Its worker goes on as it is."""
+
     async def session(self, load: Load) -> str:
         handle: WorkflowHandle[object, str] = await self._client.start_workflow(
             "Floor", args=[load.steps, load.chars], id=f"floor-{uuid.uuid4().hex}", task_queue=self._queue
@@ -106,8 +117,11 @@ class Ours:
     def __init__(self, client: Client, queue: str, pid: int, folder: Path) -> None:
         self.pid = pid
         self._client = client
-        self._app = Longhaul(client, Settings(task_queue=queue))
+        self._app = Longhaul(client, Settings(task_queue=queue, data_dir=folder / "data"))
         self._folder = folder
+
+    async def recover(self) -> None:
+        """Its worker goes on as it is."""
 
     async def session(self, load: Load) -> str:
         spec = AgentSpec(

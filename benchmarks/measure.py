@@ -94,3 +94,9 @@ async def _previous_run(client: Client, workflow_id: str, run_id: str) -> str | 
     async for event in handle.fetch_history_events(page_size=1):
         return event.workflow_execution_started_event_attributes.continued_execution_run_id or None
     return None
+
+
+def memory_bytes(pid: int) -> int:
+    """What a process holds in memory now."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as pages:  # noqa: PTH123  as above
+        return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -49,6 +49,8 @@ async def run(sizes: Sequence[Size], repeats: int, temporal: Path) -> list[Trial
                         if not gave_up(side.name, size, trials):
                             trials.append(await attempt(client, side, size, server.pid or 0))
                             _say(json.dumps(trials[-1].as_json()))
+                            if trials[-1].ended != COMPLETED:
+                                await side.recover()
                 return trials
 
 

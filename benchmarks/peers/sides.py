@@ -42,20 +42,50 @@ async def sides(
         for program, workflows in PROGRAMS.items():
             queue = f"{program}-{uuid.uuid4().hex[:8]}"
             command = [str(pythons[program]), "-m", f"benchmarks.peers.{program}", address, queue]
-            pid = await stack.enter_async_context(worker_process(command, FLAGS, folder / f"{program}.log"))
-            taking_part += [Peer(name, workflow, plain, queue, pid) for name, workflow in workflows.items()]
+            worker = await stack.enter_async_context(Serving(command, folder / f"{program}.log"))
+            taking_part += [Peer(name, workflow, plain, queue, worker) for name, workflow in workflows.items()]
         yield taking_part
+
+
+class Serving(contextlib.AbstractAsyncContextManager["Serving"]):
+    """A program's worker. One that has lost a session is started anew: a session that the server has killed can leave a
+    worker behind that takes nothing more, and what comes next must not pay for that."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self.pid = 0
+        self._command = command
+        self._log = log
+        self._process = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> "Serving":
+        self.pid = await self._process.enter_async_context(worker_process(self._command, FLAGS, self._log))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._process.aclose()
+
+    async def start_anew(self) -> None:
+        await self._process.aclose()
+        await self.__aenter__()
 
 
 class Peer:
     """A framework's agent in its own workflow."""
 
-    def __init__(self, name: str, workflow: str, client: Client, queue: str, pid: int) -> None:
+    def __init__(self, name: str, workflow: str, client: Client, queue: str, worker: Serving) -> None:
         self.name = name
-        self.pid = pid
         self._workflow = workflow
         self._client = client
         self._queue = queue
+        self._worker = worker
+
+    @property
+    def pid(self) -> int:
+        return self._worker.pid
+
+    async def recover(self) -> None:
+        """After a lost session."""
+        await self._worker.start_anew()
 
     async def session(self, load: Load) -> str:
         """Raises SessionEnded when the server kills it, it fails, or no task of it gets through any more: stuck."""

@@ -1,0 +1,10 @@
+"""The tool of the parked sessions, found by LONGHAUL_TOOLS=benchmarks.asks: somebody has to allow it."""
+
+from activities.tools.function import tool
+from agent.tools import Effect
+
+
+@tool(effect=Effect.ONCE, name="sign")
+async def sign(paper: str) -> str:
+    """Sign a paper."""
+    return f"signed: {paper}"
