@@ -1,0 +1,98 @@
+"""What waits to be written to one stream: bounded, in order, neighbouring pieces joined, numbered when it is taken."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.streams.items import PIECES, Item, Kind, encode
+
+MOST_CHARACTERS = 256_000
+"""Waiting to be written, of one session."""
+MOST_OF_AN_ATTEMPT = 2_000_000
+"""Characters: a tool that floods its output is shown no further."""
+BATCH_BYTES = 32_000
+"""Of one write, about: small enough to be one piece in a file."""
+LONGEST_PIECE = 8_000
+"""Characters of one line."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a call, as far as it was written."""
+
+    call: str
+    turn: int
+    attempt: int
+    items: int = 0
+    characters: int = 0
+    dropped: bool = False
+    """Since the last item that was taken."""
+    digest: Any = field(default_factory=hashlib.sha256)
+    """Of all pieces that were written."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    kind: Kind
+    attempt: Attempt | None = None
+    block: int = 0
+    text: str = ""
+    tool_call_id: str = ""
+    name: str = ""
+
+    def continues(self, other: "Waiting") -> bool:
+        """Whether it can be joined to the one before it."""
+        return (
+            self.kind in PIECES
+            and (self.kind, self.block, self.tool_call_id, self.name)
+            == (other.kind, other.block, other.tool_call_id, other.name)
+            and self.attempt is other.attempt
+            and len(self.text) + len(other.text) <= LONGEST_PIECE
+        )
+
+
+class Batches:
+    def __init__(self) -> None:
+        self._waiting: list[Waiting] = []
+        self._characters = 0
+
+    def put(self, new: Waiting) -> None:
+        """Pieces that there is no room for are dropped, and that is said; marks are always taken."""
+        attempt = new.attempt
+        if attempt is not None and new.kind in PIECES:
+            attempt.characters += len(new.text)
+            if self._characters + len(new.text) > MOST_CHARACTERS or attempt.characters > MOST_OF_AN_ATTEMPT:
+                attempt.dropped = True
+                return
+        if attempt is not None and attempt.dropped:
+            attempt.dropped = False
+            self._waiting.append(Waiting("lost", attempt))
+        self._characters += len(new.text)
+        if self._waiting and new.continues(self._waiting[-1]):
+            self._waiting[-1].text += new.text
+        elif not (new.kind == "wake" and self._waiting and self._waiting[-1].kind == "wake"):
+            self._waiting.append(new)
+
+    def take(self) -> bytes:
+        """The lines of the next batch; empty when nothing waits."""
+        lines, taken = bytearray(), 0
+        while taken < len(self._waiting) and len(lines) < BATCH_BYTES:
+            lines += encode(self._numbered(self._waiting[taken]))
+            taken += 1
+        del self._waiting[:taken]
+        return bytes(lines)
+
+    def _numbered(self, one: Waiting) -> Item:
+        self._characters -= len(one.text)
+        attempt = one.attempt
+        if attempt is None:
+            return Item(one.kind)
+        index, text = attempt.items, one.text
+        attempt.items += 1
+        if one.kind in PIECES:
+            attempt.digest.update(text.encode("utf-8", "surrogatepass"))
+        elif one.kind == "end":
+            text = attempt.digest.hexdigest()[:16]
+        return Item(
+            one.kind, attempt.call, attempt.turn, attempt.attempt, index, one.block, text, one.tool_call_id, one.name
+        )

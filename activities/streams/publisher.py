@@ -1,0 +1,95 @@
+"""What activities put into the live streams: given away at once, written in batches, and never waited for.
+
+An activity hands over a piece and goes on. Pieces of one session are joined while a batch of it is being written, so a
+slow store gets few and large ones. What does not fit into the buffer, or comes while the store is out of reach, is
+dropped, and readers are told: no session depends on it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from activities.streams.batches import Attempt, Batches, Waiting
+from activities.streams.outlet import Mask, Outlet, Unmasked
+from activities.streams.streams import Streams, StreamsUnavailable
+
+log = logging.getLogger(__name__)
+
+BETWEEN_BATCHES_SECONDS = 0.004
+"""The first piece goes out at once, and what comes within this time after it together."""
+SILENT_SECONDS = 1.0
+"""Nothing is written for so long to a store that has just failed."""
+WRITE_SECONDS = 2.0
+CLOSE_SECONDS = 1.0
+
+
+class Publisher:
+    """One per worker, for the event loop in which it is first used; an outlet may be written to from any thread."""
+
+    def __init__(self, streams: Streams, mask: Callable[[], Mask] = Unmasked) -> None:
+        """`mask` makes what each block's text passes through before it leaves the worker."""
+        self._streams = streams
+        self._mask = mask
+        self._waiting: dict[str, Batches] = {}
+        """By key; one is there as long as its session has something to write."""
+        self._writing: dict[str, asyncio.Task[None]] = {}
+        self._silent_until = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    def open(self, key: str, call: str, *, turn: int, attempt: int, name: str = "") -> Outlet:
+        """Begin an attempt at a call; its pieces go through what is returned."""
+        self._bind()
+        return Outlet(lambda new: self._put(key, new), self._mask, Attempt(call, turn, attempt), name)
+
+    def wake(self, key: str) -> None:
+        """Tell readers that the session has done something."""
+        self._bind()
+        self._put(key, Waiting("wake"))
+
+    async def close(self) -> None:
+        """Write what is waiting, for a second at most; the streams themselves stay open."""
+        writing = list(self._writing.values())
+        if writing:
+            await asyncio.wait(writing, timeout=CLOSE_SECONDS)
+        for task in writing:
+            task.cancel()
+
+    def _bind(self) -> None:
+        if self._loop is None:
+            self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+
+    def _put(self, key: str, new: Waiting) -> None:
+        if threading.get_ident() == self._thread:
+            self._put_here(key, new)
+        elif self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._put_here, key, new)
+
+    def _put_here(self, key: str, new: Waiting) -> None:
+        batches = self._waiting.setdefault(key, Batches())
+        batches.put(new)
+        if key not in self._writing:
+            self._writing[key] = asyncio.get_running_loop().create_task(self._write_all(key, batches))
+
+    async def _write_all(self, key: str, batches: Batches) -> None:
+        """Until nothing is waiting for this session any more."""
+        try:
+            while lines := batches.take():
+                await self._write(key, lines)
+                await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
+        finally:
+            del self._writing[key]
+            del self._waiting[key]
+
+    async def _write(self, key: str, lines: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._silent_until:
+            return
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._streams.append(key, lines)
+        except Exception as error:  # noqa: BLE001  a store may be anybody's; whatever it does, the session goes on
+            self._silent_until = loop.time() + SILENT_SECONDS
+            expected = isinstance(error, StreamsUnavailable | TimeoutError)
+            log.warning("live pieces are lost: %s", error if expected else repr(error))
