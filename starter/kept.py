@@ -14,6 +14,8 @@ from activities.blobs.blobs import BlobsUnavailable, delete_session_blobs
 from activities.offload.forgetting import forget_files, forget_keys
 from activities.stores.opening import open_store
 from activities.stores.store import BadStoreSetting, StateStore, StoreError
+from activities.streams.opening import open_streams
+from activities.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
 from agent.state import AgentState
 from starter.asking import NoSession
 from starter.connection import Unreachable, blobs_of
@@ -35,10 +37,12 @@ class Deleted:
     blobs: int
     offloaded: int
     """Files, and keys in Redis."""
+    stream: bool = False
+    """The live stream."""
 
     @property
     def anything(self) -> bool:
-        return self.terminated or self.record or self.runs + self.blobs + self.offloaded > 0
+        return self.terminated or self.record or self.stream or self.runs + self.blobs + self.offloaded > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,9 @@ class Kept:
             offloaded = await forget_files(self.settings.data_dir, *names)
             if self.settings.redis_url:
                 offloaded += await forget_keys(self.settings.redis_url, *names)
-            return Deleted(terminated, runs, record, await self._without_blobs(), offloaded)
+            return Deleted(
+                terminated, runs, record, await self._without_blobs(), offloaded, await self._without_stream()
+            )
 
     async def _ended(self, by: str, *, terminate: bool) -> bool:
         handle = self.client.get_workflow_handle(self.workflow_id)
@@ -119,6 +125,13 @@ class Kept:
             if shared is None:
                 await blobs.close()
 
+    async def _without_stream(self) -> bool:
+        streams = open_streams(self.settings.redis_url, data_dir=self.settings.data_dir)
+        try:
+            return await streams.delete(key_of(self.client.namespace, self.workflow_id))
+        finally:
+            await streams.close()
+
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[StateStore]:
         try:
@@ -127,5 +140,7 @@ class Kept:
                 yield store
             finally:
                 await store.close()
-        except (StoreError, BadStoreSetting, BlobsUnavailable) as error:
-            raise Unreachable(f"{error}; set LONGHAUL_STORE and LONGHAUL_BLOBS as for the workers") from error
+        except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
+            raise Unreachable(
+                f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"
+            ) from error
