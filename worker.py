@@ -26,6 +26,7 @@ from activities.examine import Examination
 from activities.models.providers import Providers
 from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
 from activities.prepare import Preparation
+from activities.probe import Probing
 from activities.prompt_hooks import HookSetupError, load_hooks
 from activities.prompting import Prompting
 from activities.restore import Restoring
@@ -111,6 +112,7 @@ def _assembled(
                 contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
             ).compress,
             TakingIn(contexts, returning).take_result,
+            Probing(toolbox, workspaces).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning).run_tool,
         ],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against

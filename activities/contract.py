@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.entries import AnyEntry, Segment
+from activities.contract_kept import Checkpoint as Checkpoint
+from activities.contract_kept import EntriesPage as EntriesPage
+from activities.contract_kept import Restore as Restore
+from activities.contract_kept import SnapshotPage as SnapshotPage
 from agent.messages import Msg
 from agent.permission.facts import CallFacts
 from agent.settings import AgentSpec, ContextConfig, ModelConfig
@@ -19,6 +22,7 @@ CALL_MODEL = "longhaul.call_model"
 COMPRESS = "longhaul.compress"
 TAKE_RESULT = "longhaul.take_result"
 """Its input is RunTool, its answer ToolReturned: the result itself is pulled by the query RECEIVED."""
+PROBE_CALL = "longhaul.probe_call"
 RESTORE = "longhaul.restore"
 CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"
@@ -26,6 +30,9 @@ EXAMINE_CALLS = "longhaul.examine_calls"
 
 NOT_HERE = "NotHere"
 """Error type: this worker can't do it (tool or workspace missing), another one may; nothing was done."""
+PROBE_SECONDS = 20.0
+"""A look that takes longer could not tell."""
+
 MODEL_FAILED = "ModelFailed"
 """Error type: the model gave up for good; details are [ErrorInfo]."""
 BAD_START = "BadStart"
@@ -189,48 +196,15 @@ class RunTool(Guest):
     """Who changed the arguments; the model is told with the result."""
 
 
-class Restore(Guest):
-    """Look for an earlier life of the session that this activity works for. The answer is `entries.Restored`."""
+class ProbeCall(Guest):
+    """Look whether a call happened, without changing anything. The answer is `entries.DoubtProbed`."""
 
-    session_id: str
-    user_id: str | None = sparse(None)
-    agent: str
-
-
-class Checkpoint(Guest):
-    """Write down what is not saved yet: entries as segments, the state in the store. The answer is
-    `entries.Checkpointed`. Bodies are pulled by the queries ENTRIES and SNAPSHOT: none crosses the history."""
-
-    session_id: str
-    user_id: str | None = sparse(None)
-    agent: str
-    generation: int
-    saved: int
-    """Entries up to this one are in segments."""
-    segments: tuple[Segment, ...] = sparse(())
-    """The newest ones, oldest first: small ones among them may be written again as one."""
-    segments_before: int = sparse(0)
-    """How many there are before those."""
-    closing: bool = sparse(False)
-    """The session ends with it, unless something comes in meanwhile."""
-
-
-class EntriesPage(Guest):
-    """Entries in order, as many as fit; `seq` and `messages` say how far the session was at this moment."""
-
-    entries: tuple[AnyEntry, ...]
-    seq: int
-    messages: int
-
-
-class SnapshotPage(Guest):
-    """Part of `agent.carried.Carried` as JSON text, without what `saved` says is outside."""
-
-    seq: int
-    """The state is of this entry: pages of another one do not fit together."""
-    total: int
-    """Characters of the whole text."""
-    text: str
+    call_id: str
+    tool: str
+    arguments: str
+    """JSON, as it ran."""
+    tool_digest: str
+    place: Place
 
 
 class TranscriptPage(Guest):

@@ -17,6 +17,7 @@ is carried (`agent.carried`).
     Judge      write down what permission says about each call
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
+    Probe      have a tool look whether a call happened whose outcome is unknown
     Park       wait for a person, for an outside system, or for calls that are running
     Finish     end the reply
     Idle       wait for a request

@@ -16,7 +16,7 @@ from agent.messages import (
     ToolResultState,
 )
 from agent.permission.rules import PermissionMode, PermissionRule, only_known_keys
-from agent.upkeep_bodies import MAX_ID_CHARS, Compact, ReplaceState, Resume
+from agent.upkeep_bodies import MAX_ID_CHARS, Compact, ReplaceState, Resume, Settle
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
@@ -171,6 +171,7 @@ Body = (
     | Compact
     | Resume
     | ReplaceState
+    | Settle
     | Confirm
     | UserConfirmResultEvent
     | ExternalResult
@@ -187,6 +188,7 @@ SHAPES: dict[str, tuple[type[Body], ...]] = {
     "compact": (Compact,),
     "resume": (Resume,),
     "replace_state": (ReplaceState,),
+    "settle": (Settle,),
 }
 _SEED_FIELDS: dict[str, type[Body]] = {
     "confirm_results": UserConfirmResultEvent,

@@ -8,6 +8,8 @@ from agent.event import AgentEvent
 Other = (
     e.ModelFailed
     | e.CallUnsettled
+    | e.DoubtProbed
+    | e.DoubtSettled
     | e.ContextCompressed
     | e.CompressionFailed
     | e.StateReplaced
@@ -28,7 +30,7 @@ Other = (
 )
 
 
-def custom(entry: Other) -> AgentEvent | None:  # noqa: PLR0911  one per kind of event
+def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  one per kind of event
     """The event of an entry, or None for one that nobody outside is told of."""
     match entry:
         case e.ModelFailed():
@@ -36,6 +38,8 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: PLR0911  one per kind of
         case e.CallUnsettled():
             value = {"reason": entry.reason}
             return AgentEvent(type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value=value)
+        case e.DoubtProbed() | e.DoubtSettled():
+            return _of_doubt(entry)
         case e.ContextCompressed():
             return AgentEvent(type="CUSTOM", name="context_compressed", value=_told(entry))
         case e.CompressionFailed():
@@ -52,6 +56,15 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: PLR0911  one per kind of
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:
             assert_never(never)
+
+
+def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:
+    value: dict[str, object]
+    if isinstance(entry, e.DoubtProbed):
+        value = {"finding": entry.finding, "detail": entry.detail}
+        return AgentEvent(type="CUSTOM", name="doubt_probed", tool_call_id=entry.call_id, value=value)
+    value = {"happened": entry.happened, "output": entry.output, "by": entry.by, "reason": entry.reason}
+    return AgentEvent(type="CUSTOM", name="doubt_settled", tool_call_id=entry.call_id, value=value)
 
 
 def _told(entry: e.ContextCompressed) -> dict[str, object]:

@@ -13,6 +13,7 @@ from agent.ledger import COMPRESSING, RESTORING
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
+from agent.settling import blocking, to_probe
 from agent.state import ReplyContext
 from agent.steps import (
     Act,
@@ -24,6 +25,7 @@ from agent.steps import (
     Judge,
     Park,
     Prepare,
+    Probe,
     Restore,
     Step,
     TakeIn,
@@ -35,7 +37,7 @@ BEHAVIOUR = 3
 session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
 
 
-def decide(record: Record, load: Load) -> Step:  # noqa: PLR0911  one line per question, in their order
+def decide(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911  one line per question, in their order
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
     if not record.restored:
         return Park("person") if record.hold else Restore()
@@ -45,6 +47,8 @@ def decide(record: Record, load: Load) -> Step:  # noqa: PLR0911  one line per q
         return Park("checkpoint") if load.checkpointing else roll_over(record, load)
     if record.hold:
         return Park("person")
+    if (doubt := to_probe(record)) and not _is_interrupted(record):
+        return Probe(doubt.call_id)
     reply = record.reply
     if reply is None:
         return _between_replies(record, load)
@@ -54,7 +58,14 @@ def decide(record: Record, load: Load) -> Step:  # noqa: PLR0911  one line per q
         return Finish(reply.reply_id, FinishedReason.INTERRUPTED, closing=_closing(reply))
     if reply.calls:
         return _next_of_calls(record, reply, load)
+    if blocking(record):
+        return Checkpoint() if should_save(record, load) else Park("person")
     return _next_of_reply(record, reply)
+
+
+def _is_interrupted(record: Record) -> bool:
+    """Whoever interrupts does not wait for a look: it is made when the reply has ended."""
+    return record.reply is not None and record.reply.interrupted
 
 
 def must_refuse_more(record: Record) -> bool:

@@ -12,6 +12,8 @@ from pydantic import Field, RootModel
 from agent.entries_context import CompressAsked as CompressAsked
 from agent.entries_context import CompressionFailed as CompressionFailed
 from agent.entries_context import ContextCompressed as ContextCompressed
+from agent.entries_doubts import DoubtProbed as DoubtProbed
+from agent.entries_doubts import DoubtSettled as DoubtSettled
 from agent.entries_kept import Checkpointed as Checkpointed
 from agent.entries_kept import CheckpointFailed as CheckpointFailed
 from agent.entries_kept import Restored as Restored
@@ -229,6 +231,8 @@ AnyEntry = Annotated[
     | ToolReturned
     | ResultReceived
     | CallUnsettled
+    | DoubtProbed
+    | DoubtSettled
     | InterruptAsked
     | Refused
     | ReplyFinished,

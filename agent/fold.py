@@ -7,6 +7,7 @@ happens next (`agent.decision` does), and nobody but `Record` calls it.
 from agent import entries as e
 from agent import fold_calls as calls
 from agent import fold_context as context
+from agent import fold_doubts as doubts
 from agent import fold_kept as kept
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Msg, Usage
@@ -45,6 +46,8 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             calls.apply(ledger, entry)
         case e.ToolReturned() | e.ResultReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
+        case e.DoubtProbed() | e.DoubtSettled():
+            doubts.apply(ledger, entry)
         case _:
             kept.apply(ledger, entry)
 

@@ -3,8 +3,9 @@
 from typing import assert_never
 
 from agent import entries as e
+from agent import fold_doubts
 from agent.ledger import Ledger
-from agent.messages import Msg, ToolCallState, ToolResultBlock
+from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.results import denied_by_permission, denied_by_person, not_a_call
 from agent.state import OpenCall
 from agent.times import iso
@@ -117,6 +118,8 @@ def close(
         created_at=iso(entry.at),
     )
     ledger.append((message,), digest, tokens)
+    if result.state is ToolResultState.UNKNOWN:
+        fold_doubts.begin(ledger, call, result, entry.at)
     if all(other.state is ToolCallState.FINISHED for other in reply.calls.values()):
         reply.calls = {}
         reply.cur_iter += 1

@@ -71,6 +71,7 @@ def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     ledger.epoch += 1
     ledger.compression_failed_at, ledger.compress_asked = 0, None
     ledger.append(tuple(context))
+    ledger.doubts = {key: doubt.model_copy(update={"due": False}) for key, doubt in ledger.doubts.items()}
     ledger.goal = ledger.newest = (0, 0)
     users = [mark.number for message, mark in zip(context, ledger.marks, strict=True) if message.role == "user"]
     if users:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent import entries as e
+from agent.doubts import Doubt
 from agent.messages import ErrorInfo, FinishedReason, Msg, Usage
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec
@@ -161,6 +162,8 @@ class Ledger:
     """Observed while calls were open: nothing may stand between a call and its result."""
     call_names: dict[str, str] = field(default_factory=dict[str, str])
     """Every call id ever used, and the tool that it named."""
+    doubts: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
+    """By call id, the oldest first; settled ones are kept for a while, so that nobody settles them anew."""
     refusals: list[e.Refused] = field(default_factory=list[e.Refused])
     """The newest ones; older ones are forgotten, so that rubbish can't fill a session."""
     refused_count: int = 0

@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers, upkeep
+from agent import answers, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -27,7 +27,7 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING
 from agent.letters import Letter, Received
 from agent.record import Record
-from agent.upkeep_bodies import Compact, ReplaceState, Resume
+from agent.upkeep_bodies import Compact, ReplaceState, Resume, Settle
 
 MAX_QUEUE = 500
 
@@ -55,6 +55,8 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
             return upkeep.resume(record, body)
         case ReplaceState():
             return upkeep.replace_state(record, body)
+        case Settle():
+            return settling.settle(record, body)
         case Confirm():
             return answers.confirm(record, body.reply_id, body.decisions, body.approver)
         case UserConfirmResultEvent():

@@ -119,6 +119,8 @@ class AgentSpec(Value):
     agent_context: AgentContext | None = sparse(None)
     inject_runtime_state: bool = sparse(False)
     """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
+    on_doubt: Literal["tell", "ask"] = sparse("tell")
+    """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
     offloader: str = sparse("workspace", max_length=1000)
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
     idle_close_seconds: int = sparse(604_800, ge=0)

@@ -78,6 +78,13 @@ class TakeIn:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """Have the tool look whether this call happened, whose outcome is unknown."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Park:
     """Wait until something is recorded."""
 
@@ -115,6 +122,7 @@ Step = (
     | Judge
     | Act
     | TakeIn
+    | Probe
     | Park
     | Finish
     | Idle

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent.values import Guest
+from agent.values import Guest, sparse
 
 
 class Effect(StrEnum):
@@ -33,4 +33,6 @@ class ToolDescriptor(Guest):
     """Every call of it changes nothing, whatever the arguments."""
     external: bool = False
     """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
+    probes: bool = sparse(False)
+    """It can look whether a call of it happened, when the outcome is unknown."""
     timeout_seconds: float = 600.0

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from agent.ledger import Finished
 from agent.messages import ContentBlock, FinishedReason, Msg, ToolCallBlock, ToolCallState
 from agent.record import Record
+from agent.settling import blocking
 from agent.times import iso
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -28,7 +29,7 @@ def reply_message(record: Record, reply_id: str) -> Msg | None:
         return None
     pieces = _numbered(record, record.reply_start, record.messages_total)
     shown = {call_id: call.shown() for call_id, call in reply.calls.items()}
-    waiting = [call.block.id for call in reply.waiting()]
+    waiting = [call.block.id for call in reply.waiting()] or [doubt.call_id for doubt in blocking(record)]
     return Msg(
         name=record.spec.name,
         role="assistant",

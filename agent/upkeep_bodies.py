@@ -27,6 +27,17 @@ class ReplaceState(Value):
     why: str = Field(default="", max_length=20_000)
 
 
+class Settle(Value):
+    """Say whether a call happened whose outcome is unknown."""
+
+    call_id: str
+    happened: bool
+    output: str = Field(default="", max_length=20_000)
+    """What it answered, if that is known; the model reads it."""
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+    reason: str = Field(default="", max_length=2_000)
+
+
 class Compact(Value):
     """Make the context shorter at the next step boundary, if it is above its threshold."""
 

@@ -111,6 +111,9 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
     """The commands that answer a call, ready to be pasted."""
     if call.waits_for == "outside":
         return _commands([["result", session_id, call.call_id, "--output", "TEXT", *flags]])
+    if call.waits_for == "settlement":
+        words = ("--happened", "--did-not")
+        return _commands([["settle", session_id, call.call_id, word, *flags] for word in words])
     answers = [["approve", session_id, call.call_id, *flags]]
     if call.suggested_rules:
         answers.append(["approve", session_id, call.call_id, "--accept-rules", *flags])

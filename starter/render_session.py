@@ -82,6 +82,8 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"context {status.context_tokens:,} of {status.context_length:,} tokens ({share} %){times}")
     if status.compression_error:
         yield Text(f"the last compression failed: {one_line(status.compression_error)}", "yellow")
+    if status.doubts:
+        yield Text(f"{_counted(status.doubts, 'call')} in doubt: nobody knows whether it ran", "yellow")
     if status.hold:
         yield Text(f"held: {one_line(status.hold)}", "red")
         user = ["--user", status.user_id] if status.user_id is not None else []
@@ -132,11 +134,17 @@ def _hint_text(block: HintBlock) -> str:
     return "\n".join(part.text for part in block.hint if isinstance(part, TextBlock))
 
 
+_WAITS = {
+    "person": "waits for a person",
+    "outside": "waits for an outside system",
+    "settlement": "nobody knows whether it ran",
+}
+
+
 def waiting(session_id: str, calls: Sequence[PendingCall], flags: Sequence[str] = ()) -> Iterator[Text]:
     """Each call that waits, for whom, and the exact command that answers it."""
     for call in calls:
-        whom = "a person" if call.waits_for == "person" else "an outside system"
-        yield Text(f"waits for {whom}, {ago(call.asked_at)}:", style="yellow")
+        yield Text(f"{_WAITS.get(call.waits_for, 'waits for somebody')}, {ago(call.asked_at)}:", style="yellow")
         yield render.pending_call(call)
         yield render.how_to_answer(session_id, call, flags)
 

@@ -9,7 +9,7 @@ from temporalio.client import Client
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from agent.event import AgentEvent
 from agent.ids import workflow_id
-from agent.messages import Msg
+from agent.messages import Msg, ToolResultState
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec, ContextConfig
 from agent.state import AgentState
@@ -77,12 +77,14 @@ class Session:
         reply_id = await self._ask(inputs, request_id)
         if (await self._reading.standing(reply_id)).status == "finished":
             seen = 0
+        doubted = False
         async for event in self.follow(seen + 1):
             if event.reply_id == reply_id:
                 yield event
                 if event.type == "REPLY_END":
                     return
-            if event.type.startswith("REQUIRE_") and (await self._reading.standing(reply_id)).status == "waiting":
+            doubted = doubted or event.state is ToolResultState.UNKNOWN
+            if _may_wait(event, doubted=doubted) and (await self._reading.standing(reply_id)).status == "waiting":
                 return
 
     async def submit(self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None) -> str:
@@ -133,6 +135,13 @@ class Session:
         """Hand in the result of an external tool. Raises Refused."""
         result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
         await self._sending.update("external_result", {"results": [result], "by": by})
+
+    async def settle(
+        self, call: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
+    ) -> None:
+        """Say whether a call happened whose outcome is unknown; the model hears of it. Raises Refused."""
+        body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
+        await self._sending.update("settle", body)
 
     async def interrupt(self, message: str | Msg | None = None, *, reply_id: str | None = None) -> str:
         """End the reply that is being made, or just the named one; a message becomes the next request.
@@ -205,3 +214,8 @@ class Session:
                 return inputs.reply_id
             case _:
                 return await self.submit(inputs, request_id=request_id)
+
+
+def _may_wait(event: AgentEvent, *, doubted: bool) -> bool:
+    """Whether a reply may stand still after this event. `doubted`: the outcome of a call of it is unknown."""
+    return event.type.startswith("REQUIRE_") or (doubted and event.type in ("TOOL_RESULT_END", "CUSTOM"))

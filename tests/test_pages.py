@@ -13,7 +13,15 @@ from workflows import options
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DECISIONS.md", "docs/coverage.md", "docs/production.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "DECISIONS.md",
+    "docs/coverage.md",
+    "docs/production.md",
+    "docs/tools.md",
+)
 
 
 def test_the_numbers_are_those_of_the_code() -> None:

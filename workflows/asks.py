@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from activities import contract as world
 from agent.compaction import Cut, tokens
+from agent.doubts import Doubt
 from agent.gist import gist
 from agent.judgement import effect_of
 from agent.messages import ToolCallBlock
@@ -155,6 +156,18 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         model=record.spec.model,
         offloader=record.spec.offloader,
         edited_by=(call.approver or "the approver") if call.edited else None,
+    )
+
+
+def probe_call(record: Record, doubt: Doubt) -> world.ProbeCall:
+    """Where it ran, also when the session has moved since."""
+    where = place(record)
+    return world.ProbeCall(
+        call_id=doubt.call_id,
+        tool=doubt.tool,
+        arguments=doubt.input,
+        tool_digest=record.tools[doubt.tool].digest,
+        place=where.model_copy(update={"cwd": doubt.cwd}) if doubt.cwd else where,
     )
 
 

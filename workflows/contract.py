@@ -75,7 +75,7 @@ class PendingCall(Guest):
     input: str
     """JSON arguments as they would run."""
     waits_for: str
-    """`person` or `outside`."""
+    """`person`, `outside`, or `settlement`: it was started, and somebody has to say whether it happened."""
     reason: str = sparse("")
     notice: str = sparse("")
     """What to look at beside the arguments: the diff of an edit."""
@@ -97,6 +97,8 @@ class Status(Guest):
     reply_id: str = ""
     queued: int = 0
     pending: int = 0
+    doubts: int = 0
+    """Calls of which nobody has said yet whether they happened."""
     messages: int = 0
     context_tokens: int = 0
     """Of the next model call's whole input, as counted and corrected by what the provider reported."""

@@ -129,6 +129,17 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
+    async def probe(self, call_id: str) -> None:
+        ask = asks.probe_call(self._record, self._record.doubts[call_id])
+        try:
+            how = options.probe(ask.tool)
+            found = await self.underway.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
+        except Interrupted:
+            found = outcomes.not_probed(call_id, "the reply was interrupted")
+        except ActivityError as error:
+            found = outcomes.probe_failed(call_id, error)
+        self._write(found)
+
     async def take_in(self, call_id: str) -> None:
         call = asks.open_call(self._record, call_id)
         ask = asks.run_tool(self._record, call)

@@ -6,7 +6,7 @@ from typing import assert_never
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig
 
-from activities.contract import MODEL_FAILED
+from activities.contract import MODEL_FAILED, PROBE_SECONDS
 from agent.settings import ModelConfig
 from agent.tools import Effect, ToolDescriptor
 
@@ -75,6 +75,17 @@ def take_result(tool: str) -> ActivityConfig:
     return ActivityConfig(
         summary=f"take in the result of {tool[:40]}",
         start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def probe(tool: str) -> ActivityConfig:
+    """The reply waits for it, so it is short; a look changes nothing and may be repeated."""
+    return ActivityConfig(
+        summary=f"look whether {tool[:40]} happened",
+        schedule_to_close_timeout=timedelta(seconds=60),
+        start_to_close_timeout=timedelta(seconds=PROBE_SECONDS + 5),
         heartbeat_timeout=timedelta(seconds=5),
         retry_policy=_LOOK_AGAIN,
     )

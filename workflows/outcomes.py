@@ -76,6 +76,15 @@ def not_taken_in(call: OpenCall, error: ActivityError) -> e.ToolReturned:
     return e.ToolReturned(result=result, outside=True)
 
 
+def not_probed(call_id: str, why: str) -> e.DoubtProbed:
+    return e.DoubtProbed(call_id=call_id, finding="unknown", detail=why)
+
+
+def probe_failed(call_id: str, error: ActivityError) -> e.DoubtProbed:
+    _let_cancellation_pass(error)
+    return not_probed(call_id, f"it could not be looked: {error_info(error).message}")
+
+
 def call_interrupted(call: OpenCall) -> e.ToolReturned:
     """A call that was under way when its reply was interrupted."""
     return e.ToolReturned(result=stopped_under_way(call.block))

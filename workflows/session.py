@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
         Judge,
         Park,
         Prepare,
+        Probe,
         Restore,
         RollOver,
         TakeIn,
@@ -54,6 +55,7 @@ with workflow.unsafe.imports_passed_through():
         ReplyResult,
         Status,
     )
+    from workflows.details import details
     from workflows.doing import Doing
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
 
@@ -108,6 +110,8 @@ class AgentSession:
                     self._doing.act(call_ids)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
+                case Probe(call_id):
+                    await self._doing.probe(call_id)
                 case Finish(reply, reason, error, closing):
                     self._write(e.ReplyFinished(reply_id=reply, reason=reason, error=error, closing=closing))
                 case Checkpoint(closing):
@@ -270,7 +274,7 @@ class AgentSession:
 
     def _show(self) -> None:
         """Tell the Web UI and `list` how things stand; the attribute costs an event, so only when it changed."""
-        workflow.set_current_details(views.details(self._record))
+        workflow.set_current_details(details(self._record))
         word = views.status_word(self._record)
         if word == self._status or not self._record.search_attributes:
             return

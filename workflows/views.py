@@ -1,12 +1,11 @@
 """What the queries answer: the record as status, pending calls, pages and results."""
 
-import re
-import shlex
 from typing import NamedTuple
 
 from activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from agent.carried import carry
 from agent.compaction import next_cut, tokens
+from agent.doubts import Doubt
 from agent.event import EventsSoFar
 from agent.events import EventFold
 from agent.judgement import seen_digest
@@ -14,10 +13,10 @@ from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg
 from agent.prompt import summary_message
 from agent.record import Record
+from agent.settling import blocking, open_doubts
 from agent.state import OpenCall
 from agent.times import iso
 from agent.transcript import page, reply_message
-from agent.visible import visible
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
 KEPT_SNAPSHOTS = 3
@@ -51,7 +50,19 @@ def pending(record: Record) -> list[PendingCall]:
             digest=seen_digest(call),
         )
         for call in waiting(record)
-    ]
+    ] + [_in_doubt(doubt) for doubt in open_doubts(record)]
+
+
+def _in_doubt(doubt: Doubt) -> PendingCall:
+    return PendingCall(
+        reply_id=doubt.reply_id,
+        call_id=doubt.call_id,
+        tool=doubt.tool,
+        input=doubt.input,
+        waits_for="settlement",
+        reason=doubt.why,
+        asked_at=iso(doubt.at),
+    )
 
 
 def status_word(record: Record) -> str:
@@ -59,7 +70,7 @@ def status_word(record: Record) -> str:
         return "waiting"
     if record.reply is None:
         return "working" if record.queue else "idle"
-    return "waiting" if waiting(record) else "working"
+    return "waiting" if waiting(record) or blocking(record) else "working"
 
 
 def status(record: Record) -> Status:
@@ -74,6 +85,7 @@ def status(record: Record) -> Status:
         reply_id=record.reply.reply_id if record.reply else "",
         queued=len(record.queue),
         pending=len(waiting(record)),
+        doubts=len(open_doubts(record)),
         messages=record.messages_total,
         context_tokens=tokens(record),
         context_length=record.window,
@@ -130,57 +142,6 @@ def _last_blocks(message: Msg) -> Msg:
     blocks = [message.model_copy(update={"content": (block,)}) for block in reversed(message.content)]
     kept = len(page(blocks, 0, PAGE_BYTES)) if blocks else 0
     return message.model_copy(update={"content": message.content[len(message.content) - kept :]})
-
-
-def details(record: Record) -> str:
-    """The session as a page for the Web UI, the important line first.
-
-    Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
-    """
-    calls = waiting(record)
-    lines = [f"**{status_word(record)}** · agent {_code(record.spec.name)} · {_cost(record)}"]
-    for call in calls:
-        whom = "a person" if call.waits_for == "person" else "an outside system"
-        since = iso(call.asked_at)[:16].replace("T", " ")
-        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(_cut(call.input, 160))}")
-        lines += [_code(command) for command in _answers(record, call)]
-        if call.reason:
-            lines.append(f"why: {_code(_cut(call.reason, 160))}")
-    if record.queue and calls:
-        lines.append(f"queued behind it: {len(record.queue)}")
-    last = next(reversed(record.finished.values()), None)
-    if record.reply is None and last is not None and last.error is not None:
-        lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
-    return "  \n".join(lines)
-
-
-def _cost(record: Record) -> str:
-    calls = f"{record.model_calls} model call{'' if record.model_calls == 1 else 's'}"
-    return f"{calls} · {record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
-
-
-def _answers(record: Record, call: OpenCall) -> list[str]:
-    """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
-    state = record.state
-    named = [*(["--user", state.user_id] if state.user_id else []), "--agent", record.spec.name]
-    if call.waits_for == "outside":
-        answers = [["result", state.session_id, call.block.id, "--output", "TEXT"]]
-    else:
-        answers = [["approve", state.session_id, call.block.id]]
-        answers.append(["deny", state.session_id, call.block.id, "--reason", "TEXT"])
-    return [shlex.join(["longhaul", *answer, *named]) for answer in answers]
-
-
-def _cut(text: str, chars: int) -> str:
-    return text if len(text) <= chars else f"{text[: chars - 1]}…"
-
-
-def _code(text: str) -> str:
-    """One line as Markdown's code, so that text from outside is neither markup nor a link, nor hides anything."""
-    line = " ".join(visible(text).split())
-    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
-    space = " " if "`" in line else ""
-    return f"{fence}{space}{line}{space}{fence}" if line else ""
 
 
 def context_page(record: Record, start: int) -> TranscriptPage:

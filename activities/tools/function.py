@@ -4,7 +4,7 @@ import asyncio
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,7 +12,8 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import ArgsKwargs, PydanticSerializationError, to_jsonable_python
 
 from activities.tools.clipping import clipped
-from activities.tools.tool import NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
+from activities.tools.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
+from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
 from agent.tools import Effect
 
@@ -20,6 +21,7 @@ OUTPUT_CAP = 20_000_000
 """Characters. What the context has no room for is kept whole outside, so this guards the worker's memory alone."""
 
 Function = Callable[..., Any]
+Probe = Callable[[ToolCall], Found | Finding | Awaitable[Found | Finding]]
 
 
 class FunctionTool(Tool):
@@ -36,6 +38,7 @@ class FunctionTool(Tool):
         name: str | None = None,
         description: str | None = None,
         timeout_seconds: float = 600.0,
+        probe: Probe | None = None,
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
@@ -48,6 +51,7 @@ class FunctionTool(Tool):
         self.read_only = read_only
         self.is_external_tool = is_external_tool
         self.timeout_seconds = timeout_seconds
+        self._probe = probe
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -64,6 +68,17 @@ class FunctionTool(Tool):
         except Exception as error:  # A tool's author may raise anything; one failed call must not end the reply.
             raise ToolError(_sentence(error)) from error
         return _tool_output(result)
+
+    @property
+    def probes(self) -> bool:
+        return self._probe is not None
+
+    async def probe(self, call: ToolCall) -> Found | Finding:
+        if self._probe is None:
+            return "unknown"
+        in_thread = not inspect.iscoroutinefunction(self._probe)
+        found = await asyncio.to_thread(self._probe, call) if in_thread else self._probe(call)
+        return await found if inspect.isawaitable(found) else found
 
     async def _called(self, arguments: Mapping[str, Any]) -> Any:
         given = ArgsKwargs((), dict(arguments))
@@ -82,12 +97,14 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     name: str | None = None,
     description: str | None = None,
     timeout_seconds: float = 600.0,
+    probe: Probe | None = None,
 ) -> Callable[[Function], FunctionTool]:
     """Make a tool of a function: `@tool(effect=Effect.READ)`.
 
     Parameters become the schema (`Annotated[int, Field(description=…)]` is understood); the docstring's first paragraph
-    becomes the description. Say `effect` truthfully: `read` and `idempotent` calls are retried, `once` never. Raises
-    TypeError for a signature that no JSON object can fill.
+    becomes the description. Say `effect` truthfully: `read` and `idempotent` calls are retried, `once` never. `probe`
+    looks whether a call happened whose outcome was lost: see `Tool.probe`. Raises TypeError for a signature that no
+    JSON object can fill.
     """
     return lambda function: FunctionTool(
         function,
@@ -98,6 +115,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
         name=name,
         description=description,
         timeout_seconds=timeout_seconds,
+        probe=probe,
     )
 
 

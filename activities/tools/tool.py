@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
 from agent.permission.facts import CallFacts
 from agent.tools import Effect
@@ -63,6 +64,14 @@ class ToolError(Exception):
     """The model's mistake or bad luck, in words that it can act on: becomes a result of state `error`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at the world came to, and what was seen there, for the model and for people."""
+
+    finding: Finding
+    detail: str = ""
+
+
 class Tool:
     """A tool with behaviour of its own. Subclass it, or use `@tool` of `activities.tools.function`."""
 
@@ -85,3 +94,16 @@ class Tool:
         Cancellation arrives as `asyncio.CancelledError`; what was started must be dead when it leaves.
         """
         raise NotImplementedError(f"{type(self).__name__}.run: an external tool is never run here")
+
+    async def probe(self, call: ToolCall) -> Found | Finding:
+        """Look whether this call happened, after its outcome was lost: `happened`, `did_not` or `unknown`.
+
+        Define it where the world can be asked (by `call.id`, best of all). It only reads, is called once or more, and
+        has 20 s; what it raises counts as `unknown`. `call.facts` holds nothing but the folder.
+        """
+        return "unknown"
+
+    @property
+    def probes(self) -> bool:
+        """Whether there is a look of its own."""
+        return type(self).probe is not Tool.probe

@@ -1,4 +1,4 @@
-"""Commands that answer or steer a session: approve, deny, result, interrupt, observe."""
+"""Commands that answer or steer a session: approve, deny, result, settle, interrupt, observe."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -78,6 +78,27 @@ async def hand_in(screen: Screen, name: Name, call_id: str, read: Callable[[], s
         await session.external_result(call_id, output, failed=failed, by=whoami())
     screen.show(Text(one_line(f"handed in the result of {call_id}")))
     screen.document({"session": session.id, "received": [call_id]})
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person knows of a call in doubt."""
+
+    happened: bool
+    output: str = ""
+    reason: str = ""
+    by: str | None = None
+
+
+async def settle(screen: Screen, name: Name, call_id: str, word: Word) -> int:
+    """Say whether a call happened."""
+    by = whoami() if word.by is None else word.by
+    async with connected() as app:
+        session = await find_session(app, name)
+        await session.settle(call_id, happened=word.happened, output=word.output, by=by, reason=word.reason)
+    screen.show(Text(one_line(f"settled {call_id}: it {'happened' if word.happened else 'did not happen'}")))
+    screen.document({"session": session.id, "settled": call_id, "happened": word.happened})
     return 0
 
 

@@ -118,9 +118,15 @@ class Conversation:
 
     async def _standing_still(self, progress: Progress, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
-        if self._interrupted or progress.running or progress.decided or (progress.begun and not progress.asked):
+        may_wait = progress.asked or progress.doubted or not progress.begun
+        if self._interrupted or progress.running or progress.decided or not may_wait:
             return []
         pending = await self.session.pending()
+        if (
+            any(call.waits_for == "settlement" for call in pending)
+            and (await self.session.status()).status != "waiting"
+        ):
+            return []  # such a call holds up nothing where the agent goes on without an answer
         return [call for call in pending if not progress.begun or call.reply_id == reply_id]
 
     async def _decide(self, progress: Progress, pending: Sequence[PendingCall]) -> bool:

@@ -13,6 +13,9 @@ _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
 
 
+_FOUND = {True: "happened", False: "did not happen"}
+
+
 class Progress:
     """Fed with the events of one reply in order; knows what runs and what waits."""
 
@@ -26,6 +29,8 @@ class Progress:
         self.ended = False
         self.running: set[str] = set()
         self.asked: set[str] = set()
+        self.doubted = False
+        """The outcome of a call is unknown: the reply may wait until somebody settles it."""
         self.decided: set[str] = set()
         """Decided on by us, and not heard of since."""
         self._failure = ""
@@ -82,6 +87,7 @@ class Progress:
         call_id = event.tool_call_id
         for ids in (self.running, self.asked, self.decided):
             ids.discard(call_id)
+        self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
         self._screen.show(render.result_line(tool, arguments, event.state, output, width=self._screen.width))
@@ -107,6 +113,12 @@ class Progress:
             self._screen.show(Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red"))
         elif event.name == "call_unsettled":
             self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
+
+        elif event.name == "doubt_probed" and event.value["finding"] != "unknown":
+            self._screen.show(Text("! looked: it " + _FOUND[event.value["finding"] == "happened"], style="yellow"))
+        elif event.name == "doubt_settled":
+            by = one_line(str(event.value["by"] or "somebody"))
+            self._screen.show(Text(f"! settled by {by}: it {_FOUND[event.value['happened']]}", style="yellow"))
 
     def _finished(self, event: AgentEvent) -> None:
         self.ended = True

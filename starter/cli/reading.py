@@ -73,7 +73,7 @@ async def inbox(screen: Screen, user: str | None) -> int:
     """Everything that waits for a person, oldest first."""
     async with connected() as app:
         found = await app.inbox(user=user)
-    waiting = [(card, call) for card, call in found.calls if call.waits_for == "person"]
+    waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement")]
     screen.document([_row(card, call) for card, call in waiting])
     if found.silent:
         names = ", ".join(one_line(card.session_id) for card in found.silent[:10])

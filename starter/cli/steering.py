@@ -1,4 +1,4 @@
-"""The commands that answer and steer sessions, with their flags: approve, deny, result, interrupt, observe."""
+"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, observe."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -11,7 +11,7 @@ from starter.cli.lazy import leave_by
 
 def add_to(app: typer.Typer) -> None:
     """Make these commands known to `longhaul`."""
-    for command in (approve, deny, result, interrupt, observe):
+    for command in (approve, deny, result, settle, interrupt, observe):
         app.command()(command)
 
 
@@ -82,6 +82,27 @@ def result(  # noqa: PLR0913  one parameter a flag
             failed=error,
         )
     )
+
+
+def settle(  # noqa: PLR0913  one parameter a flag
+    s: options.SessionName,
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call in doubt.")],
+    *,
+    happened: Annotated[bool, typer.Option("--happened/--did-not", help="Whether it ran.", show_default=False)],
+    output: Annotated[str, typer.Option(help="What it answered; the model reads it.")] = "",
+    reason: Annotated[str, typer.Option(help="How you know; the model reads it.")] = "",
+    approver: options.As = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether a call happened whose outcome is unknown."""
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    word = answering.Word(happened=happened, output=output, reason=reason, by=approver)
+    leave_by(lambda: answering.settle(Screen(as_json=as_json), Name(s, user, agent), call, word))
 
 
 def interrupt(

@@ -13,6 +13,7 @@ from agent.canonical import chain_digest, message_digest
 from agent.carried import Carried, carry
 from agent.compaction import Cut
 from agent.decision import decide
+from agent.doubts import Finding
 from agent.event import EventsSoFar
 from agent.keeping import Load
 from agent.letters import Letter
@@ -33,6 +34,7 @@ from agent.steps import (
     Judge,
     Park,
     Prepare,
+    Probe,
     Restore,
     RollOver,
     Step,
@@ -102,6 +104,9 @@ class Play:
     outcomes: dict[str, list[e.ToolReturned | e.CallUnsettled]] = field(default_factory=dict)
     summaries: Iterable[str | ErrorInfo] = ()
     """What compressions come to; after the last one, a summary that counts them."""
+    findings: dict[str, tuple[Finding, str]] = field(default_factory=dict)
+    """By call id: what its tool sees when it looks whether the call happened."""
+    behaviour: int = 2
     tools: tuple[ToolDescriptor, ...] = TOOLS
     now: int = NOON
     load: Load = field(default_factory=Load)
@@ -116,7 +121,7 @@ class Play:
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """Each happens once, while the next step that takes time is under way."""
     events_before: EventsSoFar = field(default_factory=EventsSoFar)
-    asked: Prepare | Think | Examine | TakeIn | Compress | Restore | Checkpoint | None = None
+    asked: Prepare | Think | Examine | TakeIn | Probe | Compress | Restore | Checkpoint | None = None
     seen: int = 0
 
     def __post_init__(self) -> None:
@@ -182,7 +187,7 @@ class Play:
                 self.asked = step
             case Think():
                 self.asked, self.seen = step, self.record.context_length
-            case Examine() | TakeIn() | Compress() | Restore() | Checkpoint():
+            case Examine() | TakeIn() | Probe() | Compress() | Restore() | Checkpoint():
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
@@ -196,7 +201,7 @@ class Play:
                 assert_never(never)
         return step
 
-    def complete(self) -> None:
+    def complete(self) -> None:  # noqa: PLR0915  one arm per step that takes time
         """Record what came of the step that was started."""
         asked, self.asked = self.asked, None
         match asked:
@@ -204,7 +209,7 @@ class Play:
                 known = None if self.record.tools else self.tools
                 self.write(
                     e.Prepared(
-                        behaviour=2,
+                        behaviour=self.behaviour,
                         spec_digest="s1",
                         tools=known,
                         workspace_root="/site",
@@ -224,6 +229,9 @@ class Play:
                 assert call is not None
                 assert call.received is not None
                 self.write(e.ToolReturned(result=call.received, digest=f"d-{call_id}", outside=True))
+            case Probe(call_id):
+                finding, detail = self.findings.pop(call_id, ("unknown", ""))
+                self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))
             case Restore():
                 generation = self.earlier.ledger.generation + 1 if self.earlier else 1
                 found = e.Restored(generation=generation, source="store" if self.earlier else "nothing")

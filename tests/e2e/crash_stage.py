@@ -114,7 +114,7 @@ class Job:
         async with asyncio.timeout(seconds):
             message = await self.session.wait(self.reply_id)
             while message.finished_reason is None:
-                waiting = {one.call_id for one in await self.session.pending()}
+                waiting = {one.call_id for one in await self.session.pending() if one.waits_for != "settlement"}
                 assert waiting <= {"sign"}, f"{self.session.id} waits for {waiting}"
                 if waiting:
                     await self.approve()

@@ -1,4 +1,6 @@
-"""A tool that nobody here runs: its result comes from outside."""
+"""A tool that nobody here runs, for its result comes from outside, and one that never comes back."""
+
+import asyncio
 
 from activities.tools.function import tool
 
@@ -7,3 +9,9 @@ from activities.tools.function import tool
 def price_of(article: str) -> str:
     """Look up the price of an article in the shop's own system."""
     raise NotImplementedError(article)
+
+
+@tool(timeout_seconds=0.2)
+async def engrave(text: str) -> None:
+    """Begin to engrave, and never come back."""
+    await asyncio.sleep(60)

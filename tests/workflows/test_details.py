@@ -2,7 +2,7 @@
 
 from agent.messages import ErrorInfo
 from tests.agent.play import Play, calls, text
-from workflows.views import details
+from workflows.details import details
 
 
 def asked(play: Play) -> list[str]:

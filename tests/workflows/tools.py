@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.tools.function import tool
-from activities.tools.tool import ToolOutput
+from activities.tools.tool import Found, ToolCall, ToolOutput
 from agent.tools import Effect
 
 
@@ -39,6 +39,28 @@ async def dawdle(path: str) -> str:
     while not Path(path).with_suffix(".enough").exists():  # noqa: ASYNC110  a test makes that file
         await asyncio.sleep(0.05)
     return "done"
+
+
+def in_the_book(call: ToolCall) -> Found:
+    """Whether the letter stands in the book."""
+    book = Path(call.arguments["book"])
+    if not book.exists():
+        return Found("did_not")
+    return Found("happened", f"the book says {book.read_text()!r}")
+
+
+@tool(effect=Effect.ONCE, timeout_seconds=0.2, probe=in_the_book)
+async def post(text: str, book: str) -> None:
+    """Post a letter, write it into the book if there is text, and never come back."""
+    if text:
+        Path(book).write_text(text)  # noqa: ASYNC240  one line
+    await asyncio.sleep(60)
+
+
+@tool(effect=Effect.ONCE, timeout_seconds=0.2)
+async def engrave(text: str) -> None:
+    """Begin to engrave, and never come back."""
+    await asyncio.sleep(60)
 
 
 @tool(is_external_tool=True, read_only=True)

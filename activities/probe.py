@@ -1,0 +1,60 @@
+"""probe_call: a tool looks whether a call of it happened whose outcome is unknown. Nothing is changed by looking."""
+
+import asyncio
+from typing import get_args
+
+from temporalio import activity
+
+from activities.contract import PROBE_CALL, PROBE_SECONDS, ProbeCall
+from activities.heartbeat import beating
+from activities.tools.registry import ArgumentsError, Toolbox
+from activities.tools.tool import Found, Tool, ToolCall
+from activities.workspaces import Workspaces, not_here
+from agent.doubts import Finding
+from agent.entries import DoubtProbed
+from agent.permission.facts import CallFacts
+
+DETAIL_CHARS = 2_000
+
+
+class Probing:
+    def __init__(self, toolbox: Toolbox, workspaces: Workspaces) -> None:
+        self._toolbox = toolbox
+        self._workspaces = workspaces
+
+    @activity.defn(name=PROBE_CALL)
+    async def probe_call(self, ask: ProbeCall) -> DoubtProbed:
+        """Raises NotHere when this worker lacks the tool; whatever else goes wrong is a finding: it is unknown."""
+        tool, descriptor = self._toolbox.get(ask.tool), self._toolbox.descriptor(ask.tool)
+        if tool is None or descriptor is None or descriptor.digest != ask.tool_digest:
+            raise not_here(f"this worker has no tool {ask.tool!r} as the session recorded it")
+        place = await self._workspaces.find(ask.place)
+        try:
+            arguments = self._toolbox.validate(ask.tool, ask.arguments)
+        except ArgumentsError as error:
+            return _probed(ask, Found("unknown", str(error)))
+        facts = CallFacts(cwd=str(place.cwd))
+        call = ToolCall(id=ask.call_id, arguments=arguments, place=place, facts=facts, attempt=activity.info().attempt)
+        async with beating():
+            return _probed(ask, await _look(tool, call))
+
+
+async def _look(tool: Tool, call: ToolCall) -> Found:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            found: object = await tool.probe(call)
+    except TimeoutError:
+        return Found("unknown", f"looking took longer than {PROBE_SECONDS:g} s")
+    except Exception as error:  # noqa: BLE001  a tool is somebody else's code, and what it can't tell stays unknown
+        return Found("unknown", f"looking failed ({type(error).__name__}: {error})")
+    if isinstance(found, Found) and found.finding in get_args(Finding) and isinstance(found.detail, str):
+        return found
+    for finding in get_args(Finding):
+        if found == finding:
+            return Found(finding)
+    return Found("unknown", f"the probe of {tool.name} answered with {str(found)[:100]!r}, which is no finding")
+
+
+def _probed(ask: ProbeCall, found: Found) -> DoubtProbed:
+    detail = found.detail.encode("utf-8", "replace").decode("utf-8")[:DETAIL_CHARS]
+    return DoubtProbed(call_id=ask.call_id, finding=found.finding, detail=detail)

@@ -1,0 +1,73 @@
+"""The page of a session in Temporal's Web UI."""
+
+import re
+import shlex
+
+from agent.record import Record
+from agent.settling import open_doubts
+from agent.state import OpenCall
+from agent.times import iso
+from agent.visible import visible
+from workflows.views import status_word, waiting
+
+SHOWN_DOUBTS = 5
+"""The server takes 20 kB of such a page."""
+
+
+def details(record: Record) -> str:
+    """The session as a page for the Web UI, the important line first.
+
+    Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
+    """
+    calls = waiting(record)
+    lines = [f"**{status_word(record)}** · agent {_code(record.spec.name)} · {_cost(record)}"]
+    for call in calls:
+        whom = "a person" if call.waits_for == "person" else "an outside system"
+        since = iso(call.asked_at)[:16].replace("T", " ")
+        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(_cut(call.input, 160))}")
+        lines += [_code(command) for command in _answers(record, call)]
+        if call.reason:
+            lines.append(f"why: {_code(_cut(call.reason, 160))}")
+    doubts = open_doubts(record)
+    for doubt in doubts[:SHOWN_DOUBTS]:
+        lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(_cut(doubt.input, 160))}")
+        lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
+    if len(doubts) > SHOWN_DOUBTS:
+        lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls in doubt")
+    if record.queue and calls:
+        lines.append(f"queued behind it: {len(record.queue)}")
+    last = next(reversed(record.finished.values()), None)
+    if record.reply is None and last is not None and last.error is not None:
+        lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
+    return "  \n".join(lines)
+
+
+def _cost(record: Record) -> str:
+    calls = f"{record.model_calls} model call{'' if record.model_calls == 1 else 's'}"
+    return f"{calls} · {record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
+
+
+def _answers(record: Record, call: OpenCall) -> list[str]:
+    """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
+    call_id = call.block.id
+    if call.waits_for == "outside":
+        return [_command(record, "result", call_id, "--output", "TEXT")]
+    return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
+
+
+def _command(record: Record, name: str, call_id: str, *flags: str) -> str:
+    user = record.state.user_id
+    named = [*(["--user", user] if user else []), "--agent", record.spec.name]
+    return shlex.join(["longhaul", name, record.state.session_id, call_id, *flags, *named])
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[: chars - 1]}…"
+
+
+def _code(text: str) -> str:
+    """One line as Markdown's code, so that text from outside is neither markup nor a link, nor hides anything."""
+    line = " ".join(visible(text).split())
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    space = " " if "`" in line else ""
+    return f"{fence}{space}{line}{space}{fence}" if line else ""
