@@ -23,6 +23,8 @@ from activities.compress.condensers import CondenserSetupError, load_condensers
 from activities.compress.offloading import offload_to
 from activities.contexts import Contexts
 from activities.examine import Examination
+from activities.masked_failures import MaskedFailures
+from activities.masked_logs import mask_logs
 from activities.models.providers import Providers
 from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
 from activities.prepare import Preparation
@@ -31,6 +33,7 @@ from activities.prompt_hooks import HookSetupError, load_hooks
 from activities.prompting import Prompting
 from activities.restore import Restoring
 from activities.returning import Returning
+from activities.secrets import Secrets, SecretsSetupError
 from activities.segments import Segments
 from activities.specs import Specs
 from activities.stores.opening import open_store, why_not_shared
@@ -42,6 +45,7 @@ from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
 from starter.connection import Unreachable, blobs_of, connect, let_go
+from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
 from workflows.contract import SEARCH_ATTRIBUTES, stored_in
 from workflows.runner import ForgetfulRunner
@@ -94,17 +98,20 @@ def _assembled(
     toolbox = Toolbox([*default_tools(), Recall(segments), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
-    examination = Examination(contexts, toolbox, workspaces)
+    secrets = Secrets(read_secrets(settings))
+    examination = Examination(contexts, toolbox, workspaces, secrets)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
-    returning = Returning(offloaders, counter)
+    returning = Returning(offloaders, counter, secrets)
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     worker = Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(toolbox, workspaces, specs, counter, Prompting(settings.prompt_templates)).prepare_reply,
-            Thinking(contexts, specs, providers, workspaces, examination, counter, hooks).call_model,
+            Preparation(
+                toolbox, workspaces, specs, counter, Prompting(settings.prompt_templates), secrets
+            ).prepare_reply,
+            Thinking(contexts, specs, providers, workspaces, examination, counter, hooks, secrets).call_model,
             examination.examine_calls,
             Restoring(store).restore,
             Checkpointing(store, segments).checkpoint,
@@ -112,9 +119,10 @@ def _assembled(
                 contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
             ).compress,
             TakingIn(contexts, returning).take_result,
-            Probing(toolbox, workspaces).probe_call,
-            Acting(contexts, toolbox, workspaces, examination, returning).run_tool,
+            Probing(toolbox, workspaces, secrets).probe_call,
+            Acting(contexts, toolbox, workspaces, examination, returning, secrets).run_tool,
         ],
+        interceptors=[MaskedFailures(secrets.masker)],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
@@ -163,6 +171,7 @@ async def register_search_attributes(client: Client) -> None:
 async def serve(settings: Settings) -> None:
     """Poll until SIGINT or SIGTERM, then let running activities end."""
     check_shared(settings)
+    mask_logs(logging.getLogger(), Secrets(read_secrets(settings)).masker)
     client = await connect(settings=settings)
     if settings.search_attributes:
         await register_search_attributes(client)
@@ -195,6 +204,8 @@ _OF_THE_OPERATOR = (
     OffloadSetupError,
     CondenserSetupError,
     HookSetupError,
+    BadSecrets,
+    SecretsSetupError,
 )
 
 

@@ -17,6 +17,7 @@ from activities.contract import RunTool
 from activities.examine import Examination
 from activities.heartbeat import Stalled, beating
 from activities.returning import Returning
+from activities.secrets import Secrets, given
 from activities.tools.registry import ArgumentsError, Toolbox
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from activities.workspaces import Workspaces, not_here
@@ -39,7 +40,9 @@ class Acting:
         workspaces: Workspaces,
         examination: Examination,
         returning: Returning,
+        secrets: Secrets | None = None,
     ) -> None:
+        self._secrets = secrets or Secrets()
         self._contexts = contexts
         self._toolbox = toolbox
         self._workspaces = workspaces
@@ -54,13 +57,16 @@ class Acting:
         tool, descriptor = self._toolbox.get(name), self._toolbox.descriptor(name)
         if tool is None or descriptor is None or descriptor.digest != ask.tool_digest:
             raise not_here(f"this worker has no tool {name!r} as the session recorded it")
+        if missing := self._secrets.missing(ask.secrets):
+            raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {name}")
         place = await self._workspaces.find(ask.place)
         raw = await self._arguments(ask)
         try:
             async with beating():
                 output = await self._run(tool, ask, raw, place)
         except NeedsDecision as changed:
-            return CallUnsettled(call_id=ask.call_id, facts=changed.facts, reason=changed.reason)
+            facts, reason = self._secrets.out_of_facts(changed.facts), self._secrets.masker.masked(changed.reason)
+            return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)
         except ToolError as error:
             output = ToolOutput(output=str(error), failed=True)
         except GivenUp as error:
@@ -95,12 +101,19 @@ class Acting:
         except ArgumentsError as error:
             raise ToolError(str(error)) from error
         call = ToolCall(
-            id=ask.call_id, arguments=arguments, place=place, facts=ask.facts, attempt=activity.info().attempt
+            id=ask.call_id,
+            arguments=arguments,
+            place=place,
+            facts=ask.facts,
+            attempt=activity.info().attempt,
+            secrets=self._secrets.named(ask.secrets),
+            masker=self._secrets.masker,
         )
         limit = asyncio.timeout(tool.timeout_seconds)
         try:
             async with limit:
-                return await tool.run(call)
+                with given(call.secrets):
+                    return await tool.run(call)
         except TimeoutError:
             if not limit.expired():
                 raise

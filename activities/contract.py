@@ -194,6 +194,8 @@ class RunTool(Guest):
     offloader: str = sparse("workspace")
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
+    secrets: tuple[str, ...] = sparse(())
+    """Names of those that the call is given."""
 
 
 class ProbeCall(Guest):
@@ -205,6 +207,8 @@ class ProbeCall(Guest):
     """JSON, as it ran."""
     tool_digest: str
     place: Place
+    secrets: tuple[str, ...] = sparse(())
+    """Names, as the call itself was given them."""
 
 
 class TranscriptPage(Guest):

@@ -6,6 +6,7 @@ from activities import own_session
 from activities.contexts import Contexts, message_at
 from activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress
 from activities.heartbeat import beating
+from activities.secrets import Secrets
 from activities.tools.registry import ArgumentsError, Toolbox
 from activities.tools.tool import Place
 from activities.workspaces import Workspaces, not_here
@@ -15,7 +16,10 @@ from agent.permission.facts import CallFacts
 
 
 class Examination:
-    def __init__(self, contexts: Contexts, toolbox: Toolbox, workspaces: Workspaces) -> None:
+    def __init__(
+        self, contexts: Contexts, toolbox: Toolbox, workspaces: Workspaces, secrets: Secrets | None = None
+    ) -> None:
+        self._secrets = secrets or Secrets()
         self._contexts = contexts
         self._toolbox = toolbox
         self._workspaces = workspaces
@@ -41,6 +45,9 @@ class Examination:
 
     async def look(self, name: str, raw: str, place: Place) -> CallFacts:
         """The findings about one call; what is wrong with it is a finding too."""
+        return self._secrets.out_of_facts(await self._seen(name, raw, place))
+
+    async def _seen(self, name: str, raw: str, place: Place) -> CallFacts:
         tool = self._toolbox.get(name)
         if tool is None:
             return CallFacts(cwd=str(place.cwd), not_understood=f"this worker has no tool {name!r} to look with")

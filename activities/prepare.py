@@ -8,7 +8,8 @@ from temporalio import activity
 from activities.contract import PREPARE_REPLY, PrepareReply
 from activities.heartbeat import beating
 from activities.models.context_windows import context_length
-from activities.prompting import Prompting
+from activities.prompting import Prompted, Prompting
+from activities.secrets import Secrets
 from activities.specs import Specs, prompt_digest, spec_digest
 from activities.tokens import TokenCounter
 from activities.tools.registry import Toolbox
@@ -28,7 +29,9 @@ class Preparation:
         specs: Specs,
         counter: TokenCounter,
         prompting: Prompting | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
+        self._secrets = secrets or Secrets()
         self._counter = counter
         self._toolbox = toolbox
         self._workspaces = workspaces
@@ -43,10 +46,12 @@ class Preparation:
             if missing:
                 known = ", ".join(sorted(self._toolbox.names))
                 raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; they have: {known}")
+            if unknown := self._secrets.missing(ask.spec.secrets.names if ask.spec.secrets else ()):
+                raise not_here(f"no secret is named {unknown[0]!r} on the workers that were asked")
             tools = tuple(self._toolbox.descriptors(ask.spec.tools))
             root, nonce = await self._bind(ask)
             window = ask.spec.llm_config.context_length or context_length(ask.spec.model)
-            told = await asyncio.to_thread(self._prompting.prompt_for, ask, Path(root), window)
+            told = await asyncio.to_thread(self._told, ask, Path(root), window)
             await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
             fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
             before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
@@ -62,6 +67,11 @@ class Preparation:
                 fixed_tokens=fixed,
                 context_length=window,
             )
+
+    def _told(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
+        """Blocking. Files of the workspace may stand in the prompt, and a secret may stand in them."""
+        told = self._prompting.prompt_for(ask, root, window)
+        return Prompted(self._secrets.masker.masked(told.system_prompt), self._secrets.out_of_messages(told.hints))
 
     async def _bind(self, ask: PrepareReply) -> tuple[str, str]:
         if ask.place is not None:

@@ -7,6 +7,8 @@ from temporalio import activity
 
 from activities.contract import PROBE_CALL, PROBE_SECONDS, ProbeCall
 from activities.heartbeat import beating
+from activities.masking import Masker
+from activities.secrets import Secrets, given
 from activities.tools.registry import ArgumentsError, Toolbox
 from activities.tools.tool import Found, Tool, ToolCall
 from activities.workspaces import Workspaces, not_here
@@ -18,7 +20,8 @@ DETAIL_CHARS = 2_000
 
 
 class Probing:
-    def __init__(self, toolbox: Toolbox, workspaces: Workspaces) -> None:
+    def __init__(self, toolbox: Toolbox, workspaces: Workspaces, secrets: Secrets | None = None) -> None:
+        self._secrets = secrets or Secrets()
         self._toolbox = toolbox
         self._workspaces = workspaces
 
@@ -28,15 +31,27 @@ class Probing:
         tool, descriptor = self._toolbox.get(ask.tool), self._toolbox.descriptor(ask.tool)
         if tool is None or descriptor is None or descriptor.digest != ask.tool_digest:
             raise not_here(f"this worker has no tool {ask.tool!r} as the session recorded it")
+        if missing := self._secrets.missing(ask.secrets):
+            raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {ask.tool}")
         place = await self._workspaces.find(ask.place)
         try:
             arguments = self._toolbox.validate(ask.tool, ask.arguments)
         except ArgumentsError as error:
-            return _probed(ask, Found("unknown", str(error)))
+            return _probed(ask, Found("unknown", str(error)), self._secrets.masker)
         facts = CallFacts(cwd=str(place.cwd))
-        call = ToolCall(id=ask.call_id, arguments=arguments, place=place, facts=facts, attempt=activity.info().attempt)
+        call = ToolCall(
+            id=ask.call_id,
+            arguments=arguments,
+            place=place,
+            facts=facts,
+            attempt=activity.info().attempt,
+            secrets=self._secrets.named(ask.secrets),
+            masker=self._secrets.masker,
+        )
         async with beating():
-            return _probed(ask, await _look(tool, call))
+            with given(call.secrets):
+                found = await _look(tool, call)
+        return _probed(ask, found, self._secrets.masker)
 
 
 async def _look(tool: Tool, call: ToolCall) -> Found:
@@ -55,6 +70,6 @@ async def _look(tool: Tool, call: ToolCall) -> Found:
     return Found("unknown", f"the probe of {tool.name} answered with {str(found)[:100]!r}, which is no finding")
 
 
-def _probed(ask: ProbeCall, found: Found) -> DoubtProbed:
-    detail = found.detail.encode("utf-8", "replace").decode("utf-8")[:DETAIL_CHARS]
+def _probed(ask: ProbeCall, found: Found, masker: Masker) -> DoubtProbed:
+    detail = masker.masked(found.detail.encode("utf-8", "replace").decode("utf-8"))[:DETAIL_CHARS]
     return DoubtProbed(call_id=ask.call_id, finding=found.finding, detail=detail)

@@ -14,7 +14,7 @@ from activities.skill_files import find_project_files, find_skills
 from activities.workspaces import not_here
 from agent.messages import Msg
 from agent.prompt import BadPromptTemplate, assemble, check_template, hint_message, is_template_name, state_hint
-from agent.settings import AgentContext
+from agent.settings import AgentContext, with_secrets_named
 from agent.skills import Skill, skill_hint, skill_instructions, triggered
 
 MOST_HINTS = 5
@@ -40,7 +40,7 @@ class Prompting:
         skills = find_skills(folders)
         parts = {
             "prefix": context.system_prefix,
-            "system_prompt": ask.spec.system_prompt,
+            "system_prompt": with_secrets_named(ask.spec.system_prompt, ask.spec.secrets),
             "skills": skill_instructions(skills, find_project_files(root) if context.repo_skills else ()),
             "suffix": context.system_suffix,
         }

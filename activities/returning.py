@@ -19,6 +19,7 @@ from activities.attachment_tokens import attachment_tokens
 from activities.contract import RunTool
 from activities.heartbeat import beating
 from activities.offload.opening import Offloaders
+from activities.secrets import Secrets
 from activities.tokens import TokenCounter
 from activities.tools.tool import ToolOutput
 from activities.truncation import Output, Truncated, truncate
@@ -44,7 +45,8 @@ REFERENCE_LIMIT_CHARS = 4_000
 
 
 class Returning:
-    def __init__(self, offloaders: Offloaders, counter: TokenCounter) -> None:
+    def __init__(self, offloaders: Offloaders, counter: TokenCounter, secrets: Secrets | None = None) -> None:
+        self._secrets = secrets or Secrets()
         self._offloaders = offloaders
         self._counter = counter
 
@@ -53,7 +55,7 @@ class Returning:
     ) -> ToolResultBlock:
         """The result as the session records it. Above `ask.result_limit` tokens the whole output is kept by the agent's
         offloader first; where that fails, the result is cut all the same."""
-        whole = _block(name, ask, output, state)
+        whole = await self._masked(_block(name, ask, output, state))
         shown, too_large = _bounded(whole.output)
         if not too_large and _characters(shown) <= QUICK_CHARS:
             made = _entire(self._truncated(ask, shown), whole)
@@ -61,6 +63,13 @@ class Returning:
                 return made
         async with beating():
             return await _undisturbed(self._made(ask, whole, shown, too_large=too_large))
+
+    async def _masked(self, whole: ToolResultBlock) -> ToolResultBlock:
+        """Before anything is cut: half of a secret would not be known again."""
+        if not self._secrets.masker or _characters(whole.output) <= QUICK_CHARS:
+            return self._secrets.out_of_result(whole)
+        async with beating():
+            return await _undisturbed(asyncio.to_thread(self._secrets.out_of_result, whole))
 
     async def _made(self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool) -> ToolResultBlock:
         truncated = await asyncio.to_thread(self._truncated, ask, shown)

@@ -17,6 +17,7 @@ from activities.models.failures import SetupError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.providers import Providers
 from activities.prompt_hooks import PromptContext, PromptHooks
+from activities.secrets import Secrets
 from activities.specs import Specs, prompt_digest
 from activities.tokens import INLINE_BYTES, TokenCounter
 from activities.tools.tool import Place
@@ -61,7 +62,9 @@ class Thinking:
         examination: Examination,
         counter: TokenCounter,
         hooks: PromptHooks | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
+        self._secrets = secrets or Secrets()
         self._counter = counter
         self._hooks = hooks or PromptHooks()
         self._contexts = contexts
@@ -125,6 +128,7 @@ class Thinking:
 
     async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply) -> ModelSaid:
         content = _without_calls(reply) if ask.closing else tuple(_with_ids(reply, ask.call_number))
+        content = self._secrets.out_of_content(content)
         message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
         size = len(message.model_dump_json().encode())
         if size > REPLY_LIMIT_BYTES and size > _reply_limit():

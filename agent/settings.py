@@ -91,6 +91,44 @@ class AgentContext(Value):
         return self
 
 
+class Secrets(Value):
+    """Which of the workers' secrets its tools are given, by name. Values never leave a worker."""
+
+    allow: tuple[str, ...] = sparse((), max_length=100)
+    """For every tool."""
+    tools: dict[str, tuple[str, ...]] = sparse({})
+    """For one tool, beside those."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        every = [*self.allow, *(name for names in self.tools.values() for name in names)]
+        return tuple(dict.fromkeys(every))
+
+    def given_to(self, tool: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.allow, *self.tools.get(tool, ()))))
+
+
+def with_secrets_named(system_prompt: str, secrets: Secrets | None) -> str:
+    """The prompt, and what the model has to know about secrets, if there are any."""
+    if secrets is None or not secrets.names:
+        return system_prompt
+    lines = [
+        f"- {name}: {'every tool' if name in secrets.allow else ', '.join(_tools_with(name, secrets))}"
+        for name in secrets.names
+    ]
+    return "\n".join((system_prompt, "", SECRETS_NOTE, *lines))
+
+
+def _tools_with(name: str, secrets: Secrets) -> list[str]:
+    return [tool for tool, names in secrets.tools.items() if name in names]
+
+
+SECRETS_NOTE = (
+    "These secrets are environment variables of commands, and known to the tools named here. You never see a value: "
+    "in what you read it is replaced by its name. Use the variables; do not print or write down what they hold."
+)
+
+
 class Workspace(Value):
     """Where the tools work. `shared`: each worker must see the same files, proven by a marker file."""
 
@@ -117,6 +155,7 @@ class AgentSpec(Value):
     skills: tuple[str, ...] = sparse((), max_length=20)
     """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
     agent_context: AgentContext | None = sparse(None)
+    secrets: Secrets | None = sparse(None)
     inject_runtime_state: bool = sparse(False)
     """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
     on_doubt: Literal["tell", "ask"] = sparse("tell")

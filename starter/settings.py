@@ -25,6 +25,10 @@ class Settings(BaseSettings):
     """Further condensers that agents may name, comma-separated: `module:name`."""
     hooks: str = ""
     """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
+    secrets: str = ""
+    """Names of the worker's variables whose values agents may be given, comma-separated."""
+    secrets_file: Path | None = None
+    """TOML of names and values, readable for its owner alone. And each LONGHAUL_SECRET_NAME is the secret NAME."""
     prompt_templates: Path | None = None
     """Folder with templates of the system prompt that agents may name: `NAME.md`."""
     redis_url: str = ""

@@ -156,6 +156,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         model=record.spec.model,
         offloader=record.spec.offloader,
         edited_by=(call.approver or "the approver") if call.edited else None,
+        secrets=_secrets(record, call.block.name),
     )
 
 
@@ -168,7 +169,12 @@ def probe_call(record: Record, doubt: Doubt) -> world.ProbeCall:
         arguments=doubt.input,
         tool_digest=record.tools[doubt.tool].digest,
         place=where.model_copy(update={"cwd": doubt.cwd}) if doubt.cwd else where,
+        secrets=_secrets(record, doubt.tool),
     )
+
+
+def _secrets(record: Record, tool: str) -> tuple[str, ...]:
+    return record.spec.secrets.given_to(tool) if record.spec.secrets else ()
 
 
 def open_call(record: Record, call_id: str) -> OpenCall:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.tools.clipping import ClippedBytes
+from activities.tools.masked_bytes import MaskedBytes
 from activities.tools.shell_danger import dangerous_variable
 from activities.tools.shell_facts import examine_command
 from activities.tools.supervised import Ending, run_supervised
@@ -101,16 +102,17 @@ class Bash(Tool):
         _refuse_impossible(command)
         cwd = _start_folder(call.place)
         await self._refuse_other_findings(call, cwd)
-        output = ClippedBytes()
+        output = MaskedBytes(ClippedBytes(), call.masker)
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
         environment = scrubbed(os.environ, self._granted)
-        if call.facts.read_only:
-            environment = hardened(environment)
+        # A command that runs unasked reads files of the workspace; it has no use for a secret.
+        environment = hardened(environment) if call.facts.read_only else environment | dict(call.secrets)
         try:
             ending = await run_supervised(shell, cwd, environment, timeout_ms / 1000, output)
+            output.end()
         except OSError as error:
             raise ToolError(f"bash could not be started in {str(cwd)!r}: {error.strerror}") from None
-        return _tool_output(ending, output, timeout_ms, _moved_to(ending.note, call.place))
+        return _tool_output(ending, output.inner, timeout_ms, _moved_to(ending.note, call.place))
 
     async def _refuse_other_findings(self, call: ToolCall, cwd: Path) -> None:
         fresh = await self.examine(call.arguments, call.place)

@@ -1,9 +1,11 @@
 """What a tool is to the worker: its description for the model, what it finds out beforehand, and what it does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from activities.masking import NO_SECRETS, Masker
 from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
 from agent.permission.facts import CallFacts
@@ -34,6 +36,10 @@ class ToolCall:
     facts: CallFacts
     """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
     attempt: int = 1
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Values by name, for this call alone: into the environment of what it starts, and nowhere else."""
+    masker: Masker = field(default=NO_SECRETS, repr=False)
+    """For output that is shortened while it comes: half of a secret would not be known again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from starter.provision.temporal_cli import cache_directory
+from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
 
 PACKAGES = ("temporalio", "pydantic", "anthropic", "openai", "typer", "rich", "tree-sitter-bash", "redis")
@@ -40,6 +41,7 @@ def on_this_machine(settings: Settings) -> Iterator[Check]:
     yield program("rg", "Grep searches large trees faster with it", "install ripgrep")
     yield program("bwrap", "later releases confine Bash with it; this one does not", "install bubblewrap")
     yield from (key(name) for name in KEYS)
+    yield secrets(settings)
 
 
 def python() -> Check:
@@ -114,6 +116,15 @@ def redis(url: str) -> Check:
 def program(name: str, use: str, mend: str) -> Check:
     found = shutil.which(name)
     return Check(name, found is not None, found or f"not on PATH ({use})", mend)
+
+
+def secrets(settings: Settings) -> Check:
+    """Their names; their values go nowhere."""
+    try:
+        names = sorted(read_secrets(settings))
+    except BadSecrets as error:
+        return Check("secrets", ok=False, detail="can't be taken", mend=str(error))
+    return Check("secrets", ok=True, detail=", ".join(names) or "none are set (LONGHAUL_SECRET_NAME)")
 
 
 def key(name: str) -> Check:

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from activities.secrets import secret
 from activities.tools.function import tool
 from activities.tools.tool import Found, ToolCall, ToolOutput
 from agent.tools import Effect
@@ -29,6 +30,15 @@ async def fetch(page: int, chars: int = 40) -> str:
 async def send(to: str, text: str = "") -> str:
     """Send a letter; permission asks for it."""
     return f"sent {text!r} to {to}"
+
+
+@tool(effect=Effect.ONCE)
+def open_gate(how: str) -> ToolOutput:
+    """Use the key of the gate, and be careless with it."""
+    key = secret("GATE_KEY")
+    if how == "raise":
+        raise RuntimeError(f"the gate took no {key}")
+    return ToolOutput(f"opened with {key.upper()}", metadata={"key": [key]})
 
 
 @tool(effect=Effect.ONCE)
