@@ -174,7 +174,7 @@ INLINE_ARGUMENTS = 2_000
 
 
 class RunTool(Guest):
-    """One call of one tool; the activity's type is the tool's name."""
+    """One call of one tool; the activity's type is the tool's name. `secrets` are names."""
 
     call_id: str
     arguments: str | None
@@ -188,14 +188,12 @@ class RunTool(Guest):
     agent: str
     epoch: int = sparse(1)
     result_limit: int = sparse(3000)
-    """Tokens; a longer result is cut, and kept whole by the offloader."""
+    """Tokens of `model`; a longer result is cut, and kept whole by the offloader."""
     model: str = sparse("")
-    """Whose tokens they are."""
     offloader: str = sparse("workspace")
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
     secrets: tuple[str, ...] = sparse(())
-    """Names of those that the call is given."""
 
 
 class ProbeCall(Guest):
