@@ -145,6 +145,7 @@ class Acting:
         return ToolReturned(
             result=result,
             digest=digest,
+            tokens=await self._returning.tokens(ask, result),
             cwd=_moved_to(ask, output),
         )
 

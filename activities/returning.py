@@ -23,7 +23,7 @@ from activities.secrets import Secrets
 from activities.tokens import TokenCounter
 from activities.tools.tool import ToolOutput
 from activities.truncation import Output, Truncated, truncate
-from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from agent.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -63,6 +63,11 @@ class Returning:
                 return made
         async with beating():
             return await _undisturbed(self._made(ask, whole, shown, too_large=too_large))
+
+    async def tokens(self, ask: RunTool, result: ToolResultBlock) -> int:
+        """Of the message that the result becomes in the context."""
+        message = Msg(name=ask.agent, role="assistant", content=(result,))
+        return await _undisturbed(self._counter.count_aside(message, ask.model))
 
     async def _masked(self, whole: ToolResultBlock) -> ToolResultBlock:
         """Before anything is cut: half of a secret would not be known again."""

@@ -23,4 +23,5 @@ class TakingIn:
         output = ToolOutput(output=received.output, metadata=received.metadata)
         result = await self._returning.result(received.name, ask, output, received.state)
         digest = self._contexts.keep_result(own_session.key(), ask.epoch, ask.agent, result)
-        return ToolReturned(result=result, digest=digest, outside=True)
+        tokens = await self._returning.tokens(ask, result)
+        return ToolReturned(result=result, digest=digest, tokens=tokens, outside=True)

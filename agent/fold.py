@@ -9,7 +9,7 @@ from agent import fold_calls as calls
 from agent import fold_context as context
 from agent import fold_doubts as doubts
 from agent import fold_kept as kept
-from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, Anchor, Finished, Handled, Heard, Ledger
+from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Msg, Usage
 from agent.permission.facts import CallFacts
 from agent.state import OpenCall, ReplyContext
@@ -111,7 +111,7 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
     ledger.model_calls += 1
     usage = entry.message.usage or Usage()
     if entry.input_estimate:
-        counted = ledger.fixed_tokens + ledger.context_tokens
+        counted = ledger.fixed_tokens + ledger.context_tokens - _came_meanwhile(ledger, entry)
         ledger.heard = Heard(entry.input_estimate, usage.input_tokens, counted)
     message = entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at)})
     ledger.append((message,), entry.digest, entry.tokens)
@@ -133,6 +133,14 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         )
     reply.answered = not reply.calls
     reply.cur_iter += reply.answered
+
+
+def _came_meanwhile(ledger: Ledger, entry: e.ModelSaid) -> int:
+    """Tokens of what was observed while the model was thinking: what the provider reports is without them."""
+    if ledger.state.behaviour < SUPERVISED or not entry.context_length:
+        return 0
+    seen = entry.context_length - 1 - bool(ledger.state.summary)
+    return sum(mark.tokens for mark in ledger.marks[seen:])
 
 
 def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:

@@ -10,6 +10,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from activities.contract import ENTRIES, EntriesPage
+from agent.entries import AnyEntry
 from agent.messages import Msg, ToolResultState
 from starter.session import Session
 from tests.workflows.conftest import Stage
@@ -63,6 +65,12 @@ def calls(name: str, **arguments: Any) -> dict[str, Any]:
 def results(message: Msg) -> list[tuple[ToolResultState, str]]:
     """What the calls of a reply came to."""
     return [(result.state, result.get_text()) for result in message.get_tool_results()]
+
+
+async def recorded(stage: Stage, session: Session) -> tuple[AnyEntry, ...]:
+    """The entries that a short session still holds."""
+    page: EntriesPage = await stage.handle(session).query(ENTRIES, 1, result_type=EntriesPage)
+    return page.entries
 
 
 async def next_call(session: Session, answered: PendingCall) -> PendingCall:

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from activities.offload.names import safe_name
+from activities.tokens import TokenCounter
 from activities.truncation import marker
-from agent.messages import ToolResultState
+from agent.entries import ToolReturned
+from agent.messages import AssistantMsg, ToolResultState
 from agent.permission.rules import PermissionContext, PermissionMode
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.letters import calls, recorded, results
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server
@@ -57,6 +59,27 @@ async def test_the_limit_and_the_offloader_are_the_agents(stage: Stage) -> None:
     done = await session.reply("Fetch page 7")
 
     ((_, text),) = results(done)
+    (returned,) = [entry for entry in await recorded(stage, session) if isinstance(entry, ToolReturned)]
+    message = AssistantMsg("lamp", [returned.result])
     assert text.endswith(f"\n{marker(None)}")
     assert len(text) < 400
+    assert returned.tokens == TokenCounter().count_message(message, session.spec.model)
     assert not (stage.settings.data_dir / "offload").exists()
+
+
+async def test_a_long_result_from_outside_is_cut_counted_and_kept_like_a_tools(stage: Stage) -> None:
+    session_id, whole = f"a parcel {stage.name}", page_text(8, CHARS)
+    file = kept_at(stage, "ana", session_id, "call_0_0")
+    session = stage.session(calls("courier", parcel="book"), {"text": "It came."}, id=session_id, user="ana")
+    waiting = await session.reply("Send for the book")
+
+    await session.external_result("call_0_0", whole)
+    done = await session.wait(waiting.id)
+
+    ((_, text),) = results(done)
+    (returned,) = [entry for entry in await recorded(stage, session) if isinstance(entry, ToolReturned)]
+    assert whole.startswith(text.removesuffix(f"\n{marker(str(file))}"))
+    assert text.endswith(f"\n{marker(str(file))}")
+    assert file.read_text() == whole
+    message = AssistantMsg("lamp", [returned.result])
+    assert returned.tokens == TokenCounter().count_message(message, session.spec.model)
