@@ -19,7 +19,7 @@ from temporalio.converter import (
 )
 
 from activities.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
-from workflows.storage import DRIVER, KEY, MISSING, BlobDriver, storage_of
+from workflows.storage import BY_REFERENCE_BYTES, DRIVER, KEY, MISSING, BlobDriver, storage_of
 
 INLINE_BYTES = 1_500_000
 """What may cross inline where nothing can be stored: the server ends a session for what is above 2 MiB."""
@@ -69,9 +69,14 @@ class SessionConverter(DataConverter):
         if bound is None:
             if len(self._bound) >= KEPT_CONTEXTS:
                 self._bound.clear()
-            bound = replace(self, external_storage=storage_of(blobs, session_prefix(*whose)))
+            bound = replace(self, external_storage=storage_of(blobs, session_prefix(*whose), self._from_bytes))
             self._bound[whose] = bound
         return bound
+
+    @property
+    def _from_bytes(self) -> int:
+        storage = self.external_storage
+        return (storage and storage.payload_size_threshold) or BY_REFERENCE_BYTES
 
     def _with_store_context(self, store_ctx: StorageDriverStoreContext) -> Self:
         """`with_context` has said all that the driver needs."""
@@ -139,11 +144,11 @@ def _without_key(payload: Payload) -> Payload:
     return plain
 
 
-def converter_with(blobs: BlobStore | None) -> DataConverter:
+def converter_with(blobs: BlobStore | None, from_bytes: int = BY_REFERENCE_BYTES) -> DataConverter:
     """For a client or worker that reaches the blobs, or does without."""
     given = {each.name: getattr(pydantic_data_converter, each.name) for each in fields(DataConverter) if each.init}
     given["payload_converter_class"] = PayloadConverter
-    given["external_storage"] = None if blobs is None else storage_of(blobs)
+    given["external_storage"] = None if blobs is None else storage_of(blobs, None, from_bytes)
     return SessionConverter(**given)
 
 

@@ -17,7 +17,7 @@ from agent.judgement import effect_of
 from agent.messages import FinishedReason
 from agent.record import Record
 from workflows import asks, options, outcomes
-from workflows.underway import Interrupted, Underway
+from workflows.underway import Interrupted, Underway, undisturbed
 
 
 class Doing:
@@ -39,7 +39,7 @@ class Doing:
         ask = asks.restore(self._record)
         try:
             how = options.restore()
-            found: e.Restored = await workflow.execute_activity(world.RESTORE, ask, result_type=e.Restored, **how)
+            found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
             self._write(outcomes.restore_failed(error))
             return None
@@ -55,7 +55,7 @@ class Doing:
         outcome: e.Checkpointed | e.CheckpointFailed
         try:
             how = options.checkpoint()
-            outcome = await workflow.execute_activity(world.CHECKPOINT, ask, result_type=e.Checkpointed, **how)
+            outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, f"checkpoint-{self._record.seq}")
         except ActivityError as error:
             outcome = outcomes.checkpoint_failed(error, events)
         self.checkpointing = None

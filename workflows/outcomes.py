@@ -27,7 +27,8 @@ def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
 def restore_failed(error: ActivityError) -> e.RestoreFailed:
     _let_cancellation_pass(error)
     info = error_info(error)
-    why = f"Whether this session has had an earlier life is unknown: {info.message}. Resume it to try again."
+    what = info.message.rstrip(".")
+    why = f"Whether this session has had an earlier life is unknown: {what}. Resume it to try again."
     return e.RestoreFailed(error=ErrorInfo(type=info.type, message=why))
 
 

@@ -79,8 +79,8 @@ class BlobDriver(StorageDriver):
         return payload
 
 
-def storage_of(blobs: BlobStore, prefix: str | None = None) -> ExternalStorage:
-    return ExternalStorage(drivers=[BlobDriver(blobs, prefix)], payload_size_threshold=BY_REFERENCE_BYTES)
+def storage_of(blobs: BlobStore, prefix: str | None = None, from_bytes: int = BY_REFERENCE_BYTES) -> ExternalStorage:
+    return ExternalStorage(drivers=[BlobDriver(blobs, prefix)], payload_size_threshold=from_bytes)
 
 
 def missing(key: str, why: str) -> Payload:

@@ -17,6 +17,13 @@ class Interrupted(Exception):
     """An activity was cancelled, because the reply that it worked for was interrupted."""
 
 
+async def undisturbed(name: str, ask: object, answer: type[Answer], how: ActivityConfig, once: str) -> Answer:
+    """Start an activity that no interrupt concerns; returns its answer, or raises ActivityError. `once`: a name that
+    nothing else in this run has."""
+    arrived: RawValue = await workflow.execute_activity(name, ask, result_type=RawValue, **how)
+    return result_of(arrived, answer, once)
+
+
 class Underway:
     """The activities that a session waits for."""
 

@@ -4,13 +4,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pytest
 from temporalio.client import (
-    Client,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHandle,
@@ -18,19 +15,15 @@ from temporalio.client import (
 )
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from activities.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs, key_of, session_prefix
+from activities.blobs.blobs import delete_session_blobs, key_of, session_prefix
 from starter.asking import Stuck
-from starter.connection import connect
-from starter.session import Session
 from starter.wire import Refused
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, raw, refused_signal, refused_update
-from worker import build
-from workflows.contract import DATA_CONVERTER, FORMAT, TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in
+from tests.workflows.roomy import Moody, Roomy, failure_of_replay, worker_with
+from workflows.contract import DATA_CONVERTER, TASK_TIMEOUT, WORKFLOW
 from workflows.converter import BlobGone
-from workflows.session import AgentSession
 from workflows.storage import KEY, MISSING
 
 pytestmark = pytest.mark.server
@@ -39,44 +32,10 @@ MEGABYTE = 1_000_000
 REFERENCE = b"temporal.api.sdk.v1.ExternalStorageReference"
 
 
-@dataclass
-class Roomy(Stage):
-    """A stage whose client and workers reach one blob store."""
-
-    @property
-    def blobs(self) -> BlobStore:
-        blobs = stored_in(self.client.data_converter)
-        assert blobs is not None
-        return blobs
-
-    @asynccontextmanager
-    async def another_worker(self) -> AsyncIterator[None]:
-        async with build(await connect(self.address, settings=self.settings), self.settings, self.providers):
-            yield
-
-    async def opened(self, *lines: dict[str, Any], **spec: Any) -> Session:
-        """A session that runs, in the format that does not carry all of its entries."""
-        session = self.session(*lines, **spec)
-        start = SessionStart(session_id=session.id, spec=session.spec, format=FORMAT)
-        await self.client.start_workflow(
-            WORKFLOW,
-            start,
-            id=session.workflow_id,
-            task_queue=self.settings.task_queue,
-            task_timeout=TASK_TIMEOUT,
-        )
-        return session
-
-    async def stored(self, session: Session) -> list[str]:
-        return await self.blobs.keys(session_prefix("default", session.workflow_id))
-
-
 @pytest.fixture
 async def roomy(unserved: Stage) -> Roomy:
     """Without a worker yet."""
-    given: dict[str, Any] = {each.name: getattr(unserved, each.name) for each in fields(Stage)}
-    given["client"] = await connect(unserved.address, settings=unserved.settings)
-    return Roomy(**given)
+    return await Roomy.over(unserved)
 
 
 @pytest.fixture
@@ -164,18 +123,6 @@ async def test_a_reference_to_what_is_not_there_is_refused_and_stays_refused_whe
     assert "can't be replayed" in str(await failure_of_replay(stage, session))
 
 
-async def failure_of_replay(stage: Roomy, session: Session) -> BaseException | None:
-    """On a worker that knows nothing but the history and the blobs."""
-    history = await stage.handle(session).fetch_history()
-    replayer = Replayer(
-        workflows=[AgentSession],
-        namespace=stage.client.namespace,  # blobs are kept apart by namespace too
-        data_converter=stage.client.data_converter,
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    )
-    return (await replayer.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
-
-
 @pytest.mark.parametrize("mine", [True, False], ids=["absent", "of another session"])
 async def test_a_session_can_not_be_started_by_a_forged_reference(roomy: Roomy, *, mine: bool) -> None:
     name = f"{roomy.name}-forged"
@@ -258,55 +205,13 @@ async def test_more_than_a_session_can_carry_is_refused_before_it_is_sent(stage:
     assert (await session.reply("Are you there?")).get_text_content() == "Hello."
 
 
-@dataclass
-class Moody:
-    """A blob store that loses what is put, or can't be reached, for as long as it is told to."""
-
-    real: BlobStore
-    loses: bool = False
-    away: bool = False
-    lost: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    place: str = "a moody place"
-
-    async def put(self, key: str, data: bytes) -> None:
-        self._check()
-        if self.loses:
-            self.lost[key] = data
-        else:
-            await self.real.put(key, data)
-
-    async def get(self, key: str) -> bytes:
-        self._check()
-        return await self.real.get(key)
-
-    async def keys(self, prefix: str) -> list[str]:
-        return await self.real.keys(prefix)
-
-    async def delete_prefix(self, prefix: str) -> int:
-        return await self.real.delete_prefix(prefix)
-
-    async def close(self) -> None:
-        await self.real.close()
-
-    def _check(self) -> None:
-        if self.away:
-            raise BlobsUnavailable("a moody place is not in the mood")
-
-
-@asynccontextmanager
-async def worker_with(blobs: Moody, roomy: Roomy) -> AsyncIterator[None]:
-    client = await Client.connect(roomy.address, data_converter=converter_with(blobs))
-    async with build(client, roomy.settings, roomy.providers):
-        yield
-
-
 async def test_a_result_that_was_lost_on_its_way_ends_the_reply_and_a_replay_ends_it_too(roomy: Roomy) -> None:
-    blobs = Moody(roomy.blobs, loses=True)
+    blobs = Moody(roomy.blobs, losing=b"")
     async with worker_with(blobs, roomy):
         session = await roomy.opened({"text": "word " * 100_000})
 
         done = await session.reply("Write a book")
-        blobs.loses = False
+        blobs.losing = None
 
         assert done.error is not None
         assert "its outcome is lost" in done.error.message
