@@ -62,6 +62,7 @@ with workflow.unsafe.imports_passed_through():
 
 MIN_SLEEP_SECONDS = 1.0
 """A session that may not close yet is not asked more often."""
+CLOCK_WAITS = "clock-waits-for-a-limit"
 LOOK_AGAIN_SECONDS = 3_600.0
 """How often one is asked that has been idle for long enough and could not close."""
 
@@ -257,13 +258,21 @@ class AgentSession:
     async def _watch_clock(self) -> None:
         """Wake the session when it has been idle for as long as its agent allows; one timer, whatever happens."""
         again = 0.0
-        while limit := self._record.spec.idle_close_seconds:
+        while limit := await self._idle_limit():
             left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
             await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
             if self._record.active_at / 1000 + limit <= workflow.time():
                 self._write(e.TimeReached())
                 # A session that waits for a person for weeks, or for a store, would else count the seconds.
                 again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)
+
+    async def _idle_limit(self) -> int:
+        """Seconds, as soon as there is a limit: an earlier life that is found may have had one. 0 in a history of when
+        nobody waited for that."""
+        if limit := self._record.spec.idle_close_seconds:
+            return limit
+        await workflow.wait_condition(lambda: self._record.spec.idle_close_seconds > 0)
+        return self._record.spec.idle_close_seconds if workflow.patched(CLOCK_WAITS) else 0
 
     async def _until_recorded(self) -> None:
         self._show()

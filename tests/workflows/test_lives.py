@@ -18,6 +18,7 @@ from starter.session import Session
 from tests.workflows.conftest import Stage, TypeTemporal
 from tests.workflows.letters import calls, results, until
 from tests.workflows.listener import listening, says
+from tests.workflows.roomy import failure_of_replay
 from workflows.contract import Status
 
 # The server takes half a minute to delete the history of a run that has only just ended.
@@ -101,6 +102,19 @@ async def test_an_idle_session_closes_and_goes_on_where_it_was(stage: Stage) -> 
     assert events[: len(before)] == before
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [event.delta for event in events if event.type == "TEXT_BLOCK_DELTA"] == ["Amber.", "As I said: amber."]
+
+
+async def test_a_life_that_began_without_a_limit_closes_when_it_goes_on_with_one_that_has(stage: Stage) -> None:
+    session = stage.session({"text": "One."}, {"text": "Two."}, **SHORT_LIVED)
+    await session.reply("First")
+    first = await closes(stage, session)
+    endless = stage.app.session(session.id, agent=session.spec.model_copy(update={"idle_close_seconds": 0}))
+
+    reply = await endless.reply("Second")
+
+    assert reply.get_text_content() == "Two."
+    assert await closes(stage, session) != first
+    assert await failure_of_replay(stage, session) is None
 
 
 async def test_a_request_is_not_answered_again_in_a_later_life(stage: Stage) -> None:
