@@ -5,6 +5,7 @@ Names are past tense: an entry can't be refused any more. Activities return entr
 is translated on the way from the world into the record.
 """
 
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
@@ -54,6 +55,11 @@ class RequestAccepted(Entry):
     """Tells the same request sent twice from another one under the same id."""
     messages: tuple[Msg, ...] = sparse(())
     """Empty = go on from where the context stands."""
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """As JSON. Kept, for it is asked again with each request that comes while this one waits."""
+        return len(self.model_dump_json().encode())
 
 
 class Observed(Entry):

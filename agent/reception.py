@@ -24,12 +24,14 @@ from agent.bodies import (
 from agent.canonical import digest_of
 from agent.decision import FULL
 from agent.keeping import CARRY_LIMIT
-from agent.ledger import RESTORING
+from agent.ledger import RESTORING, SUPERVISED
 from agent.letters import Letter, Received
 from agent.record import Record
 from agent.upkeep_bodies import Compact, ReplaceState, Resume, Settle
 
 MAX_QUEUE = 500
+MAX_QUEUE_BYTES = 64_000_000
+"""Of the requests that wait, as JSON: each worker that runs the session holds them, and each roll-over carries them."""
 
 
 def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
@@ -99,7 +101,18 @@ def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[
         body_digest=digest,
         messages=body.messages,
     )
+    _check_room(record, entry)
     return Received((entry,), {**_receipt(record, request_id, entry.reply_id), "position": len(record.queue)})
+
+
+def _check_room(record: Record, entry: e.RequestAccepted) -> None:
+    waiting = sum(request.size_bytes for request in record.queue)
+    if record.state.behaviour >= SUPERVISED and record.queue and waiting + entry.size_bytes > MAX_QUEUE_BYTES:
+        raise Unusable(
+            f"messages: the requests that wait have {waiting // 1000} kB, this one has {entry.size_bytes // 1000} kB, "
+            f"and the most together is {MAX_QUEUE_BYTES // 1000} kB; send this one again when some are done, or put the "
+            "content into a file and name it"
+        )
 
 
 def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:

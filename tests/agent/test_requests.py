@@ -8,7 +8,7 @@ import pytest
 from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
 from agent.messages import ToolResultState
 from agent.permission.rules import PermissionMode, PermissionRule
-from agent.reception import MAX_QUEUE
+from agent.reception import MAX_QUEUE, MAX_QUEUE_BYTES
 from agent.steps import Idle, TakeIn
 from tests.agent.play import SPEC, Play, asking, calls, spoken, text
 
@@ -55,6 +55,33 @@ def test_a_full_queue_refuses_more() -> None:
         play.say("Build", f"r{number}")
 
     assert play.say("One more", "last") == "500 requests wait already; send this one again when some are done"
+
+
+def test_requests_that_wait_have_a_limit_in_bytes_and_none_is_too_large_for_an_empty_queue() -> None:
+    play = Play([calls("a Paint"), text("Done.")])
+    play.say("Paint", "r1")
+    play.run()
+    half = MAX_QUEUE_BYTES // 2 + 1
+
+    assert play.say("x" * 2 * half, "large") == {"request_id": "large", "reply_id": "reply-of-large", "position": 0}
+    refusal = play.say("y" * half, "larger")
+    assert play.tell("interrupt", {"message": "Stop", "request_id": ""}) != refusal
+    play.record.queue.clear()
+
+    assert refusal == (
+        "messages: the requests that wait have 64000 kB, this one has 32000 kB, and the most together is 64000 kB; "
+        "send this one again when some are done, or put the content into a file and name it"
+    )
+    assert isinstance(play.say("y" * half, "larger"), dict)
+
+
+def test_a_session_of_older_rules_takes_what_it_always_took() -> None:
+    play = Play([calls("a Paint")], behaviour=2)
+    play.say("Paint", "r1")
+    play.run()
+
+    assert isinstance(play.say("x" * MAX_QUEUE_BYTES, "large"), dict)
+    assert isinstance(play.say("y" * MAX_QUEUE_BYTES, "larger"), dict)
 
 
 def test_an_interrupt_of_another_reply_is_refused() -> None:
