@@ -110,7 +110,7 @@ class CallModel(Guest):
     call_number: int
     """Model calls that the session made before this one."""
     closing: bool = sparse(False)
-    """The last call of a reply that has reached its limit: without tools, and the model is told why."""
+    """The last call of a reply that has reached its limit: no tool may be called, and the model is told why."""
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tools, as they were counted when the reply was prepared."""
     agent: str

@@ -90,7 +90,8 @@ class Thinking:
                 system=system,
                 messages=[_heard_by(ask.agent, message) for message in messages]
                 + ([LIMIT_REACHED] if ask.closing else []),
-                tools=() if ask.closing else spec.tools,
+                tools=spec.tools,
+                no_calls=ask.closing,
                 config=ask.config,
                 call_number=ask.call_number,
                 attempt=activity.info().attempt,
@@ -158,7 +159,7 @@ class Thinking:
 
 
 def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
-    """What a model says that was given no tools: a call that it makes all the same could not be run."""
+    """What a model says that may not call: a call that it makes all the same is not run."""
     said = tuple(block for block in reply.content if not isinstance(block, ToolCallBlock))
     return said or (TextBlock(text="(The model said nothing when the limit of iterations was reached.)"),)
 

@@ -39,7 +39,7 @@ class Think:
 
     model: str
     closing: bool = False
-    """The limit of iterations is reached: it may only say where things stand, without tools."""
+    """The limit of iterations is reached: it may only say where things stand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Answers of a given form: how one is asked for where it can't be forced, and how it is read from a reply."""
+"""Answers of a given form, and answers in words alone: how they are asked for where they can't be forced, and how the
+form is read from a reply."""
 
 import json
 import re
@@ -13,6 +14,7 @@ from activities.models.turns import answer_schema, depth_fits
 from agent.messages import TextBlock, ToolCallBlock, UserMsg
 
 NOT_FORCED = "The server does not force an answer's form; it was asked for in words."
+NOT_FORBIDDEN = "The server does not forbid calls; the tools were left out, so that what it has cached is not used."
 
 _CUT_SHORT = frozenset({"max_tokens", "length", "max_output_tokens"})
 _STATUSES = frozenset({400, 404, 422, 500, 501})
@@ -30,12 +32,16 @@ Attempt = Callable[[ModelRequest, list[str]], Awaitable[ModelReply]]
 
 
 async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelReply:
-    """The reply of `attempt`; once more, with the form in words, when the server refuses to force one."""
+    """The reply of `attempt`; once more, with the form in words or without tools, when the server refuses to be told
+    which of them the model may call."""
     try:
         return await attempt(request, [])
     except Exception as error:
-        if request.answer is None or not refuses_to_force(error):
+        forbidding = request.no_calls and bool(request.tools)
+        if not (request.answer or forbidding) or not refuses_to_force(error):
             raise
+    if request.answer is None:
+        return await attempt(replace(request, tools=(), no_calls=False), [NOT_FORBIDDEN])
     return await attempt(in_words(request), [NOT_FORCED])
 
 

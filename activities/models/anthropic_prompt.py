@@ -46,6 +46,8 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
     if request.tools:
         payload["tools"] = _tools(request)
+        if request.no_calls:
+            payload["tool_choice"] = {"type": "none"}
     if request.answer is not None:
         _force(payload, request.answer)
     _set_temperature(payload, request, notes)

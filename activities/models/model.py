@@ -36,6 +36,8 @@ class ModelRequest:
     attempt: int = 1
     answer: AnswerSchema | None = None
     """Asked for instead of a free reply; `activities.models.answers.answer_of` reads it."""
+    no_calls: bool = False
+    """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
     purpose: Literal["reply", "summary"] = "reply"
     """A summary's calls are counted by themselves; the scripted model has lines of their own for them."""
 

@@ -39,10 +39,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
         limit: config.max_output_tokens,
         "stream_options": {"include_usage": True},
     }
-    if request.tools:
-        payload["tools"] = _tools(request)
-    if request.answer is not None:
-        _force(payload, request.answer)
+    _set_tools(payload, request)
     if config.reasoning_effort is not None:
         payload["reasoning_effort"] = config.reasoning_effort
     if config.temperature is not None:
@@ -59,6 +56,15 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
         else:
             notes.append("The thinking budget was left out: Chat Completions has no field for it.")
     return {key: scrub_json(value) for key, value in payload.items()}
+
+
+def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
+    if request.tools:
+        payload["tools"] = _tools(request)
+        if request.no_calls:
+            payload["tool_choice"] = "none"
+    if request.answer is not None:
+        _force(payload, request.answer)
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:

@@ -35,6 +35,8 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["instructions"] = request.system
     if request.tools:
         payload["tools"] = _tools(request)
+        if request.no_calls:
+            payload["tool_choice"] = "none"
     if request.answer is not None:
         _force(payload, request.answer)
     _set_reasoning(payload, request, notes)
