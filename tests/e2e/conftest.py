@@ -15,6 +15,7 @@ from starter.client import Longhaul
 from starter.provision.dev_server import DevServer
 from starter.settings import Settings
 from tests.e2e import processes
+from tests.replay.record import server_suggesting
 
 CLI = [sys.executable, "-P", "-m", "starter.cli.main"]
 
@@ -83,6 +84,14 @@ def worker_settings(temporal_server: DevServer, tmp_path_factory: pytest.TempPat
 def cli_environment(worker_settings: processes.WorkerSettings) -> dict[str, str]:
     """The settings of the commands, which are the worker's; nothing of this machine's own."""
     return processes.environment(worker_settings) | {"TERM": "xterm"}
+
+
+@pytest.fixture
+async def impatient_server() -> AsyncIterator[str]:
+    """The address of a server that wants a fresh history behind almost every activity: a session's first task alone
+    leaves three events."""
+    async with await server_suggesting(8) as server:
+        yield server.client.service_client.config.target_host
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import Any
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from agent.messages import Msg, ToolResultBlock
@@ -85,6 +86,14 @@ class Job:
 
     async def start(self, text: str = "go") -> None:
         self.reply_id = await self.session.submit(text)
+
+    async def is_known(self) -> bool:
+        """Whether the server has begun it."""
+        try:
+            await self.handle.describe()
+        except RPCError:
+            return False
+        return True
 
     async def is_held(self, point: str) -> None:
         async def seen() -> bool:
@@ -183,6 +192,11 @@ class Stage:
             tools=tools,
         )
 
+    def one_directory(self, **more: Any) -> WorkerSettings:
+        """For workers that come one after the other; the client reads what they have written there."""
+        queue = self.app.settings.task_queue
+        return WorkerSettings(address=self.address, task_queue=queue, directory=self.directory, **more)
+
     def job(self, name: str, script: Sequence[Mapping[str, Any]], hold: Iterable[str] = (), **more: Any) -> Job:
         """Not started yet. `name` is for people; the session gets one of its own. `more` is further of its agent."""
         key = f"{name.replace('.', '-')}-{uuid.uuid4().hex[:6]}"
@@ -215,3 +229,21 @@ def assert_well_formed(transcript: Sequence[Msg]) -> None:
             assert not unanswered, f"{unanswered} have no result when the next message comes"
         unanswered |= {block.id for block in message.get_tool_calls()}
     assert not unanswered
+
+
+def told(transcript: list[Msg]) -> list[dict[str, Any]]:
+    """Without times, and without ids that are the session's own."""
+    mine = {"id", "created_at", "updated_at", "finished_at", "usage", "metadata"}
+    return [message.model_dump(mode="json", exclude=mine) for message in transcript]
+
+
+async def assert_as_if_nothing_was(killed: list[Job], control: Job, messages: int) -> None:
+    """Each killed session has the transcript of the one that nobody has disturbed, of so many messages."""
+    expected = told(await control.transcript())
+    assert len(expected) == messages
+    for job in killed:
+        transcript = await job.transcript()
+        # One by one: what pytest says of two long lists that differ takes it minutes.
+        assert [one == other for one, other in zip(told(transcript), expected, strict=True)] == [True] * messages
+        assert_well_formed(transcript)
+        await job.replays()

@@ -26,6 +26,8 @@ class WorkerSettings:
     """Holds the worker's data and its log."""
     tools: str = CRASH_TOOLS
     offloaders: str = ""
+    program: tuple[str, ...] = ("worker",)
+    """The module that is run, and its arguments."""
 
 
 class WorkerProcess:
@@ -42,7 +44,7 @@ class WorkerProcess:
         log = settings.directory / "worker.log"
         with log.open("ab") as sink:
             process = await asyncio.create_subprocess_exec(
-                *bound_to_parent([sys.executable, "-m", "worker"]),
+                *bound_to_parent([sys.executable, "-m", *settings.program]),
                 env=environment(settings),
                 cwd=settings.directory,
                 stdin=asyncio.subprocess.DEVNULL,

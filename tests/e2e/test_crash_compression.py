@@ -6,7 +6,6 @@ each kill, or, where they roll over, one of them has just done so and the others
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from temporalio.api.enums.v1 import PendingActivityState
 
 from agent.messages import Msg
 from starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage, assert_well_formed, call, says, until
+from tests.e2e.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
 from tests.e2e.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
-from tests.replay.record import server_suggesting
 from tests.workflows.tools import page_text
 
 pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(150)]
@@ -29,8 +27,6 @@ COMPRESS = "longhaul.compress"
 SMALL = {"context_length": 6_000, "max_output_tokens": 500}
 ANSWERS = [f"Answer {number}. {page_text(number, 3_000)}" for number in range(ASKS)]
 FIELDS = ("task_overview", "current_state", "important_discoveries", "next_steps", "context_to_preserve")
-EVENTS_OF_A_RUN = 8
-"""A session rolls over behind almost every activity: its first task alone leaves three events."""
 LOOKS = 20
 
 
@@ -60,12 +56,6 @@ async def ask_all(job: Job) -> None:
         job.reply_id = await job.session.submit(f"Ask {number}", request_id=f"r-{number}")
 
 
-def told(transcript: list[Msg]) -> list[dict[str, Any]]:
-    """Without times, and without ids that are the session's own."""
-    mine = {"id", "created_at", "updated_at", "finished_at", "usage", "metadata"}
-    return [message.model_dump(mode="json", exclude=mine) for message in transcript]
-
-
 def texts(messages: list[Msg]) -> Counter[str]:
     return Counter(message.get_text_content() for message in messages)
 
@@ -83,32 +73,15 @@ async def assert_kept_once(job: Job, directory: Path) -> None:
     assert texts(dropped) + texts(shown) == texts(await job.transcript())
 
 
-async def assert_as_if_nothing_was(killed: list[Job], control: Job, messages: int = 2 * ASKS) -> None:
-    expected = told(await control.transcript())
-    assert len(expected) == messages
-    for job in killed:
-        transcript = await job.transcript()
-        # One by one: what pytest says of two long lists that differ takes it minutes.
-        assert [one == other for one, other in zip(told(transcript), expected, strict=True)] == [True] * messages
-        assert_well_formed(transcript)
-        await job.replays()
-
-
 async def finish_beside(killed: list[Job], control: Job) -> None:
     """All of them to the end, and one that nobody has disturbed."""
     await ask_all(control)
     await asyncio.gather(*(job.finish() for job in (*killed, control)))
 
 
-def one_directory(stage: Stage, **more: Any) -> WorkerSettings:
-    """Of all workers, one after the other; the client reads what they have written there."""
-    queue = stage.app.settings.task_queue
-    return WorkerSettings(address=stage.address, task_queue=queue, directory=stage.directory, **more)
-
-
 async def test_twenty_summaries_are_killed_while_they_are_written(temporal_server: DevServer, tmp_path: Path) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
-    settings = one_directory(stage)
+    settings = stage.one_directory()
     jobs = [talk(stage, f"talk-{number}", SLOW) for number in range(JOBS)]
     for kill in range(KILLS):
         async with worker(settings) as one:
@@ -125,7 +98,7 @@ async def test_twenty_summaries_are_killed_while_they_are_written(temporal_serve
         control = talk(stage, "control", summary(0))
         await finish_beside(jobs, control)
 
-        await assert_as_if_nothing_was(jobs, control)
+        await assert_as_if_nothing_was(jobs, control, 2 * ASKS)
         for job in jobs:
             await assert_kept_once(job, settings.directory)
 
@@ -142,7 +115,7 @@ async def test_twenty_compressions_are_killed_behind_what_they_wrote(
 ) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
     name = "tests.e2e.crash_offloader:Held"
-    settings = one_directory(stage, offloaders=name)
+    settings = stage.one_directory(offloaders=name)
     jobs = [talk(stage, f"talk-{number}", offloader=name) for number in range(JOBS)]
     gate = settings.directory / HOLD / "offload"
     gate.parent.mkdir(parents=True)
@@ -159,7 +132,7 @@ async def test_twenty_compressions_are_killed_behind_what_they_wrote(
         control = talk(stage, "control", offloader=name)
         await finish_beside(jobs, control)
 
-        await assert_as_if_nothing_was(jobs, control)
+        await assert_as_if_nothing_was(jobs, control, 2 * ASKS)
         for job in jobs:
             await assert_kept_once(job, settings.directory)
 
@@ -175,18 +148,11 @@ async def all_have_written(jobs: list[Job], settings: WorkerSettings, one: Worke
     await until(seen, "each session's dropped messages are written")
 
 
-@pytest.fixture
-async def impatient_server() -> AsyncIterator[str]:
-    """The address of a server that wants a fresh history every few events."""
-    async with await server_suggesting(EVENTS_OF_A_RUN) as server:
-        yield server.client.service_client.config.target_host
-
-
 async def test_workers_are_killed_while_sessions_go_on_in_fresh_histories(
     impatient_server: str, tmp_path: Path
 ) -> None:
     stage = await Stage.on(impatient_server, tmp_path)
-    settings = one_directory(stage)
+    settings = stage.one_directory()
     steps = [says(f"Step {number}", {**call("look"), "id": f"look-{number}"}) for number in range(LOOKS)]
     jobs = [stage.job(f"steps-{number}", [*steps, says("all done")]) for number in range(JOBS)]
     for kill in range(KILLS):
@@ -202,7 +168,7 @@ async def test_workers_are_killed_while_sessions_go_on_in_fresh_histories(
         await control.start()
         await asyncio.gather(*(job.finish() for job in (*jobs, control)))
 
-        await assert_as_if_nothing_was(jobs, control, messages=2 * LOOKS + 2)
+        await assert_as_if_nothing_was(jobs, control, 2 * LOOKS + 2)
         for job in jobs:
             assert set(await job.results()) == {f"look-{number}" for number in range(LOOKS)}
             await until(partial(has_runs, stage, job), f"{job.session.id} had {LOOKS} histories")
