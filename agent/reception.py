@@ -30,8 +30,9 @@ from agent.record import Record
 from agent.upkeep_bodies import Compact, ReplaceState, Resume, Settle
 
 MAX_QUEUE = 500
-MAX_QUEUE_BYTES = 64_000_000
-"""Of the requests that wait, as JSON: each worker that runs the session holds them, and each roll-over carries them."""
+MAX_QUEUE_BYTES = 32_000_000
+"""Of the requests that wait, as JSON, before the newest one: each worker that runs the session holds them, and each
+roll-over carries them."""
 
 
 def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
@@ -93,6 +94,7 @@ def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[
         return Received((), _receipt(record, request_id, before.reply_id))
     if len(record.queue) >= MAX_QUEUE:
         raise Unusable(f"{MAX_QUEUE} requests wait already; send this one again when some are done")
+    _check_room(record)
     if not body.messages and not record.state.context:
         raise Unusable("messages: there is nothing to go on from yet; send a first message")
     entry = e.RequestAccepted(
@@ -101,17 +103,17 @@ def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[
         body_digest=digest,
         messages=body.messages,
     )
-    _check_room(record, entry)
     return Received((entry,), {**_receipt(record, request_id, entry.reply_id), "position": len(record.queue)})
 
 
-def _check_room(record: Record, entry: e.RequestAccepted) -> None:
+def _check_room(record: Record) -> None:
+    if record.state.behaviour < SUPERVISED:
+        return
     waiting = sum(request.size_bytes for request in record.queue)
-    if record.state.behaviour >= SUPERVISED and record.queue and waiting + entry.size_bytes > MAX_QUEUE_BYTES:
+    if waiting >= MAX_QUEUE_BYTES:
         raise Unusable(
-            f"messages: the requests that wait have {waiting // 1000} kB, this one has {entry.size_bytes // 1000} kB, "
-            f"and the most together is {MAX_QUEUE_BYTES // 1000} kB; send this one again when some are done, or put the "
-            "content into a file and name it"
+            f"the requests that wait have {waiting // 1000} kB, and from {MAX_QUEUE_BYTES // 1000} kB on none is "
+            "added; send this one again when some are done, and put large content into files that you name"
         )
 
 

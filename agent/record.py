@@ -93,7 +93,9 @@ class Record(Ledger):
 
 def _weight(entry: e.AnyEntry) -> int:
     """Bytes of the entry as JSON, with a comma. Refusals weigh nothing: only KEPT_REFUSALS of them are ever carried."""
-    return 0 if isinstance(entry, e.Refused) else len(entry.model_dump_json().encode()) + 1
+    if isinstance(entry, e.Refused):
+        return 0
+    return (entry.size_bytes if isinstance(entry, e.RequestAccepted) else len(entry.model_dump_json().encode())) + 1
 
 
 def _slim(entry: e.AnyEntry, open_calls: dict[str, OpenCall]) -> e.AnyEntry:

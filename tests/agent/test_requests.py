@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from agent import entries as e
 from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
-from agent.messages import ToolResultState
+from agent.decision import BEHAVIOUR
+from agent.messages import ToolResultState, UserMsg
 from agent.permission.rules import PermissionMode, PermissionRule
 from agent.reception import MAX_QUEUE, MAX_QUEUE_BYTES
 from agent.steps import Idle, TakeIn
@@ -57,31 +59,33 @@ def test_a_full_queue_refuses_more() -> None:
     assert play.say("One more", "last") == "500 requests wait already; send this one again when some are done"
 
 
-def test_requests_that_wait_have_a_limit_in_bytes_and_none_is_too_large_for_an_empty_queue() -> None:
-    play = Play([calls("a Paint"), text("Done.")])
+def queued(behaviour: int) -> Play:
+    """A session that asks about a call while the largest queue waits."""
+    play = Play([calls("a Paint"), text("Stopped."), text("Read.")], behaviour=behaviour, format=2)
     play.say("Paint", "r1")
     play.run()
-    half = MAX_QUEUE_BYTES // 2 + 1
+    large = (UserMsg("user", "x" * MAX_QUEUE_BYTES),)
+    play.write(e.RequestAccepted(request_id="large", reply_id="large", body_digest="d", messages=large))
+    return play
 
-    assert play.say("x" * 2 * half, "large") == {"request_id": "large", "reply_id": "reply-of-large", "position": 0}
-    refusal = play.say("y" * half, "larger")
-    assert play.tell("interrupt", {"message": "Stop", "request_id": ""}) != refusal
-    play.record.queue.clear()
+
+def test_requests_that_wait_have_a_limit_in_bytes() -> None:
+    play = queued(BEHAVIOUR)
+
+    refusal = play.say("One more", "last")
+    play.tell("interrupt", {"message": "Stop"})
+    play.run()
 
     assert refusal == (
-        "messages: the requests that wait have 64000 kB, this one has 32000 kB, and the most together is 64000 kB; "
-        "send this one again when some are done, or put the content into a file and name it"
+        "the requests that wait have 32000 kB, and from 32000 kB on none is added; send this one again when some are "
+        "done, and put large content into files that you name"
     )
-    assert isinstance(play.say("y" * half, "larger"), dict)
+    assert [why for _, why in play.ends()] == ["interrupted", "completed", "completed"]
+    assert isinstance(play.say("One more", "last"), dict)
 
 
 def test_a_session_of_older_rules_takes_what_it_always_took() -> None:
-    play = Play([calls("a Paint")], behaviour=2)
-    play.say("Paint", "r1")
-    play.run()
-
-    assert isinstance(play.say("x" * MAX_QUEUE_BYTES, "large"), dict)
-    assert isinstance(play.say("y" * MAX_QUEUE_BYTES, "larger"), dict)
+    assert isinstance(queued(behaviour=2).say("One more", "last"), dict)
 
 
 def test_an_interrupt_of_another_reply_is_refused() -> None:
