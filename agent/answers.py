@@ -13,6 +13,7 @@ from agent.letters import Received
 from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from agent.permission.rules import PermissionRule
 from agent.record import Record
+from agent.seen import what_changed
 from agent.state import OpenCall
 
 
@@ -20,16 +21,18 @@ def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision,
     ids = [decision.call_id for decision in decisions]
     if len(set(ids)) != len(ids):
         raise Unusable(f"decisions: {ids} names a call twice; decide once on each")
-    decided = tuple(_decision(_waiting(record, reply_id, item.call_id, "person"), item) for item in decisions)
+    decided = tuple(_decision(record, _waiting(record, reply_id, item.call_id, "person"), item) for item in decisions)
     return Received((e.HumanDecided(decisions=decided, approver=approver),), {"decided": ids})
 
 
-def _decision(call: OpenCall, given: CallDecision) -> e.Decision:
+def _decision(record: Record, call: OpenCall, given: CallDecision) -> e.Decision:
     if given.decision == "deny" and (given.input is not None or given.rules):
         raise Unusable(f"decisions: a denial of {given.call_id!r} takes no input and no rules; leave them out")
-    if given.digest is not None and given.digest != seen_digest(call):
+    if given.digest is not None and given.digest != (now := seen_digest(call, record)):
+        why = what_changed(given.digest, now)
         raise Unusable(
-            f"decisions: {given.call_id!r} has changed since that digest was taken; look at it again and decide"
+            f"decisions: {given.call_id!r} has changed since that digest was taken{f' ({why})' if why else ''}; "
+            "look at it again and decide"
         )
     if given.input is not None:
         _check_edit(given.input)

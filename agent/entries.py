@@ -28,6 +28,7 @@ from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionMode, PermissionRule
+from agent.preview import Preview
 from agent.settings import AgentSpec
 from agent.values import Guest, sparse
 
@@ -131,6 +132,9 @@ class Verdict(Guest):
     behavior: Ruling
     reason: str = sparse("")
     suggested_rules: tuple[PermissionRule, ...] = sparse(())
+    seen: str = sparse("")
+    """Of a call that is asked about: `agent.seen.material` of it, and below what a person is shown."""
+    preview: Preview | None = sparse(None)
 
 
 class CallsJudged(Entry):

@@ -5,6 +5,7 @@ events with the same numbers, on any worker and after any roll-over.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from agent import entries as e
 from agent.custom_events import custom
@@ -18,6 +19,7 @@ from agent.messages import (
     ToolResultBlock,
 )
 from agent.results import denied_by_permission, denied_by_person, not_a_call
+from agent.seen import asked
 from agent.times import iso
 
 
@@ -121,7 +123,9 @@ class EventFold:
         for behavior, kind, state in _REQUIRES:
             waiting = [verdict for verdict in entry.verdicts if verdict.behavior == behavior]
             if waiting:
-                yield AgentEvent(type=kind, tool_calls=tuple(self._asked(verdict, state) for verdict in waiting))
+                shown = {verdict.call_id: _shown(verdict, entry.at) for verdict in waiting if verdict.preview}
+                blocks = tuple(self._asked(verdict, state) for verdict in waiting)
+                yield AgentEvent(type=kind, tool_calls=blocks, value={"previews": shown} if shown else None)
 
     def _asked(self, verdict: e.Verdict, state: ToolCallState) -> ToolCallBlock:
         update = {"state": state, "suggested_rules": verdict.suggested_rules}
@@ -164,6 +168,12 @@ _REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (
     ("ask", "REQUIRE_USER_CONFIRM", ToolCallState.ASKING),
     ("external", "REQUIRE_EXTERNAL_EXECUTION", ToolCallState.SUBMITTED),
 )
+
+
+def _shown(verdict: e.Verdict, at: int) -> dict[str, Any]:
+    """What a person is to look at, and the digest that their decision has to carry."""
+    preview = verdict.preview.model_dump(mode="json") if verdict.preview else {}
+    return {**preview, "reason": verdict.reason, "digest": asked(verdict.seen, at)}
 
 
 def _result(result: ToolResultBlock) -> Iterator[AgentEvent]:

@@ -4,9 +4,10 @@ from typing import assert_never
 
 from agent import entries as e
 from agent import fold_doubts
-from agent.ledger import Ledger
+from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.results import denied_by_permission, denied_by_person, not_a_call
+from agent.seen import terms
 from agent.state import OpenCall
 from agent.times import iso
 
@@ -69,7 +70,7 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
         call = ledger.current.calls[decision.call_id]
         call.approver = entry.approver
         if decision.allow:
-            _approve(call, decision, entry.at)
+            _approve(ledger, call, decision, entry.at)
         else:
             call.reason = decision.reason
             ledger.current.rejected = True
@@ -79,9 +80,12 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             ledger.add_rules(tuple(rule.model_copy(update={"source": source}) for rule in decision.rules))
 
 
-def _approve(call: OpenCall, decision: e.Decision, at: int) -> None:
+def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> None:
     call.approved, call.state = True, ToolCallState.PENDING
     call.approved_facts = call.facts
+    tool = ledger.tools.get(call.block.name)
+    if tool is not None and ledger.state.behaviour >= SUPERVISED:
+        call.approved_terms = terms(tool, ledger.state.permission_context)
     if decision.input is not None and decision.input != call.input:
         call.input, call.facts_stale, call.approved_facts = decision.input, True, None
     if at - call.facts_at > FACTS_LAST_MS:

@@ -2,10 +2,12 @@
 
 from agent.canonical import digest_of
 from agent.entries import Ruling, Verdict
-from agent.permission.engine import decide_call
-from agent.permission.facts import CallFacts
+from agent.ledger import SUPERVISED
+from agent.permission.engine import PermissionDecision, decide_call
 from agent.permission.rules import Behavior
+from agent.preview import preview
 from agent.record import Record
+from agent.seen import asked, essence, material, terms
 from agent.state import OpenCall
 from agent.tools import Effect, ToolDescriptor
 
@@ -35,16 +37,18 @@ def judge(call: OpenCall, record: Record) -> Verdict:
     match decision.behavior:
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)
-        case Behavior.ASK if not _approval_holds(call):
-            why = f"{_why_again(call)}{decision.reason}"
-            return Verdict(call_id=call.block.id, behavior="ask", reason=why, suggested_rules=decision.suggested_rules)
+        case Behavior.ASK if not (_findings_hold(call) and _terms_hold(call, record, tool)):
+            return _question(call, record, tool, decision)
         case _:
             return _verdict(call, "external" if tool.external else "allow", decision.reason)
 
 
-def seen_digest(call: OpenCall) -> str:
-    """Names what a person is shown when asked: the arguments and the findings. An answer may say which it was for."""
-    return digest_of([call.block.name, call.input, call.facts.model_dump(mode="json")])
+def seen_digest(call: OpenCall, record: Record) -> str:
+    """Names what a person is shown of a call that waits, and when it was asked. An answer says which one it is for."""
+    tool = record.tools.get(call.block.name)
+    if tool is None or record.state.behaviour < SUPERVISED:
+        return digest_of([call.block.name, call.input, call.facts.model_dump(mode="json")])
+    return asked(material(call, tool, record.state.permission_context, call.suggested_rules), call.asked_at)
 
 
 def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
@@ -52,20 +56,40 @@ def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
     return Effect.READ if call.facts.read_only else tool.effect
 
 
-def _approval_holds(call: OpenCall) -> bool:
+def _findings_hold(call: OpenCall) -> bool:
     """An approval is for what was seen: it is void when fresh findings differ in what the call would touch."""
     seen = call.approved_facts
-    return call.approved and seen is not None and _essence(call.facts) == _essence(seen)
+    return call.approved and seen is not None and essence(call.facts) == essence(seen)
 
 
-def _essence(facts: CallFacts) -> tuple[object, ...]:
-    return (facts.cwd, facts.paths, facts.commands, facts.before, facts.after, facts.safety, facts.not_understood)
+def _terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    return call.approved_terms in ("", terms(tool, record.state.permission_context))
+
+
+def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
+    """The verdict that a person is asked, with all that they will be shown."""
+    suggested = decision.suggested_rules
+    asks = Verdict(
+        call_id=call.block.id,
+        behavior="ask",
+        reason=f"{_why_again(call)}{decision.reason}",
+        suggested_rules=suggested,
+    )
+    if record.state.behaviour < SUPERVISED:
+        return asks
+    seen = material(call, tool, record.state.permission_context, suggested)
+    shown = preview(call.input, call.facts, effect_of(call, tool))
+    return asks.model_copy(update={"seen": seen, "preview": shown})
 
 
 def _why_again(call: OpenCall) -> str:
     if call.changed:
         return f"It was about to run when something had changed: {call.changed}. "
-    return "What it would touch has changed since it was approved. " if call.approved else ""
+    if not call.approved:
+        return ""
+    if _findings_hold(call):
+        return "The rules, or the tool itself, have changed since it was approved. "
+    return "What it would touch has changed since it was approved. "
 
 
 def _verdict(call: OpenCall, behavior: Ruling, reason: str) -> Verdict:

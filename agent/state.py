@@ -42,6 +42,8 @@ class OpenCall(Living):
     """What was handed in from outside, until a worker has looked at its length."""
     approved_facts: CallFacts | None = None
     """What the approver had before them; None until the approver's own arguments have been looked at."""
+    approved_terms: str = sparse("")
+    """`agent.seen.terms` at the approval; empty under the rules of older sessions, which did not look at them."""
 
     @property
     def edited(self) -> bool:

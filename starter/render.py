@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from agent.gist import gist, parsed
+from agent.lookalikes import told_apart
 from agent.messages import ToolResultState
 from agent.permission.rules import PermissionRule
+from agent.preview import Preview, argument_parts
 from starter.visible import harmless, one_line, visible
 from workflows.contract import PendingCall
 
+SHORT_DIGEST = 12
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
 
 
@@ -93,17 +96,38 @@ def rule_name(rule: PermissionRule) -> str:
     return f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
 
 
-def pending_call(call: PendingCall) -> Text:
-    """All that a person needs to decide on a call."""
+def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
+    """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments."""
     shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
-    shown.append_text(arguments_in_full(call.input))
+    shown.append_text(arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
     if call.reason:
         shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
     if call.notice:
-        shown.append("\n").append_text(diff(call.notice))
+        shown.append("\n").append_text(diff(told_apart(call.notice)))
     if call.suggested_rules:
         names = ", ".join(one_line(visible(rule_name(rule))) for rule in call.suggested_rules)
         shown.append("\n  suggested rules: ", "dim").append(names)
+    return shown
+
+
+def is_cut(call: PendingCall) -> bool:
+    """Whether `pending_call` shows less than all of its arguments."""
+    return call.preview is not None and any(part.left_out for part in call.preview.arguments)
+
+
+def _previewed(call: PendingCall, *, whole: bool) -> Text:
+    seen = call.preview or Preview(effect="")
+    shown = Text()
+    for part in argument_parts(call.input, whole=True) if whole else seen.arguments:
+        shown.append(f"  {part.name}\n", "cyan").append_text(_gutter("  │ ", part.text)).append("\n")
+    shown.append(f"  {seen.effect}", "dim").append(f"; in {seen.cwd}" if seen.cwd else "", "dim")
+    for part in seen.findings:
+        if part.name == "change":
+            continue  # it stands below, in colours
+        style = "bold red" if part.name == "warning" else "cyan"
+        shown.append(f"\n  {part.name}\n", style).append_text(_gutter("  │ ", part.text))
+    if is_cut(call) and not whole:
+        shown.append("\n  not all of it is shown here; --show shows all", "yellow")
     return shown
 
 
@@ -114,11 +138,17 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
     if call.waits_for == "settlement":
         words = ("--happened", "--did-not")
         return _commands([["settle", session_id, call.call_id, word, *flags] for word in words])
-    answers = [["approve", session_id, call.call_id, *flags]]
+    seen = [f"--seen={short_digest(call)}"] if call.digest else []
+    answers = [["approve", session_id, call.call_id, *seen, *flags]]
     if call.suggested_rules:
-        answers.append(["approve", session_id, call.call_id, "--accept-rules", *flags])
+        answers.append(["approve", session_id, call.call_id, "--accept-rules", *seen, *flags])
     answers.append(["deny", session_id, call.call_id, "--reason", "TEXT", *flags])
     return _commands(answers)
+
+
+def short_digest(call: PendingCall) -> str:
+    """Enough of what names the call as it was shown to tell it from any other state of the same call."""
+    return call.digest[:SHORT_DIGEST]
 
 
 def _commands(lines: Iterable[Sequence[str]]) -> Text:

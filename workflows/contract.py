@@ -13,6 +13,7 @@ from agent.entries import AnyEntry, Segment
 from agent.event import AgentEvent
 from agent.messages import ErrorInfo, Msg
 from agent.permission.rules import PermissionRule
+from agent.preview import Preview
 from agent.settings import AgentSpec
 from agent.values import Guest, sparse
 from workflows.converter import DATA_CONVERTER as DATA_CONVERTER
@@ -83,6 +84,8 @@ class PendingCall(Guest):
     asked_at: str = sparse("")
     digest: str = sparse("")
     """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
+    preview: Preview | None = sparse(None)
+    """What to show to whoever decides. None: of an earlier release's session whose tool is not known any more."""
 
 
 class Status(Guest):

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from agent.preview import brief
 from agent.record import Record
 from agent.settling import open_doubts
 from agent.state import OpenCall
@@ -24,13 +25,13 @@ def details(record: Record) -> str:
     for call in calls:
         whom = "a person" if call.waits_for == "person" else "an outside system"
         since = iso(call.asked_at)[:16].replace("T", " ")
-        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(_cut(call.input, 160))}")
+        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(brief(call.input, 160))}")
         lines += [_code(command) for command in _answers(record, call)]
         if call.reason:
             lines.append(f"why: {_code(_cut(call.reason, 160))}")
     doubts = open_doubts(record)
     for doubt in doubts[:SHOWN_DOUBTS]:
-        lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(_cut(doubt.input, 160))}")
+        lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(brief(doubt.input, 160))}")
         lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
     if len(doubts) > SHOWN_DOUBTS:
         lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls in doubt")

@@ -8,9 +8,10 @@ from agent.compaction import next_cut, tokens
 from agent.doubts import Doubt
 from agent.event import EventsSoFar
 from agent.events import EventFold
-from agent.judgement import seen_digest
+from agent.judgement import effect_of, seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg
+from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
 from agent.settling import blocking, open_doubts
@@ -47,7 +48,8 @@ def pending(record: Record) -> list[PendingCall]:
             notice=call.facts.notice,
             suggested_rules=call.suggested_rules,
             asked_at=iso(call.asked_at),
-            digest=seen_digest(call),
+            digest=seen_digest(call, record),
+            preview=_preview(record, call),
         )
         for call in waiting(record)
     ] + [_in_doubt(doubt) for doubt in open_doubts(record)]
@@ -63,6 +65,11 @@ def _in_doubt(doubt: Doubt) -> PendingCall:
         reason=doubt.why,
         asked_at=iso(doubt.at),
     )
+
+
+def _preview(record: Record, call: OpenCall) -> Preview | None:
+    tool = record.tools.get(call.block.name)
+    return preview(call.input, call.facts, effect_of(call, tool)) if tool else None
 
 
 def status_word(record: Record) -> str:

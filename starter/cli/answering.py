@@ -9,6 +9,8 @@ from typing import Any
 from rich.text import Text
 
 from agent.permission.rules import PermissionRule
+from agent.preview import argument_parts
+from starter import render
 from starter.cli.finding import Name, connected, find_session
 from starter.cli.leaving import Misuse
 from starter.cli.opening import whoami
@@ -30,6 +32,8 @@ class Decision:
     rules: tuple[str, ...] = ()
     """By the names under which they are shown: `Bash(git add:*)`."""
     approver: str | None = None
+    seen: str = ""
+    """How the digest begins of what was looked at; for one call."""
 
 
 async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: Decision) -> int:
@@ -40,10 +44,15 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
         chosen = list(call_ids) or list(waiting)
         if not chosen:
             raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
-        if decision.input is not None and len(chosen) != 1:
-            raise Misuse(f"--edit is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name the one")
+        for flag, given in (("--edit", decision.input), ("--seen", decision.seen or None)):
+            if given is not None and len(chosen) != 1:
+                raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
         decided: list[str] = []
         for call_id in chosen:
+            if call_id in waiting:
+                _check_seen(session, waiting[call_id], decision.seen)
+                if not screen.as_json:
+                    screen.remark(render.pending_call(waiting[call_id]))
             await _confirm(session, call_id, waiting.get(call_id), decision)
             decided.append(call_id)
             tool = waiting[call_id].tool if call_id in waiting else "call"
@@ -58,8 +67,36 @@ async def _confirm(session: Session, call_id: str, call: PendingCall | None, dec
     if decision.rules and call is not None:
         rules = [_suggested(call, rule) for rule in decision.rules]
     await session.confirm(
-        call_id, allow=decision.allow, reason=decision.reason, input=decision.input, rules=rules, approver=approver
+        call or call_id,
+        allow=decision.allow,
+        reason=decision.reason,
+        input=decision.input,
+        rules=rules,
+        approver=approver,
     )
+
+
+def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
+    if not call.digest.startswith(seen):
+        raise Misuse(
+            f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
+            f"{render.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
+        )
+
+
+async def show_whole(screen: Screen, name: Name, call_ids: Sequence[str]) -> int:
+    """All of the calls that wait for a person, nothing left out, and the commands that answer; decides nothing."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        calls = [call for call in await session.pending() if call.waits_for == "person"]
+    chosen = [call for call in calls if not call_ids or call.call_id in call_ids]
+    if not chosen:
+        raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
+    for call in chosen:
+        screen.show(render.pending_call(call, whole=True), render.how_to_answer(session.id, call, name.flags()))
+    whole = [{"call_id": call.call_id, "arguments": argument_parts(call.input, whole=True)} for call in chosen]
+    screen.document({"session": session.id, "pending": chosen, "whole": whole})
+    return 0
 
 
 def _suggested(call: PendingCall, name: str) -> PermissionRule:

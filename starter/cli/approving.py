@@ -40,7 +40,8 @@ def ask_about(screen: Screen, call: PendingCall) -> Allow | Deny | Leave:
     """Show a call and return what the person decides. Raises KeyboardInterrupt on Ctrl-C."""
     screen.show(Text("\nmay it do this?", style="bold yellow"), render.pending_call(call))
     rules = ", [A]llow with rules" if call.suggested_rules else ""
-    question = f"[a]llow{rules}, [e]dit, [d]eny, [l]ater: "
+    more = ", [s]how all" if render.is_cut(call) else ""
+    question = f"[a]llow{rules}, [e]dit, [d]eny{more}, [l]ater: "
     while True:
         match ask(question):
             case "a":
@@ -52,6 +53,8 @@ def ask_about(screen: Screen, call: PendingCall) -> Allow | Deny | Leave:
                     return Allow(input=edited)
             case "d":
                 return Deny(ask("reason (may be empty): ") or "")
+            case "s":
+                screen.show(render.pending_call(call, whole=True))
             case "l" | None:
                 return Leave()
             case _:

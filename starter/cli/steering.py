@@ -22,6 +22,8 @@ def approve(  # noqa: PLR0913  one parameter a flag
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
     accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
     rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
+    seen: Annotated[str, typer.Option(help="How the digest begins of what you looked at, as it was shown.")] = "",
+    show: Annotated[bool, typer.Option("--show", help="Show all of what waits, and decide nothing.")] = False,
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
@@ -32,8 +34,10 @@ def approve(  # noqa: PLR0913  one parameter a flag
     from starter.cli.finding import Name
     from starter.cli.screen import Screen
 
+    if show:
+        leave_by(lambda: answering.show_whole(Screen(as_json=as_json), Name(s, user, agent), calls or ()))
     decision = answering.Decision(
-        allow=True, input=edit, accept_rules=accept_rules, rules=tuple(rule or ()), approver=approver
+        allow=True, input=edit, accept_rules=accept_rules, rules=tuple(rule or ()), approver=approver, seen=seen
     )
     leave_by(lambda: answering.decide(Screen(as_json=as_json), Name(s, user, agent), calls or (), decision))
 

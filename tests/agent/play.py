@@ -12,7 +12,7 @@ from agent.calls import with_own_call_ids
 from agent.canonical import chain_digest, message_digest
 from agent.carried import Carried, carry
 from agent.compaction import Cut
-from agent.decision import decide
+from agent.decision import BEHAVIOUR, decide
 from agent.doubts import Finding
 from agent.event import EventsSoFar
 from agent.keeping import Load
@@ -106,8 +106,8 @@ class Play:
     """What compressions come to; after the last one, a summary that counts them."""
     findings: dict[str, tuple[Finding, str]] = field(default_factory=dict)
     """By call id: what its tool sees when it looks whether the call happened."""
-    behaviour: int = 2
     tools: tuple[ToolDescriptor, ...] = TOOLS
+    behaviour: int = BEHAVIOUR
     now: int = NOON
     load: Load = field(default_factory=Load)
     window: int = 0

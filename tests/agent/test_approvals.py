@@ -1,10 +1,13 @@
 """Runs in which somebody is asked, answers, edits, or the world changes meanwhile."""
 
+import pytest
+
 from agent.entries import CallUnsettled
+from agent.events import EventFold
 from agent.judgement import seen_digest
 from agent.permission.facts import CallFacts
 from agent.steps import Act, Examine, Idle, Park
-from tests.agent.play import SPEC, Play, calls, site, succeeded, text
+from tests.agent.play import SPEC, Play, asking, calls, site, succeeded, text
 
 
 def test_an_approved_call_runs() -> None:
@@ -215,10 +218,141 @@ def test_a_decision_with_the_digest_of_what_is_shown_counts() -> None:
     play.run()
     assert play.record.reply is not None
 
-    play.allow("a", digest=seen_digest(play.record.reply.calls["a"]))
+    play.allow("a", digest=seen_digest(play.record.reply.calls["a"], play.record))
 
     assert play.run() == Idle()
     assert play.results() == [("a", "success", "done")]
+
+
+def digest(play: Play, call_id: str) -> str:
+    """Of what is shown of that call now."""
+    assert play.record.reply is not None
+    return seen_digest(play.record.reply.calls[call_id], play.record)
+
+
+def test_an_event_shows_the_call_and_the_digest_that_a_decision_has_to_carry() -> None:
+    play = Play([calls("a Paint", arguments='{"colour": "r\u0435d"}'), text("Done.")], facts={"a": [site("/site/a")]})
+    play.say("Paint it")
+    play.run()
+
+    (event,) = [event for event in EventFold().catch_up(play.record.log) if event.type == "REQUIRE_USER_CONFIRM"]
+
+    shown = event.value["previews"]["a"]
+    assert shown["digest"] == digest(play, "a")
+    assert shown["arguments"] == [{"name": "colour", "text": "r⟨U+0435⟩d"}]
+    assert shown["findings"] == [{"name": "touches", "text": "write /site/a"}]
+    assert shown["cwd"] == "/site"
+    assert shown["reason"] == "No rule allows this call of 'Paint'"
+
+
+def test_a_new_rule_voids_what_was_shown_before_it() -> None:
+    play = asking("a Paint")
+    shown = digest(play, "a")
+    play.tell("configure", {"rules": [{"tool_name": "Demolish", "rule_content": "/x", "behavior": "ask"}]})
+
+    refusal = play.allow("a", digest=shown)
+
+    assert "'a' has changed since that digest was taken (other rules hold now); look at it again" in str(refusal)
+    assert play.allow("a", digest=digest(play, "a")) == {"decided": ["a"]}
+
+
+def test_a_new_allow_rule_voids_nothing() -> None:
+    play = asking("a Paint", "b Measure")
+    shown = digest(play, "a")
+    play.tell("configure", {"rules": [{"tool_name": "Look"}]})
+
+    assert play.allow("a", digest=shown) == {"decided": ["a"]}
+
+
+def test_a_rule_that_asks_voids_an_approval_that_waits_for_its_turn() -> None:
+    play = Play([calls("a Paint", "b Paint"), text("Done.")])
+    play.say("Paint")
+    play.run()
+    play.allow("a")
+    play.run(hold=True)
+    play.end_call("a")
+    play.run()
+    play.allow("b")
+    play.tell("configure", {"rules": [{"tool_name": "Paint", "behavior": "ask"}]})
+
+    assert play.run() == Park("person")
+
+    assert play.record.reply is not None
+    assert play.record.reply.calls["b"].reason == (
+        "The rules, or the tool itself, have changed since it was approved. The ask rule Paint matches"
+    )
+
+
+def test_a_changed_file_is_named_to_whoever_decides_on_the_old_one() -> None:
+    before, after = (CallFacts(cwd="/site", before=name, after="painted") for name in ("bare", "papered"))
+    moved = CallUnsettled(call_id="a", facts=after, reason="'/site/wall' has changed since the call was decided on")
+    play = Play([calls("a Paint"), text("Done.")], facts={"a": [before]}, outcomes={"a": [moved]})
+    play.say("Paint it")
+    play.run()
+    shown = digest(play, "a")
+    play.allow("a", digest=shown)
+    assert play.run() == Park("person")
+
+    refusal = play.allow("a", digest=shown)
+
+    assert "(the file has changed)" in str(refusal)
+    assert play.record.reply is not None
+    assert "'/site/wall' has changed since" in play.record.reply.calls["a"].reason
+
+
+def test_an_older_ask_is_not_the_newer_one_although_nothing_else_differs() -> None:
+    moved = [CallUnsettled(call_id="a", facts=site(f"/site/{name}"), reason="it moved") for name in ("b", "a")]
+    play = Play([calls("a Paint"), text("Done.")], facts={"a": [site("/site/a")]}, outcomes={"a": [*moved]})
+    play.say("Paint it")
+    play.run()
+    first = digest(play, "a")
+    for _ in moved:
+        play.allow("a")
+        play.run()
+
+    assert "(it was asked about again)" in str(play.allow("a", digest=first))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"input": '{"colour": "blue"}'}, "it would run with other arguments"),
+        ({"facts": site("/site/b")}, "it would touch something else"),
+    ],
+)
+def test_each_part_of_what_was_seen_is_in_the_digest(changed: dict[str, object], sentence: str) -> None:
+    play = asking("a Paint")
+    assert play.record.reply is not None
+    shown = digest(play, "a")
+    play.record.reply.calls["a"] = play.record.reply.calls["a"].model_copy(update=changed)
+
+    assert f"({sentence})" in str(play.allow("a", digest=shown))
+
+
+def test_another_schema_of_the_tool_is_in_the_digest() -> None:
+    play = asking("a Paint")
+    shown = digest(play, "a")
+    play.record.tools["Paint"] = play.record.tools["Paint"].model_copy(update={"digest": "another"})
+
+    refusal = play.allow("a", digest=shown)
+
+    assert "the tool is another one now (its description, schema or flags)" in str(refusal)
+
+
+def test_an_approval_of_one_call_is_none_of_another_with_the_same_arguments() -> None:
+    play = asking("a Measure", "b Measure")
+
+    assert "has changed since" in str(play.allow("b", digest=digest(play, "a")))
+    assert digest(play, "a") != digest(play, "b")
+
+
+def test_sessions_of_older_rules_have_the_digests_that_they_had() -> None:
+    play = Play([calls("a Paint"), text("Done.")], behaviour=2)
+    play.say("Paint it")
+    play.run()
+
+    assert "." not in digest(play, "a")
+    assert play.allow("a", digest=digest(play, "a")) == {"decided": ["a"]}
 
 
 def test_the_same_rule_granted_twice_is_kept_once() -> None:

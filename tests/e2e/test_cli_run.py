@@ -61,6 +61,7 @@ def test_a_run_parks_and_goes_on_when_it_is_approved(cli: Cli) -> None:
     assert [(call["call_id"], call["waits_for"]) for call in parked.document["pending"]] == [("edit-7", "person")]
     assert ("parks", "edit-7") in [(call["session"], call["call_id"]) for call in waiting.document]
     assert approved.out == "approved Edit edit-7\n"
+    assert "  new_string\n  │ moon\n" in approved.err, "what was approved is shown"
     assert finished.code == 0
     assert finished.document["text"] == "Done."
     assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
@@ -73,8 +74,31 @@ def test_a_parked_run_says_with_which_command_to_answer(cli: Cli) -> None:
     shown = cli("show", "asks")
 
     for answer in (parked, shown):
-        assert "  longhaul approve asks edit-7\n" in answer.out
+        assert "  longhaul approve asks edit-7 --seen=" in answer.out
         assert "  -hello world\n  +hello moon\n" in answer.out
+
+
+def test_an_approval_is_for_what_was_shown_and_all_of_it_can_be_shown(cli: Cli) -> None:
+    padded = EDIT | {"new_string": "moon" + " of cheese" * 900 + " and a thief"}
+    call = {"id": "edit-8", "name": "Edit", "input": padded}
+    parked = cli("run", "Greet", "--model", cli.script({"tool_calls": [call]}, {"text": "Done."}), "--session", "seen")
+
+    whole = cli("approve", "seen", "--show")
+    in_json = cli("approve", "seen", "--show", "--json")
+    stale = cli("approve", "seen", "edit-8", "--seen=older")
+    waiting = cli("inbox", "--json")
+    shown = next(call for call in waiting.document if call["session"] == "seen")
+    approved = cli("approve", "seen", "edit-8", f"--seen={shown['digest'][:12]}")
+
+    assert " and a thief\n" in parked.out
+    assert "characters are not shown here⟩" in parked.out
+    assert f"approve seen edit-8 --seen={shown['digest'][:12]}\n" in parked.out
+    assert padded["new_string"] in whole.out
+    assert in_json.document["whole"][0]["arguments"][2] == {"name": "new_string", "text": padded["new_string"]}
+    assert stale.code == 2
+    assert "'edit-8' is not as it was when it was looked at (--seen 'older'" in stale.err
+    assert shown["preview"]["cwd"] == str(cli.folder)
+    assert approved.code == 0, approved.err
 
 
 async def test_an_approver_may_change_the_arguments(cli: Cli, app: Longhaul) -> None:

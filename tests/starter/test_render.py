@@ -8,7 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from agent.messages import ToolResultState
+from agent.permission.facts import CallFacts, PathFact
 from agent.permission.rules import Behavior, PermissionRule
+from agent.preview import preview
+from agent.tools import Effect
 from starter import render
 from workflows.contract import PendingCall
 
@@ -74,6 +77,23 @@ def test_a_pending_call_shows_reason_change_and_suggested_rules() -> None:
         "Bash  c-1\n  command\n  │ git add x\n  why: no rule allows it\n"
         "  -old\n  +new\n  suggested rules: Bash(git add:*)\n"
     )
+
+
+def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
+    facts = CallFacts(cwd="/site", paths=(PathFact(path="/etc/hosts", access="write"),), safety="it is strange")
+    command = json.dumps({"command": "ls" + "x" * 9_000 + "; rm\u202e"})
+    call = pending(input=command, digest="K7xQ-22222222-and-more", preview=preview(command, facts, Effect.ONCE))
+
+    shown, whole = printed(render.pending_call(call)), printed(render.pending_call(call, whole=True))
+
+    assert shown.startswith("Bash  c-1\n  command\n  │ lsxxx")
+    assert "x; rm⟨U+202E⟩\n  once: nobody can promise that it can be undone; in /site\n" in shown
+    assert "  warning\n  │ it is dangerous: it is strange\n" in shown
+    assert "  touches\n  │ write /etc/hosts (outside the workspace)\n" in shown
+    assert shown.endswith("  not all of it is shown here; --show shows all\n")
+    assert "x" * 9_000 + "; rm⟨U+202E⟩" in whole
+    assert "not all" not in whole
+    assert "approve s c-1 --seen=K7xQ-2222222\n" in printed(render.how_to_answer("s", call))
 
 
 def test_a_diff_is_coloured_by_its_lines() -> None:

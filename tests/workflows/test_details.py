@@ -34,13 +34,14 @@ def test_a_call_that_waits_for_the_outside_is_answered_by_its_result() -> None:
 def test_what_the_model_wrote_stays_inside_its_code() -> None:
     lines = asked(Play([calls("c-1 Paint", arguments='{"a": "`**approved**`\\u202e [x](http://y)"}\n# done')]))
 
-    assert '`` {"a": "`**approved**`\\u202e [x](http://y)"} # done ``' in lines[1]
+    assert '`` {"a": "`**approved**`\\u202e [x](http://y)"}⟨U+000A⟩# done ``' in lines[1]
 
 
-def test_arguments_without_end_are_cut_with_a_mark() -> None:
+def test_arguments_without_end_keep_theirs() -> None:
     lines = asked(Play([calls("c-1 Paint", arguments='{"a": "' + "x" * 500 + '"}')]))
 
-    assert lines[1].endswith("x…`")
+    assert "x⟨350 characters are not shown here⟩x" in lines[1]
+    assert lines[1].endswith('x"}`')
     assert len(lines[1]) < 250
 
 
