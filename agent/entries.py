@@ -10,6 +10,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
+from agent.entries_calls import CallsExamined as CallsExamined
+from agent.entries_calls import CallsJudged as CallsJudged
+from agent.entries_calls import CallUnsettled as CallUnsettled
+from agent.entries_calls import Decision as Decision
+from agent.entries_calls import HumanDecided as HumanDecided
+from agent.entries_calls import ResultReceived as ResultReceived
+from agent.entries_calls import Ruling as Ruling
+from agent.entries_calls import ToolReturned as ToolReturned
+from agent.entries_calls import Verdict as Verdict
 from agent.entries_context import CompressAsked as CompressAsked
 from agent.entries_context import CompressionFailed as CompressionFailed
 from agent.entries_context import ContextCompressed as ContextCompressed
@@ -28,9 +37,8 @@ from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionMode, PermissionRule
-from agent.preview import Preview
 from agent.settings import AgentSpec
-from agent.values import Guest, sparse
+from agent.values import sparse
 
 
 class SessionOpened(Entry):
@@ -112,82 +120,6 @@ class ModelFailed(Entry):
     kind: Literal["model_failed"] = "model_failed"
     model: str
     error: ErrorInfo
-
-
-class CallsExamined(Entry):
-    """Fresh findings: after an edit, after the working directory moved, after a long wait."""
-
-    kind: Literal["examined"] = "examined"
-    facts: dict[str, CallFacts]
-
-
-Ruling = Literal["allow", "deny", "ask", "external", "invalid"]
-"""`external`: allowed, and it runs outside. `invalid`: not a call that could run (unknown tool, broken arguments)."""
-
-
-class Verdict(Guest):
-    """What permission says about one call. Of a call that does not run, the model reads the reason."""
-
-    call_id: str
-    behavior: Ruling
-    reason: str = sparse("")
-    suggested_rules: tuple[PermissionRule, ...] = sparse(())
-    seen: str = sparse("")
-    """Of a call that is asked about: `agent.seen.material` of it, and below what a person is shown."""
-    preview: Preview | None = sparse(None)
-
-
-class CallsJudged(Entry):
-    kind: Literal["judged"] = "judged"
-    verdicts: tuple[Verdict, ...]
-
-
-class Decision(Guest):
-    """A person's word on one call."""
-
-    call_id: str
-    allow: bool
-    reason: str = sparse("")
-    input: str | None = sparse(None)
-    """Other arguments to run with, as JSON; None = as the model wrote them."""
-    rules: tuple[PermissionRule, ...] = sparse(())
-
-
-class HumanDecided(Entry):
-    kind: Literal["decided"] = "decided"
-    decisions: tuple[Decision, ...]
-    approver: str = sparse("")
-
-
-class ToolReturned(Entry):
-    """The one result of a call, whoever made it."""
-
-    kind: Literal["returned"] = "returned"
-    result: ToolResultBlock
-    digest: str = sparse("")
-    """Of the message; empty for results that no activity made."""
-    tokens: int = sparse(0)
-    """Of the message, as the worker counts; 0 for results that no activity made."""
-    cwd: str | None = sparse(None)
-    """The session's new working directory, when the call moved it."""
-    outside: bool = sparse(False)
-    """Handed in from outside for an external tool."""
-
-
-class ResultReceived(Entry):
-    """A result from outside that may be too long for the context: a worker looks at it first."""
-
-    kind: Literal["received"] = "received"
-    result: ToolResultBlock
-
-
-class CallUnsettled(Entry):
-    """The world had changed between the decision and the run; nothing was done, and it is decided again."""
-
-    kind: Literal["unsettled"] = "unsettled"
-    call_id: str
-    facts: CallFacts
-    reason: str
 
 
 class InterruptAsked(Entry):
