@@ -41,6 +41,7 @@ from activities.stores.store import BadStoreSetting, StateStore
 from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
+from activities.tools.inside import inside_tools
 from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
@@ -95,7 +96,7 @@ async def build(client: Client, settings: Settings, providers: Providers) -> Asy
 def _assembled(
     client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments
 ) -> Worker:
-    toolbox = Toolbox([*default_tools(), Recall(segments), *load_modules(settings.tools)])
+    toolbox = Toolbox([*default_tools(), *inside_tools(), Recall(segments), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     secrets = Secrets(read_secrets(settings))

@@ -1,5 +1,6 @@
 """Events that the seed has no type for: they are CUSTOM, and their name says what happened."""
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from agent import entries as e
@@ -56,6 +57,13 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:
             assert_never(never)
+
+
+def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
+    """What a call that the session answered itself has changed, beside its result."""
+    if entry.tasks is not None:
+        told = [task.model_dump(mode="json", exclude={"created_at"}) for task in entry.tasks]
+        yield AgentEvent(type="CUSTOM", name="tasks_changed", value={"tasks": told})
 
 
 def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:

@@ -7,16 +7,18 @@ tested by calling a function.
 
 from agent.batches import next_batch
 from agent.compaction import must_compress, next_cut, too_big_without_context
+from agent.inside import answer
 from agent.judgement import judge, must_examine
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
-from agent.ledger import COMPRESSING, RESTORING
+from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.settling import blocking, to_probe
-from agent.state import ReplyContext
+from agent.state import OpenCall, ReplyContext
 from agent.steps import (
     Act,
+    Answer,
     Checkpoint,
     Compress,
     Examine,
@@ -94,7 +96,7 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
         return Judge(tuple(judge(call, record) for call in undecided))
     ready = [call for call in batch if call.state is ToolCallState.ALLOWED and call.block.id not in load.running]
     if ready:
-        return Act(tuple(call.block.id for call in ready))
+        return _started(ready, record)
     if received := [call for call in batch if call.received is not None]:
         return TakeIn(received[0].block.id)
     if load.running:
@@ -103,6 +105,13 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
         return Checkpoint()
     asking = any(call.state is ToolCallState.ASKING for call in batch)
     return Park("person" if asking else "outside")
+
+
+def _started(ready: list[OpenCall], record: Record) -> Step:
+    inside = [call for call in ready if record.tools[call.block.name].inside]
+    if inside and record.state.behaviour >= SUPERVISED:
+        return Answer(answer(inside[0], record))
+    return Act(tuple(call.block.id for call in ready))
 
 
 def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:

@@ -24,6 +24,7 @@ from agent.entries_context import CompressionFailed as CompressionFailed
 from agent.entries_context import ContextCompressed as ContextCompressed
 from agent.entries_doubts import DoubtProbed as DoubtProbed
 from agent.entries_doubts import DoubtSettled as DoubtSettled
+from agent.entries_inside import CallAnswered as CallAnswered
 from agent.entries_kept import Checkpointed as Checkpointed
 from agent.entries_kept import CheckpointFailed as CheckpointFailed
 from agent.entries_kept import Restored as Restored
@@ -171,6 +172,7 @@ AnyEntry = Annotated[
     | CallsJudged
     | HumanDecided
     | ToolReturned
+    | CallAnswered
     | ResultReceived
     | CallUnsettled
     | DoubtProbed

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent import entries as e
-from agent.custom_events import custom
+from agent.custom_events import changes, custom
 from agent.event import AgentEvent, EventsSoFar, EventType
 from agent.messages import (
     FinishedReason,
@@ -76,6 +76,9 @@ class EventFold:
                     yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
                     yield from self._start(entry.result.id)
                 yield from _result(entry.result)
+            case e.CallAnswered():
+                yield from _result(entry.result)
+                yield from changes(entry)
             case e.InterruptAsked():
                 yield AgentEvent(type="USER_INTERRUPT")
             case e.ReplyFinished():

@@ -8,10 +8,12 @@ from agent import entries as e
 from agent import fold_calls as calls
 from agent import fold_context as context
 from agent import fold_doubts as doubts
+from agent import fold_inside as inside
 from agent import fold_kept as kept
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
-from agent.messages import Msg, Usage
+from agent.messages import Usage
 from agent.permission.facts import CallFacts
+from agent.standing import stamped, standing_hints
 from agent.state import OpenCall, ReplyContext
 from agent.times import iso
 
@@ -46,6 +48,8 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             calls.apply(ledger, entry)
         case e.ToolReturned() | e.ResultReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
+        case e.CallAnswered():
+            inside.apply(ledger, entry)
         case e.DoubtProbed() | e.DoubtSettled():
             doubts.apply(ledger, entry)
         case _:
@@ -60,7 +64,7 @@ def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
 
 
 def _observe(ledger: Ledger, entry: e.Observed) -> None:
-    messages = _stamped(entry.messages, entry)
+    messages = stamped(entry.messages, entry)
     if ledger.reply and ledger.reply.calls:
         ledger.deferred.extend(messages)
     else:
@@ -83,7 +87,7 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
     request = ledger.queue.pop(0)
     ledger.compress_asked = None
     ledger.reply_start = ledger.messages_total
-    ledger.append(_stamped(request.messages, entry))
+    ledger.append(stamped(request.messages, entry))
     if request.messages:
         ledger.newest = (ledger.reply_start, ledger.messages_total)
         ledger.goal = ledger.goal if ledger.goal[1] else ledger.newest
@@ -103,7 +107,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
-    ledger.append(_stamped(entry.hints, entry))
+    ledger.append(stamped((*entry.hints, *standing_hints(ledger)), entry))
 
 
 def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
@@ -195,10 +199,3 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
 def follow_up_id(reply_id: str, seq: int) -> str:
     """Reply id of the request that an interrupt's message becomes; no longer for the tenth in a row than for one."""
     return f"{reply_id.partition('.')[0]}.{seq}"
-
-
-def _stamped(messages: tuple[Msg, ...], entry: e.AnyEntry) -> tuple[Msg, ...]:
-    return tuple(
-        message.model_copy(update={"id": f"m{entry.seq}.{index}", "created_at": iso(entry.at)})
-        for index, message in enumerate(messages)
-    )

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
+from agent.tasks import NO_TASKS, TasksContext
 from agent.values import sparse
 
 
@@ -114,5 +115,6 @@ class AgentState(Living):
     summary: str = ""
     permission_context: PermissionContext = Field(default_factory=PermissionContext)
     tool_context: ToolContext = Field(default_factory=ToolContext)
+    tasks_context: TasksContext = sparse(NO_TASKS)
     reply_context: ReplyContext | None = sparse(None)
     shutdown_interrupted: bool = False

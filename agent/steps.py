@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.compaction import Cut
-from agent.entries import Verdict
+from agent.entries import CallAnswered, Verdict
 from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
@@ -71,6 +71,13 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Write down what the session itself answers to a call."""
+
+    entry: CallAnswered
+
+
+@dataclass(frozen=True, slots=True)
 class TakeIn:
     """Have a worker look at the result that was handed in for this call."""
 
@@ -121,6 +128,7 @@ Step = (
     | Examine
     | Judge
     | Act
+    | Answer
     | TakeIn
     | Probe
     | Park

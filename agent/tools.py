@@ -33,6 +33,8 @@ class ToolDescriptor(Guest):
     """Every call of it changes nothing, whatever the arguments."""
     external: bool = False
     """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
+    inside: bool = sparse(False)
+    """The session answers it itself (`agent.inside`): no worker runs anything."""
     probes: bool = sparse(False)
     """It can look whether a call of it happened, when the outcome is unknown."""
     timeout_seconds: float = 600.0

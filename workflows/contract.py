@@ -122,6 +122,9 @@ class Status(Guest):
     filled: float = 0.0
     """Share of what a session can carry; at 1 it takes no more messages."""
     mode: str = ""
+    tasks_done: int = sparse(0)
+    tasks_total: int = sparse(0)
+    current_task: str = sparse("")
     workspace_root: str = ""
     cwd: str = ""
     behaviour: int = 1

@@ -7,6 +7,7 @@ from agent.preview import brief
 from agent.record import Record
 from agent.settling import open_doubts
 from agent.state import OpenCall
+from agent.tasks import progress
 from agent.times import iso
 from agent.visible import visible
 from workflows.views import status_word, waiting
@@ -22,6 +23,9 @@ def details(record: Record) -> str:
     """
     calls = waiting(record)
     lines = [f"**{status_word(record)}** · agent {_code(record.spec.name)} · {_cost(record)}"]
+    done, total, current = progress(record.state.tasks_context.tasks)
+    if total:
+        lines.append(f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}")
     for call in calls:
         whom = "a person" if call.waits_for == "person" else "an outside system"
         since = iso(call.asked_at)[:16].replace("T", " ")

@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from agent.reception import receive
     from agent.steps import (
         Act,
+        Answer,
         Checkpoint,
         Close,
         Compress,
@@ -109,6 +110,8 @@ class AgentSession:
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
                     self._doing.act(call_ids)
+                case Answer(entry):
+                    self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
                 case Probe(call_id):

@@ -1,6 +1,6 @@
 """What the queries answer: the record as status, pending calls, pages and results."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
 from agent.carried import carry
@@ -16,6 +16,7 @@ from agent.prompt import summary_message
 from agent.record import Record
 from agent.settling import blocking, open_doubts
 from agent.state import OpenCall
+from agent.tasks import progress
 from agent.times import iso
 from agent.transcript import page, reply_message
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
@@ -104,11 +105,10 @@ def status(record: Record) -> Status:
         input_tokens=record.usage.input_tokens,
         output_tokens=record.usage.output_tokens,
         refused=record.refused_count,
-        last_refusals=tuple(
-            {"name": refusal.name, "reason": refusal.reason, "at": iso(refusal.at)} for refusal in record.refusals[-20:]
-        ),
+        last_refusals=_last_refusals(record),
         filled=round(record.weight / CARRY_LIMIT, 3),
         mode=state.permission_context.mode.value,
+        **_tasks(record),
         workspace_root=record.workspace_root,
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
@@ -121,6 +121,16 @@ def status(record: Record) -> Status:
         checkpoint_error=record.checkpoint_failed.error.message if record.checkpoint_failed else "",
         segments=tuple(record.segments),
     )
+
+
+def _tasks(record: Record) -> dict[str, Any]:
+    done, total, current = progress(record.state.tasks_context.tasks)
+    return {"tasks_done": done, "tasks_total": total, "current_task": current}
+
+
+def _last_refusals(record: Record) -> tuple[dict[str, str], ...]:
+    newest = record.refusals[-20:]
+    return tuple({"name": each.name, "reason": each.reason, "at": iso(each.at)} for each in newest)
 
 
 def result(record: Record, reply_id: str) -> ReplyResult:

@@ -124,6 +124,8 @@ def describe(tool: Tool) -> ToolDescriptor:
         "external": tool.is_external_tool,
         "timeout_seconds": float(tool.timeout_seconds),
     }
+    if tool.inside:
+        plain["inside"] = True
     if tool.probes:
         plain["probes"] = True  # absent otherwise: the digests of all other tools stay as they were recorded
     return ToolDescriptor.model_validate({**plain, "digest": _digest_of(plain)})

@@ -88,6 +88,8 @@ class Tool:
     concurrency_safe: bool = False
     read_only: bool = False
     is_external_tool: bool = False
+    inside: bool = False
+    """The session answers its calls itself (`agent.inside`)."""
     timeout_seconds: float = 600.0
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:

@@ -25,6 +25,7 @@ from agent.record import Record
 from agent.settings import AgentSpec, ReActConfig
 from agent.steps import (
     Act,
+    Answer,
     Checkpoint,
     Close,
     Compress,
@@ -193,6 +194,8 @@ class Play:
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
                 self.running.extend(call_ids)
+            case Answer(entry):
+                self.write(entry)
             case Finish(reply_id, reason, error, closing):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))
             case Park() | Idle() | RollOver() | Close():
