@@ -26,7 +26,7 @@ async def dies_rolling_over(stage: Stage, job: Job, moment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kills", [2, pytest.param(20, marks=[pytest.mark.chaos, pytest.mark.timeout(240)])], ids=["twice", "twenty times"]
+    "kills", [2, pytest.param(20, marks=[pytest.mark.chaos, pytest.mark.timeout(400)])], ids=["twice", "twenty times"]
 )
 async def test_a_session_whose_roll_overs_are_killed_says_what_it_would_have_said(
     impatient_server: str, tmp_path: Path, kills: int

@@ -21,6 +21,7 @@ from starter.provision.dev_server import DevServer
 from starter.session import Session
 from starter.settings import Settings
 from tests.activities.models.requests import KEYS
+from tests.activities.models.wire import Wire
 from tests.e2e.processes import WorkerSettings, worker
 from worker import build
 
@@ -110,6 +111,15 @@ async def stage(unserved: Stage) -> AsyncIterator[Stage]:
     """A stage with one worker."""
     async with unserved.another_worker():
         yield unserved
+
+
+@pytest.fixture
+async def wire() -> AsyncIterator[Wire]:
+    told = Wire()
+    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
+    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
+    async with server:
+        yield told
 
 
 @dataclass(frozen=True)

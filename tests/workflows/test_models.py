@@ -1,9 +1,8 @@
 """Providers that fail on the way: the run waits as long as it is told to, completes, and counts what it used once."""
 
-import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,12 +12,10 @@ from starter.session import Session
 from tests.activities.models.wire import (
     Answer,
     Wire,
-    chat_chunk,
     chat_says,
-    chunks,
-    claude_message,
+    claude_calls,
     claude_says,
-    events,
+    gpt_calls,
 )
 from tests.servers.aimock import Aimock
 from tests.workflows.conftest import Stage
@@ -28,15 +25,6 @@ pytestmark = pytest.mark.server
 
 CLAUDE, GPT = "anthropic:claude-haiku-4-5", "openai-chat:gpt-4o"
 SAYS = {CLAUDE: claude_says("Fair wind."), GPT: chat_says("Fair wind.")}
-
-
-@pytest.fixture
-async def wire() -> AsyncIterator[Wire]:
-    told = Wire()
-    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
-    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
-    async with server:
-        yield told
 
 
 def speaking(stage: Stage, model: str, url: str, **config: Any) -> Session:
@@ -136,24 +124,6 @@ async def test_a_waiting_retry_can_be_interrupted(stage: Stage, wire: Wire) -> N
 
 async def asked(wire: Wire, count: int) -> bool:
     return len(wire.bodies) >= count
-
-
-def claude_calls(call_id: str, arguments: str) -> bytes:
-    block = {"type": "tool_use", "id": call_id, "name": "fetch", "input": {}}
-    return events(
-        {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
-        {"type": "content_block_start", "index": 0, "content_block": block},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": arguments}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
-        {"type": "message_stop"},
-    )
-
-
-def gpt_calls(call_id: str, arguments: str) -> bytes:
-    function = {"name": "fetch", "arguments": arguments}
-    call = {"index": 0, "id": call_id, "type": "function", "function": function}
-    return chunks(chat_chunk({"role": "assistant", "tool_calls": [call]}), chat_chunk({}, "tool_calls"))
 
 
 @pytest.mark.parametrize(("model", "turn"), [(CLAUDE, claude_calls), (GPT, gpt_calls)], ids=["claude", "gpt"])

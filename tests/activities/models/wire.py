@@ -109,6 +109,24 @@ def chat_says(text: str) -> bytes:
     return chunks(chat_chunk({"role": "assistant", "content": text}), chat_chunk({}, "stop"))
 
 
+def claude_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:
+    block = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+    return events(
+        {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": arguments}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    )
+
+
+def gpt_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:
+    function = {"name": name, "arguments": arguments}
+    call = {"index": 0, "id": call_id, "type": "function", "function": function}
+    return chunks(chat_chunk({"role": "assistant", "tool_calls": [call]}), chat_chunk({}, "tool_calls"))
+
+
 BEGINNINGS = {
     "anthropic:claude-haiku-4-5": claude_says("never ends").partition(b"event: content_block_stop")[0],
     "openai:gpt-4.1": response_says("never ends").partition(b"event: response.completed")[0],
