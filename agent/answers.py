@@ -15,6 +15,7 @@ from agent.permission.rules import PermissionRule
 from agent.record import Record
 from agent.seen import what_changed
 from agent.state import OpenCall
+from agent.times import iso
 
 
 def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision, ...], approver: str) -> Received:
@@ -128,25 +129,34 @@ def _as_output(output: Any) -> str | tuple[TextBlock | DataBlock, ...]:
 _BLOCKS = TypeAdapter(
     Annotated[tuple[Annotated[TextBlock | DataBlock, Field(discriminator="type")], ...], Field(min_length=1)]
 )
-_FOR = {"person": "a decision", "outside": "a result from outside"}
+Whom = Literal["person", "outside"]
+_FOR: dict[Whom, str] = {"person": "a decision", "outside": "a result from outside"}
+_ENDED: dict[Whom, str] = {
+    "person": "it was denied",
+    "outside": "its outcome is unknown, and `settle` says what is true",
+}
 
 
-def _waiting(record: Record, reply_id: str | None, call_id: str, whom: Literal["person", "outside"]) -> OpenCall:
+def _waiting(record: Record, reply_id: str | None, call_id: str, whom: Whom) -> OpenCall:
     """The open call that waits for this, or a refusal that says how things stand."""
     reply = record.reply
     waiting = [each.block.id for each in reply.waiting() if each.waits_for == whom] if reply else []
     if reply is None or not waiting:
-        told = _told(record, call_id)
+        told = _told(record, call_id, whom)
         raise Unusable(f"this session waits for nothing of the kind: no call needs {_FOR[whom]}{told}")
     if reply_id not in (None, reply.reply_id):
         raise Unusable(f"reply_id: {reply_id!r} is not the reply being made; that is {reply.reply_id!r}")
     call = reply.calls.get(call_id)
     if call is None or call.waits_for != whom:
-        raise Unusable(f"call {call_id!r} does not wait for {_FOR[whom]}{_told(record, call_id)}; waiting: {waiting}")
+        raise Unusable(
+            f"call {call_id!r} does not wait for {_FOR[whom]}{_told(record, call_id, whom)}; waiting: {waiting}"
+        )
     return call
 
 
-def _told(record: Record, call_id: str) -> str:
+def _told(record: Record, call_id: str, whom: Whom) -> str:
+    if at := record.expired.get(call_id):
+        return f" ({call_id!r} expired at {iso(at)}; {_ENDED[whom]})"
     call = record.reply.calls.get(call_id) if record.reply else None
     if call is not None:
         return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"

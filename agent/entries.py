@@ -34,6 +34,8 @@ from agent.entries_kept import Segment as Segment
 from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
 from agent.entries_prepared import Prepared as Prepared
+from agent.entries_waiting import DeadlineReached as DeadlineReached
+from agent.entries_waiting import Due as Due
 from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
@@ -171,6 +173,7 @@ AnyEntry = Annotated[
     | CallsExamined
     | CallsJudged
     | HumanDecided
+    | DeadlineReached
     | ToolReturned
     | CallAnswered
     | ResultReceived

@@ -18,7 +18,7 @@ from agent.messages import (
     ToolCallState,
     ToolResultBlock,
 )
-from agent.results import denied_by_permission, denied_by_person, not_a_call
+from agent.results import denied_by_permission, denied_by_person, expired, not_a_call
 from agent.seen import asked
 from agent.times import iso
 
@@ -79,6 +79,8 @@ class EventFold:
             case e.CallAnswered():
                 yield from _result(entry.result)
                 yield from changes(entry)
+            case e.DeadlineReached():
+                yield from self._deadline_reached(entry)
             case e.InterruptAsked():
                 yield AgentEvent(type="USER_INTERRUPT")
             case e.ReplyFinished():
@@ -146,6 +148,13 @@ class EventFold:
                 block = self._calls[decision.call_id]
                 yield from self._closed(denied_by_person(block, decision.reason, entry.approver))
 
+    def _deadline_reached(self, entry: e.DeadlineReached) -> Iterator[AgentEvent]:
+        for due in entry.due:
+            told = due.model_dump(mode="json", exclude={"call_id", "stage"})
+            yield AgentEvent(type="CUSTOM", name=_STAGES[due.stage], tool_call_id=due.call_id, value=told)
+            if due.closes:
+                yield from self._closed(expired(self._calls[due.call_id], due))
+
     def _start(self, call_id: str) -> Iterator[AgentEvent]:
         """Once for each call: one that did not run for a changed world is allowed again."""
         if call_id not in self._started:
@@ -166,6 +175,8 @@ class EventFold:
         yield AgentEvent(type="REPLY_END", finished_reason=entry.reason, error=entry.error)
         self._calls, self._started = {}, {}
 
+
+_STAGES = {"remind": "reminded", "escalate": "escalated", "expire": "expired"}
 
 _REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (
     ("ask", "REQUIRE_USER_CONFIRM", ToolCallState.ASKING),

@@ -10,6 +10,7 @@ from agent import fold_context as context
 from agent import fold_doubts as doubts
 from agent import fold_inside as inside
 from agent import fold_kept as kept
+from agent import fold_waiting as waiting
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Usage
 from agent.permission.facts import CallFacts
@@ -52,6 +53,8 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             inside.apply(ledger, entry)
         case e.DoubtProbed() | e.DoubtSettled():
             doubts.apply(ledger, entry)
+        case e.DeadlineReached():
+            waiting.apply(ledger, entry)
         case _:
             kept.apply(ledger, entry)
 

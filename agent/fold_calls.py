@@ -4,6 +4,7 @@ from typing import assert_never
 
 from agent import entries as e
 from agent import fold_doubts
+from agent.deadline import deadline_of
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.results import denied_by_permission, denied_by_person, not_a_call
@@ -52,17 +53,29 @@ def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
             case "allow":
                 call.state = ToolCallState.ALLOWED
             case "ask":
-                call.state, call.asked_at = ToolCallState.ASKING, entry.at
+                call.state = ToolCallState.ASKING
                 call.suggested_rules = verdict.suggested_rules
                 call.approved, call.approved_facts, call.changed = False, None, ""
+                _begin_to_wait(ledger, call, entry.at)
             case "external":
-                call.state, call.asked_at = ToolCallState.SUBMITTED, entry.at
+                call.state = ToolCallState.SUBMITTED
+                _begin_to_wait(ledger, call, entry.at)
             case "deny":
                 close(ledger, call, denied_by_permission(call.block, verdict.reason), entry)
             case "invalid":
                 close(ledger, call, not_a_call(call.block, verdict.reason), entry)
             case _ as never:
                 assert_never(never)
+
+
+def _begin_to_wait(ledger: Ledger, call: OpenCall, at: int) -> None:
+    """What is asked again waits anew, from now. The deadline is kept with the call: settings may change meanwhile."""
+    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = at, 0, 0, 0
+    if ledger.state.behaviour >= SUPERVISED:
+        tool = ledger.tools.get(call.block.name)
+        call.deadline = deadline_of(
+            call.block.name, tool.deadline if tool else None, ledger.state.permission_context.deadline
+        )
 
 
 def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:

@@ -164,6 +164,8 @@ class Ledger:
     """Every call id ever used, and the tool that it named."""
     doubts: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
     """By call id, the oldest first; settled ones are kept for a while, so that nobody settles them anew."""
+    expired: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls that were closed because nobody answered in time, and when: whoever answers late is told."""
     refusals: list[e.Refused] = field(default_factory=list[e.Refused])
     """The newest ones; older ones are forgotten, so that rubbish can't fill a session."""
     refused_count: int = 0

@@ -1,6 +1,8 @@
 """The results that no tool made: what the model reads when a call was denied, broken, cancelled or lost."""
 
+from agent.entries_waiting import Due
 from agent.messages import ToolCallBlock, ToolResultBlock, ToolResultState
+from agent.times import iso
 
 
 def denied_by_person(call: ToolCallBlock, reason: str, approver: str) -> ToolResultBlock:
@@ -11,6 +13,20 @@ def denied_by_person(call: ToolCallBlock, reason: str, approver: str) -> ToolRes
 
 def denied_by_permission(call: ToolCallBlock, reason: str) -> ToolResultBlock:
     return _result(call, ToolResultState.DENIED, f"This call is not permitted and did not run: {reason}")
+
+
+def expired(call: ToolCallBlock, due: Due) -> ToolResultBlock:
+    """Of a call that nobody answered in time."""
+    by = f"{iso(due.due_at)}; it had been asked for at {iso(due.asked_at)}"
+    if due.waits_for == "person":
+        text = f"Nobody decided on this call by {by}. So it was denied, and did not run."
+        return _result(call, ToolResultState.DENIED, text)
+    return _result(
+        call,
+        ToolResultState.UNKNOWN,
+        f"No result of this call came by {by}. It had been handed to an outside system, which may have run it, in part "
+        "or in whole, or not at all. Find out what is true before you repeat it.",
+    )
 
 
 def not_a_call(call: ToolCallBlock, reason: str) -> ToolResultBlock:

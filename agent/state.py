@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.deadline import Deadline
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
@@ -37,6 +38,11 @@ class OpenCall(Living):
     """Why it was asked about, denied or allowed."""
     suggested_rules: tuple[PermissionRule, ...] = ()
     asked_at: int = 0
+    deadline: Deadline | None = sparse(None)
+    """Of this wait, which began at `asked_at`; then when each stage of it was recorded, 0 = not yet."""
+    reminded_at: int = sparse(0)
+    escalated_at: int = sparse(0)
+    expired_at: int = sparse(0)
     approved: bool = False
     approver: str = ""
     received: ToolResultBlock | None = sparse(None)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from agent.deadline import Deadline
 from agent.values import Guest, sparse
 
 
@@ -38,3 +39,5 @@ class ToolDescriptor(Guest):
     probes: bool = sparse(False)
     """It can look whether a call of it happened, when the outcome is unknown."""
     timeout_seconds: float = 600.0
+    deadline: Deadline | None = sparse(None)
+    """How long a call of it may wait, where the agent's settings say nothing of this tool."""

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -102,6 +102,8 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
     shown.append_text(arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
     if call.reason:
         shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
+    for line in deadline(call):
+        shown.append(f"\n  {line}", "yellow")
     if call.notice:
         shown.append("\n").append_text(diff(told_apart(call.notice)))
     if call.suggested_rules:
@@ -129,6 +131,24 @@ def _previewed(call: PendingCall, *, whole: bool) -> Text:
     if is_cut(call) and not whole:
         shown.append("\n  not all of it is shown here; --show shows all", "yellow")
     return shown
+
+
+def deadline(call: PendingCall) -> Iterator[str]:
+    """What has come of its deadline and what is to come, a sentence each."""
+    if call.expired_at:
+        yield f"overdue: nobody answered by {_minute(call.expired_at)}; it waits on"
+    elif call.escalated_at:
+        yield f"escalated to {one_line(visible(call.escalate_to))} at {_minute(call.escalated_at)}"
+    elif call.reminded_at:
+        yield f"reminded of at {_minute(call.reminded_at)}"
+    if call.expires_at:
+        then = "denied" if call.on_expiry == "deny" else "overdue"
+        then = "given up, its outcome unknown" if then == "denied" and call.waits_for == "outside" else then
+        yield f"deadline {_minute(call.expires_at)}; then it is {then}"
+
+
+def _minute(moment: str) -> str:
+    return f"{one_line(moment[:16].replace('T', ' '))} UTC"
 
 
 def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:

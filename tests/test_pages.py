@@ -21,6 +21,7 @@ PAGES = (
     "docs/coverage.md",
     "docs/production.md",
     "docs/tools.md",
+    "docs/waiting.md",
 )
 
 

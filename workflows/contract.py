@@ -82,6 +82,16 @@ class PendingCall(Guest):
     """What to look at beside the arguments: the diff of an edit."""
     suggested_rules: tuple[PermissionRule, ...] = sparse(())
     asked_at: str = sparse("")
+    remind_at: str = sparse("")
+    escalate_at: str = sparse("")
+    escalate_to: str = sparse("")
+    expires_at: str = sparse("")
+    on_expiry: str = sparse("")
+    """`deny` or `park`, where it expires."""
+    reminded_at: str = sparse("")
+    escalated_at: str = sparse("")
+    expired_at: str = sparse("")
+    """It waits all the same: such a call is parked."""
     digest: str = sparse("")
     """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
     preview: Preview | None = sparse(None)

@@ -48,7 +48,7 @@ class Doing:
         return carried.events if carried else None
 
     def checkpoint(self, events: int, *, closing: bool) -> None:
-        self.checkpointing = self._beside(self._checkpoint(events, closing=closing))
+        self.checkpointing = self.beside(self._checkpoint(events, closing=closing))
 
     async def _checkpoint(self, events: int, *, closing: bool) -> None:
         ask = asks.checkpoint(self._record, closing=closing)
@@ -111,7 +111,7 @@ class Doing:
 
     def act(self, call_ids: tuple[str, ...]) -> None:
         for call_id in call_ids:
-            self.running[call_id] = self._beside(self._run_call(call_id))
+            self.running[call_id] = self.beside(self._run_call(call_id))
 
     async def _run_call(self, call_id: str) -> None:
         call = asks.open_call(self._record, call_id)
@@ -152,7 +152,8 @@ class Doing:
             outcome = outcomes.not_taken_in(call, error)
         self._write(outcome)
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start work that the session's own loop does not wait for."""
         task = asyncio.create_task(work)
         task.add_done_callback(self._note_crash)
         return task

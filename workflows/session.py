@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
         Think,
     )
     from workflows import views
+    from workflows.clock import DeadlineClock
     from workflows.contract import (
         FORMAT,
         REFUSED,
@@ -83,6 +84,7 @@ class AgentSession:
             self._start, workflow.time_ns() // 1_000_000, rolled_over=workflow.info().continued_run_id is not None
         )
         self._doing = Doing(self._record, self._write)
+        self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
         self._status = workflow.info().typed_search_attributes.get(STATUS)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = views.Snapshot()
@@ -279,6 +281,7 @@ class AgentSession:
 
     async def _until_recorded(self) -> None:
         self._show()
+        self._deadlines.set()
         seen = self._record.seq
         await workflow.wait_condition(lambda: self._record.seq != seen or self._doing.crash is not None)
         if self._doing.crash is not None:

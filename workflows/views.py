@@ -19,6 +19,7 @@ from agent.state import OpenCall
 from agent.tasks import progress
 from agent.times import iso
 from agent.transcript import page, reply_message
+from agent.waiting import when
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
 KEPT_SNAPSHOTS = 3
@@ -51,6 +52,7 @@ def pending(record: Record) -> list[PendingCall]:
             asked_at=iso(call.asked_at),
             digest=seen_digest(call, record),
             preview=_preview(record, call),
+            **when(call),
         )
         for call in waiting(record)
     ] + [_in_doubt(doubt) for doubt in open_doubts(record)]

@@ -13,6 +13,7 @@ from pydantic_core import ArgsKwargs, PydanticSerializationError, to_jsonable_py
 
 from activities.tools.clipping import clipped
 from activities.tools.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
+from agent.deadline import Deadline
 from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
 from agent.tools import Effect
@@ -39,6 +40,7 @@ class FunctionTool(Tool):
         description: str | None = None,
         timeout_seconds: float = 600.0,
         probe: Probe | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
@@ -52,6 +54,7 @@ class FunctionTool(Tool):
         self.is_external_tool = is_external_tool
         self.timeout_seconds = timeout_seconds
         self._probe = probe
+        self.deadline = deadline
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -98,6 +101,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     description: str | None = None,
     timeout_seconds: float = 600.0,
     probe: Probe | None = None,
+    deadline: Deadline | None = None,
 ) -> Callable[[Function], FunctionTool]:
     """Make a tool of a function: `@tool(effect=Effect.READ)`.
 
@@ -116,6 +120,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
         description=description,
         timeout_seconds=timeout_seconds,
         probe=probe,
+        deadline=deadline,
     )
 
 

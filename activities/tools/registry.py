@@ -114,7 +114,7 @@ def load_modules(names: str) -> list[Tool]:
 
 def describe(tool: Tool) -> ToolDescriptor:
     """The descriptor of one tool, with the digest of everything that it says."""
-    plain = {
+    plain: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
         "input_schema": tool.input_schema,
@@ -128,6 +128,8 @@ def describe(tool: Tool) -> ToolDescriptor:
         plain["inside"] = True
     if tool.probes:
         plain["probes"] = True  # absent otherwise: the digests of all other tools stay as they were recorded
+    if tool.deadline is not None:
+        plain["deadline"] = tool.deadline.model_dump(mode="json")
     return ToolDescriptor.model_validate({**plain, "digest": _digest_of(plain)})
 
 

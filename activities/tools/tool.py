@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.masking import NO_SECRETS, Masker
+from agent.deadline import Deadline
 from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
 from agent.permission.facts import CallFacts
@@ -91,6 +92,8 @@ class Tool:
     inside: bool = False
     """The session answers its calls itself (`agent.inside`)."""
     timeout_seconds: float = 600.0
+    deadline: Deadline | None = None
+    """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         """Find out what permission needs to know, without changing anything. Must not raise for odd arguments."""

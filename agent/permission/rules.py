@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Any, cast
 
+from agent.deadline import Deadlines
 from agent.values import Guest, sparse
 
 
@@ -54,3 +55,5 @@ class PermissionContext(Guest):
     working_directories: tuple[str, ...] = ()
     """Absolute resolved paths, beside the workspace root, which always counts."""
     rules: tuple[PermissionRule, ...] = ()
+    deadline: Deadlines | None = sparse(None)
+    """Of calls that wait for a person or an outside system."""
