@@ -45,6 +45,7 @@ from activities.tools.inside import inside_tools
 from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
+from agent.index import ALL_INDEXED
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
@@ -103,15 +104,15 @@ def _assembled(
     examination = Examination(contexts, toolbox, workspaces, secrets)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     returning = Returning(offloaders, counter, secrets)
+    # Whoever works without search attributes has not seen to it that the server knows them.
+    prompting, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     worker = Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(
-                toolbox, workspaces, specs, counter, Prompting(settings.prompt_templates), secrets
-            ).prepare_reply,
+            Preparation(toolbox, workspaces, specs, counter, prompting, secrets, indexed=indexed).prepare_reply,
             Thinking(contexts, specs, providers, workspaces, examination, counter, hooks, secrets).call_model,
             examination.examine_calls,
             Restoring(store).restore,

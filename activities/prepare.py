@@ -22,7 +22,7 @@ ENCODING_SECONDS = 1.0
 
 
 class Preparation:
-    def __init__(
+    def __init__(  # noqa: PLR0913  what a worker has
         self,
         toolbox: Toolbox,
         workspaces: Workspaces,
@@ -30,9 +30,12 @@ class Preparation:
         counter: TokenCounter,
         prompting: Prompting | None = None,
         secrets: Secrets | None = None,
+        *,
+        indexed: int = 1,
     ) -> None:
         self._secrets = secrets or Secrets()
         self._counter = counter
+        self._indexed = indexed
         self._toolbox = toolbox
         self._workspaces = workspaces
         self._specs = specs
@@ -57,6 +60,7 @@ class Preparation:
             before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
             return Prepared(
                 behaviour=BEHAVIOUR,
+                indexed=self._indexed,
                 spec_digest=self._specs.keep(told.system_prompt, tools),
                 tools=None if spec_digest(before, tools) == ask.tools_digest else tools,
                 system_prompt=None if now == before else told.system_prompt,

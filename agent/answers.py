@@ -131,10 +131,7 @@ _BLOCKS = TypeAdapter(
 )
 Whom = Literal["person", "outside"]
 _FOR: dict[Whom, str] = {"person": "a decision", "outside": "a result from outside"}
-_ENDED: dict[Whom, str] = {
-    "person": "it was denied",
-    "outside": "its outcome is unknown, and `settle` says what is true",
-}
+_ENDED: dict[Whom, str] = {"person": "it was denied", "outside": "its outcome is unknown, see `settle`"}
 
 
 def _waiting(record: Record, reply_id: str | None, call_id: str, whom: Whom) -> OpenCall:

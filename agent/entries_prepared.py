@@ -28,5 +28,8 @@ class Prepared(Entry):
     """What the marker file in the workspace says: a worker that reads another one sees other files."""
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tool schemas, as this worker counts."""
+    indexed: int = sparse(1)
+    """Which search attributes the namespace is known to have: 2 = `agent.index` in full. One that it lacks would fail a
+    workflow task for ever."""
     context_length: int = sparse(0)
     """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""

@@ -103,6 +103,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour
     ledger.spec_digest = entry.spec_digest
+    ledger.indexed = max(ledger.indexed, entry.indexed)
     ledger.fixed_tokens, ledger.window = entry.fixed_tokens, entry.context_length
     if entry.system_prompt is not None:
         ledger.system_prompt, ledger.prompt_digest = entry.system_prompt, entry.prompt_digest

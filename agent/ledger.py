@@ -95,6 +95,8 @@ class Ledger:
     state: AgentState
     spec: AgentSpec
     search_attributes: bool = True
+    indexed: int = 1
+    """As `entries.Prepared.indexed`."""
     log: list[e.AnyEntry] = field(default_factory=list[e.AnyEntry])
     seq: int = 0
     marks: list[Mark] = field(default_factory=list[Mark])

@@ -152,6 +152,8 @@ class AgentSpec(Value):
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
+    team: str = sparse("", max_length=100)
+    """Whose inbox its calls are in: `longhaul inbox --team`."""
     skills: tuple[str, ...] = sparse((), max_length=20)
     """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
     agent_context: AgentContext | None = sparse(None)

@@ -17,7 +17,7 @@ from agent.messages import (
     ToolResultBlock,
 )
 from starter import render
-from starter.client import SessionCard
+from starter.cards import SessionCard
 from starter.visible import one_line
 from workflows.contract import PendingCall, Status
 
@@ -46,13 +46,20 @@ def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
 
 def ago(moment: str) -> str:
     """`3 min ago` for an ISO time; empty stays `-`."""
-    if not moment:
-        return "-"
-    seconds = max((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds(), 0)
+    return f"{_brief((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())} ago" if moment else "-"
+
+
+def until(moment: str) -> str:
+    """`in 3 min` for an ISO time that is to come, else `3 min ago`."""
+    left = (datetime.fromisoformat(moment) - datetime.now(UTC)).total_seconds()
+    return f"in {_brief(left)}" if left > 0 else ago(moment)
+
+
+def _brief(seconds: float) -> str:
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{int(seconds)} s ago"
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(max(seconds, 0))} s"
 
 
 def head(status: Status) -> Text:

@@ -29,8 +29,15 @@ SEARCH_ATTRIBUTES: Mapping[str, str] = {
     "LonghaulUser": "Keyword",
     "LonghaulSession": "Keyword",
     "LonghaulWaitingSince": "Datetime",
+    "LonghaulWaitingTools": "KeywordList",
+    "LonghaulRisk": "Keyword",
+    "LonghaulTeam": "Keyword",
+    "LonghaulDeadline": "Datetime",
 }
-"""Name to type; the worker checks them, and registers them where it may, before it polls."""
+"""Name to type; the worker checks them, and registers them where it may, before it polls.
+
+A namespace on SQL holds 10 of Keyword and 3 of the other types: there is room for more of ours, but not for many.
+"""
 
 STATUS = SearchAttributeKey.for_keyword("LonghaulStatus")
 """idle, working, or waiting (for a person or an outside system)."""
@@ -38,6 +45,12 @@ AGENT = SearchAttributeKey.for_keyword("LonghaulAgent")
 USER = SearchAttributeKey.for_keyword("LonghaulUser")
 SESSION = SearchAttributeKey.for_keyword("LonghaulSession")
 WAITING_SINCE = SearchAttributeKey.for_datetime("LonghaulWaitingSince")
+TOOLS = SearchAttributeKey.for_keyword_list("LonghaulWaitingTools")
+RISK = SearchAttributeKey.for_keyword("LonghaulRisk")
+"""The highest of the calls that wait: low, medium or high."""
+TEAM = SearchAttributeKey.for_keyword("LonghaulTeam")
+DEADLINE = SearchAttributeKey.for_datetime("LonghaulDeadline")
+"""The earliest time at which a call that waits expires."""
 
 TASK_TIMEOUT = timedelta(seconds=5)
 """Workflow task timeout: how long the server waits for a worker that died in the middle of deciding."""

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from agent.index import status_word
 from agent.preview import brief
 from agent.record import Record
 from agent.settling import open_doubts
@@ -10,7 +11,7 @@ from agent.state import OpenCall
 from agent.tasks import progress
 from agent.times import iso
 from agent.visible import visible
-from workflows.views import status_word, waiting
+from workflows.views import waiting
 
 SHOWN_DOUBTS = 5
 """The server takes 20 kB of such a page."""

@@ -47,9 +47,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.contract import (
         FORMAT,
         REFUSED,
-        STATUS,
         TASK_TIMEOUT,
-        WAITING_SINCE,
         Closed,
         EventPage,
         MessagePage,
@@ -57,9 +55,9 @@ with workflow.unsafe.imports_passed_through():
         ReplyResult,
         Status,
     )
-    from workflows.details import details
     from workflows.doing import Doing
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
+    from workflows.showing import Showing
 
 
 MIN_SLEEP_SECONDS = 1.0
@@ -85,7 +83,7 @@ class AgentSession:
         )
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
-        self._status = workflow.info().typed_search_attributes.get(STATUS)
+        self._showing = Showing(self._record)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = views.Snapshot()
 
@@ -100,7 +98,7 @@ class AgentSession:
                 case Prepare(reply):
                     if self._record.reply is None:
                         self._write(e.ReplyStarted(reply_id=reply))
-                    self._show()
+                    self._showing.show()
                     await self._doing.prepare(reply)
                 case Think(model, closing):
                     await self._doing.think(model, closing=closing)
@@ -280,22 +278,12 @@ class AgentSession:
         return self._record.spec.idle_close_seconds if workflow.patched(CLOCK_WAITS) else 0
 
     async def _until_recorded(self) -> None:
-        self._show()
+        self._showing.show()
         self._deadlines.set()
         seen = self._record.seq
         await workflow.wait_condition(lambda: self._record.seq != seen or self._doing.crash is not None)
         if self._doing.crash is not None:
             raise self._doing.crash
-
-    def _show(self) -> None:
-        """Tell the Web UI and `list` how things stand; the attribute costs an event, so only when it changed."""
-        workflow.set_current_details(details(self._record))
-        word = views.status_word(self._record)
-        if word == self._status or not self._record.search_attributes:
-            return
-        self._status = word
-        since = WAITING_SINCE.value_set(workflow.now()) if word == "waiting" else WAITING_SINCE.value_unset()
-        workflow.upsert_search_attributes([STATUS.value_set(word), since])  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
 
     def _roll_over(self) -> None:
         start = self._start.model_copy(update={"spec": None, **self._carried()})

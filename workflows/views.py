@@ -8,13 +8,14 @@ from agent.compaction import next_cut, tokens
 from agent.doubts import Doubt
 from agent.event import EventsSoFar
 from agent.events import EventFold
+from agent.index import status_word
 from agent.judgement import effect_of, seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
-from agent.settling import blocking, open_doubts
+from agent.settling import open_doubts
 from agent.state import OpenCall
 from agent.tasks import progress
 from agent.times import iso
@@ -73,14 +74,6 @@ def _in_doubt(doubt: Doubt) -> PendingCall:
 def _preview(record: Record, call: OpenCall) -> Preview | None:
     tool = record.tools.get(call.block.name)
     return preview(call.input, call.facts, effect_of(call, tool)) if tool else None
-
-
-def status_word(record: Record) -> str:
-    if record.hold:
-        return "waiting"
-    if record.reply is None:
-        return "working" if record.queue else "idle"
-    return "waiting" if waiting(record) or blocking(record) else "working"
 
 
 def status(record: Record) -> Status:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from temporalio.service import RPCError
 
 from agent.settings import AgentSpec
+from starter.cards import SessionCard
 from starter.cli.leaving import Misuse
 from starter.cli.polling import workers
-from starter.client import Longhaul, SessionCard
+from starter.client import Longhaul
 from starter.session import Session
 from starter.settings import Settings
 from starter.visible import one_line, visible

@@ -172,12 +172,19 @@ def show(
 
 
 @app.command()
-def inbox(*, user: options.User = None, as_json: options.AsJson = False) -> None:
+def inbox(
+    *,
+    user: options.User = None,
+    team: Annotated[str | None, typer.Option(help="Of agents with this `team`.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Calls of this tool.")] = None,
+    overdue: Annotated[bool, typer.Option("--overdue", help="Reminded of, escalated or expired.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
     """List all that waits for a person, oldest first."""
-    from starter.cli import reading
+    from starter.cli import inbox as opening
     from starter.cli.screen import Screen
 
-    leave_by(lambda: reading.inbox(Screen(as_json=as_json), user))
+    leave_by(lambda: opening.inbox(Screen(as_json=as_json), opening.Wanted(user, team, tool, overdue)))
 
 
 # Here, so that --help lists them behind the inbox.

@@ -1,18 +1,16 @@
-"""Commands that only read: sessions, show, inbox."""
+"""Commands that only read: sessions, show."""
 
 import dataclasses
-import sys
 from collections.abc import Iterator
 
 from rich.text import Text
 
-from starter import render, render_session
+from starter import render_session
+from starter.cards import SessionCard
 from starter.cli.finding import Name, connected, find_session
 from starter.cli.leaving import Misuse
 from starter.cli.screen import Screen
-from starter.client import SessionCard
-from starter.visible import one_line
-from workflows.contract import PendingCall, Status
+from workflows.contract import Status
 
 STATUSES = ("idle", "working", "waiting")
 
@@ -67,28 +65,3 @@ async def show(screen: Screen, name: Name, *, full: bool) -> int:
     screen.show(*render_session.waiting(session.id, pending, name.flags()))
     screen.show(*render_session.refusals(status))
     return 0
-
-
-async def inbox(screen: Screen, user: str | None) -> int:
-    """Everything that waits for a person, oldest first."""
-    async with connected() as app:
-        found = await app.inbox(user=user)
-    waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement")]
-    screen.document([_row(card, call) for card, call in waiting])
-    if found.silent:
-        names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
-        more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
-        print(f"longhaul: these wait, but no worker answers for them: {names}{more}", file=sys.stderr)
-    if not waiting and not found.silent:
-        screen.show(Text("nothing waits for a person"))
-    for card, call in waiting:
-        owner = f" of {one_line(card.user_id)}" if card.user_id else ""
-        screen.show(Text(f"{one_line(card.session_id)}{owner}, {render_session.ago(call.asked_at)}", style="bold"))
-        flags = [] if card.user_id is None else ["--user", card.user_id]
-        screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, flags), Text())
-    return 0
-
-
-def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
-    named = {"session": card.session_id, "user": card.user_id, "agent": card.agent}
-    return {**named, **call.model_dump(mode="json")}

@@ -7,6 +7,7 @@ import pytest
 from agent import entries as e
 from agent.doubts import KEPT_DOUBTS, Doubt
 from agent.events import EventFold
+from agent.index import status_word
 from agent.messages import HintBlock
 from agent.results import outcome_unknown
 from agent.settling import blocking, open_doubts
@@ -55,7 +56,7 @@ def test_a_lost_call_is_in_doubt_and_the_model_goes_on() -> None:
 
     assert [doubt.call_id for doubt in open_doubts(play.record)] == ["a"]
     assert views.status(play.record).doubts == 1
-    assert (views.status_word(play.record), play.steps[-1]) == ("idle", Idle())
+    assert (status_word(play.record), play.steps[-1]) == ("idle", Idle())
     (shown,) = views.pending(play.record)
     assert (shown.call_id, shown.tool, shown.waits_for) == ("a", "Paint", "settlement")
     assert "the worker that ran it was lost" in shown.reason
@@ -163,7 +164,7 @@ def test_an_agent_that_asks_waits_until_every_doubt_of_the_reply_is_settled() ->
     play = _lost(Play([calls("a Measure", "b Measure"), text("Done.")], spec=ASKING, behaviour=3), "a", "b")
     reply_id = play.record.reply.reply_id if play.record.reply else ""
 
-    assert (play.steps[-1], views.status_word(play.record)) == (Park("person"), "waiting")
+    assert (play.steps[-1], status_word(play.record)) == (Park("person"), "waiting")
     message = reply_message(play.record, reply_id)
     assert message is not None
     assert message.metadata == {"waiting_for": ["a", "b"]}

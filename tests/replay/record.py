@@ -68,6 +68,7 @@ async def server_suggesting(roll_over: int | None) -> WorkflowEnvironment:
     flags = [word for key, value in config.items() for word in ("--dynamic-config-value", f"{key}={json.dumps(value)}")]
     makers: dict[str, Callable[[str], SearchAttributeKey[Any]]] = {
         "Keyword": SearchAttributeKey.for_keyword,
+        "KeywordList": SearchAttributeKey.for_keyword_list,
         "Datetime": SearchAttributeKey.for_datetime,
     }
     return await WorkflowEnvironment.start_local(

@@ -5,10 +5,10 @@ from rich.text import Text
 
 from agent.messages import ErrorInfo
 from starter import render_session
+from starter.cards import SessionCard
 from starter.cli.leaving import Misuse
 from starter.cli.reading import sessions
 from starter.cli.screen import Screen
-from starter.client import SessionCard
 from workflows.contract import Status
 
 CARD = SessionCard("mend", "ana", "coder", "waiting", "", "2026-01-02T03:04:05+00:00", "longhaul/coder/ana/mend")

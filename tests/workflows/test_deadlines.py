@@ -133,5 +133,5 @@ async def test_a_roll_over_keeps_the_deadline_and_a_late_result_is_refused(stage
     await until(finished)
     (event,) = await told(session)
     assert event.created_at >= before.expires_at
-    with pytest.raises(Refused, match="its outcome is unknown, and `settle` says what is true"):
+    with pytest.raises(Refused, match="its outcome is unknown, see `settle`"):
         await session.external_result(before, "delivered")

@@ -70,6 +70,12 @@ async def forget(session: Session, stage: Stage, type_temporal: TypeTemporal, ru
     await until(forgotten)
 
 
+async def in_the_inbox(stage: Stage, session: Session) -> bool:
+    """Whether it stands there as one that waits to be resumed."""
+    found = await stage.app.inbox(patience_seconds=1)
+    return session.workflow_id in [card.workflow_id for card, status in found.held if status.hold]
+
+
 async def all_events(session: Session) -> list[AgentEvent]:
     events: list[AgentEvent] = []
     while (page := await session.events(len(events) + 1)).events:
@@ -193,6 +199,7 @@ async def test_what_came_after_the_last_checkpoint_is_said_to_be_unknown(
 
     waiting = await session.submit("Second")
     hold = await is_held(session)
+    await until(lambda: in_the_inbox(stage, session))
 
     assert (await session.status()).status == "waiting"
     assert (await session.result(waiting)).status == "queued"

@@ -1,0 +1,46 @@
+"""What the server's index says of a session: how it stands, and what waits in it."""
+
+from dataclasses import dataclass
+
+from agent.record import Record
+from agent.settling import blocking
+from agent.waiting import expires_at
+
+ALL_INDEXED = 2
+"""A namespace with the first search attributes has 1; with all that `Row` has, 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The searchable part of a session. What the namespace has no attribute for stays empty."""
+
+    status: str
+    """idle, working or waiting."""
+    tools: tuple[str, ...] = ()
+    """Of the calls that wait."""
+    risk: str = ""
+    team: str = ""
+    deadline: int = 0
+    """Milliseconds since 1970 at which the first of them expires; 0 = never."""
+
+
+def status_word(record: Record) -> str:
+    if record.hold:
+        return "waiting"
+    if record.reply is None:
+        return "working" if record.queue else "idle"
+    return "waiting" if record.reply.waiting() or blocking(record) else "working"
+
+
+def row_of(record: Record) -> Row:
+    status = status_word(record)
+    if record.indexed < ALL_INDEXED:
+        return Row(status)
+    waiting = record.reply.waiting() if record.reply else []
+    ends = [end for call in waiting if not call.expired_at and (end := expires_at(call)) is not None]
+    return Row(
+        status=status,
+        tools=tuple(sorted({call.block.name for call in waiting})),
+        team=record.spec.team,
+        deadline=min(ends, default=0),
+    )

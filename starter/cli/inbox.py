@@ -1,0 +1,90 @@
+"""The command `inbox`: everything that waits for a person, oldest first."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from starter import render, render_session
+from starter.cards import SessionCard
+from starter.cli.finding import connected
+from starter.cli.screen import Screen
+from starter.inbox import Inbox
+from starter.visible import one_line
+from workflows.contract import PendingCall, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which part of the inbox; None is all of it."""
+
+    user: str | None = None
+    team: str | None = None
+    tool: str | None = None
+    overdue: bool = False
+
+
+async def inbox(screen: Screen, wanted: Wanted) -> int:
+    """Calls that wait for a person, and sessions that wait for somebody to resume them."""
+    async with connected() as app:
+        found = await app.inbox(user=wanted.user, team=wanted.team, tool=wanted.tool, overdue=wanted.overdue)
+    waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement")]
+    screen.document([*(_row(card, call) for card, call in waiting), *(_held(card, why) for card, why in found.held)])
+    _mention_silent(found)
+    if not waiting and not found.held and not found.silent:
+        screen.show(Text("nothing waits for a person"))
+    for card, call in waiting:
+        screen.show(_head(card, call))
+        screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, _flags(card)), Text())
+    for card, status in found.held:
+        screen.show(*_shown_held(card, status), Text())
+    return 0
+
+
+def _mention_silent(found: Inbox) -> None:
+    if not found.silent:
+        return
+    names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
+    more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
+    print(f"longhaul: these wait, but no worker answers for them: {names}{more}", file=sys.stderr)
+
+
+def _head(card: SessionCard, call: PendingCall) -> Text:
+    """Whose, since when, until when, and whether it is late."""
+    shown = Text(f"{_name(card)}, {render_session.ago(call.asked_at)}", style="bold")
+    if call.expires_at:
+        shown.append(f", deadline {render_session.until(call.expires_at)}")
+    if call.escalated_at or call.expired_at:
+        shown.append(", ESCALATED" if call.escalated_at and not call.expired_at else ", OVERDUE", "red")
+    elif call.reminded_at:
+        shown.append(", reminded of", "yellow")
+    return shown
+
+
+def _shown_held(card: SessionCard, status: Status) -> Iterator[Text]:
+    yield Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold")
+    yield Text(f"  held: {one_line(status.hold)}", "red")
+    resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card), "--agent", card.agent])
+    yield Text(f"  {one_line(resume)}")
+
+
+def _name(card: SessionCard) -> str:
+    return f"{one_line(card.session_id)}{f' of {one_line(card.user_id)}' if card.user_id else ''}"
+
+
+def _flags(card: SessionCard) -> list[str]:
+    return [] if card.user_id is None else ["--user", card.user_id]
+
+
+def _named(card: SessionCard) -> dict[str, object]:
+    return {"session": card.session_id, "user": card.user_id, "agent": card.agent, "team": card.team}
+
+
+def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
+    return {**_named(card), **call.model_dump(mode="json")}
+
+
+def _held(card: SessionCard, status: Status) -> dict[str, object]:
+    return {**_named(card), "waits_for": "resume", "hold": status.hold, "asked_at": card.waiting_since}

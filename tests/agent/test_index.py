@@ -1,0 +1,30 @@
+"""The searchable row of a session."""
+
+from agent.deadline import Deadlines
+from agent.index import Row, row_of
+from agent.permission.rules import PermissionContext
+from agent.settings import AgentSpec
+from tests.agent.play import NOON, RULES, Play, calls
+
+
+def parked(indexed: int, *pairs: str) -> Play:
+    """A session of the team `tea` whose model has made these calls."""
+    permission = PermissionContext(rules=RULES, deadline=Deadlines(expire_after=60, tools={"Order": Deadlines()}))
+    spec = AgentSpec(name="mason", model="scripted:wall", team="tea", permission=permission)
+    play = Play([calls(*pairs)], spec=spec, behaviour=3)
+    play.record.indexed = indexed
+    play.say("Go")
+    play.run()
+    return play
+
+
+def test_the_row_says_what_waits_and_until_when() -> None:
+    row = row_of(parked(2, "n Measure", "o Measure", "p Paint").record)
+
+    assert (row.status, row.tools, row.team) == ("waiting", ("Measure",), "tea")
+    assert NOON + 60_000 < row.deadline < NOON + 61_000
+    assert row_of(parked(2, "o Order").record) == Row("waiting", ("Order",), team="tea")
+
+
+def test_a_namespace_without_the_newer_attributes_is_told_of_none() -> None:
+    assert row_of(parked(1, "p Paint").record) == Row("waiting")
