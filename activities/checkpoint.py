@@ -18,6 +18,7 @@ from activities.stored_lives import Life, spelt
 from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 from agent.carried import once_saved
 from agent.entries import Checkpointed
+from agent.history import seam_of
 
 STORE_SECONDS = 5.0
 """For one try; the session hears of a store that stays away while its checkpoint still has time."""
@@ -39,11 +40,15 @@ class Checkpointing:
         async with while_polling(), beating():
             session = own_session.handle()
             new = await readout.entries_after(session, ask.saved)
-            keep, written = await self._segments.extend(own_session.blobs_prefix(), ask.segments, new.entries)
+            prefix = own_session.blobs_prefix()
+            keep, written, seam = await self._segments.extend(prefix, ask.segments, new.entries, ask.saved_seam)
             carried = await readout.snapshot(session, new.through, new.messages)
+            if seam is None and carried.ledger.seq == new.through:
+                seam = seam_of(carried.ledger)
             saved = Checkpointed(
                 through=new.through,
                 messages=new.messages,
+                seam=seam,
                 keep=ask.segments_before + keep,
                 segments=written,
                 closing=ask.closing and carried.ledger.changed <= new.through,

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from activities.contract_kept import Checkpoint as Checkpoint
 from activities.contract_kept import EntriesPage as EntriesPage
+from activities.contract_kept import MessagePage as MessagePage
 from activities.contract_kept import Restore as Restore
 from activities.contract_kept import SnapshotPage as SnapshotPage
 from agent.messages import Msg
@@ -45,6 +46,7 @@ SPEC = "spec"
 RECEIVED = "received"
 ENTRIES = "entries"
 SNAPSHOT = "snapshot"
+MESSAGES = "messages"
 """Queries by which an activity pulls from its own session what its worker does not have."""
 
 

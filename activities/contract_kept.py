@@ -1,6 +1,9 @@
 """What the workflow may ask about its own keeping: an earlier life, a checkpoint, and the pages that those pull."""
 
+from typing import Any
+
 from agent.entries import AnyEntry, Segment
+from agent.messages import Msg
 from agent.values import Guest, sparse
 
 
@@ -22,6 +25,8 @@ class Checkpoint(Guest):
     generation: int
     saved: int
     """Entries up to this one are in segments."""
+    saved_seam: Any = sparse(None)
+    """As the last checkpoint said it."""
     segments: tuple[Segment, ...] = sparse(())
     """The newest ones, oldest first: small ones among them may be written again as one."""
     segments_before: int = sparse(0)
@@ -46,3 +51,11 @@ class SnapshotPage(Guest):
     total: int
     """Characters of the whole text."""
     text: str
+
+
+class MessagePage(Guest):
+    """Messages by number from `start` on, as many as fit; earlier ones may lie in sealed segments."""
+
+    start: int
+    total: int
+    messages: tuple[Msg, ...]

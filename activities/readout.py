@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from temporalio.client import WorkflowHandle
 
-from activities.contract import ENTRIES, SNAPSHOT, EntriesPage, SnapshotPage
+from activities.contract import ENTRIES, MESSAGES, SNAPSHOT, EntriesPage, MessagePage, SnapshotPage
 from agent.carried import Carried
 from agent.entries import AnyEntry, Segment
 from agent.values import Guest, sparse
@@ -51,6 +51,12 @@ async def sealed(session: WorkflowHandle[Any, Any]) -> tuple[Segment, ...]:
     """The segments that the session has had written, oldest first. Raises RPCError or WorkflowQueryFailedError."""
     told: Sealed = await session.query(STATUS, result_type=Sealed, rpc_timeout=QUERY_TIMEOUT)
     return told.segments
+
+
+async def messages(session: WorkflowHandle[Any, Any], start: int) -> MessagePage:
+    """Messages from number `start`, or from the first one that the session still holds. Raises the same."""
+    page: MessagePage = await session.query(MESSAGES, start, result_type=MessagePage, rpc_timeout=QUERY_TIMEOUT)
+    return page
 
 
 async def snapshot(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> Carried:

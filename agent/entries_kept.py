@@ -48,6 +48,8 @@ class Segment(Guest):
     last_seq: int
     size: int
     """Bytes."""
+    messages: int | None = sparse(None)
+    """The number of its first message. None: unknown, and it is read together with the segments before."""
 
 
 class Checkpointed(Entry):
@@ -57,6 +59,8 @@ class Checkpointed(Entry):
     through: int
     messages: int = sparse(0)
     """Messages that the session had then."""
+    seam: Any = sparse(None)
+    """`agent.history.seam_of` behind `through`."""
     keep: int = sparse(0)
     """Of the segments that there were: so many from the oldest stay; the rest is contained in the new ones."""
     segments: tuple[Segment, ...] = sparse(())

@@ -47,7 +47,7 @@ def _restored(ledger: Ledger, entry: e.Restored) -> None:
 
 
 def _checkpointed(ledger: Ledger, entry: e.Checkpointed) -> None:
-    ledger.saved, ledger.saved_messages = entry.through, entry.messages
+    ledger.saved, ledger.saved_messages, ledger.saved_seam = entry.through, entry.messages, entry.seam
     ledger.segments = [*ledger.segments[: entry.keep], *entry.segments]
     ledger.checkpoint_failed = None
     if entry.store_error:

@@ -1,49 +1,129 @@
-"""Every message that a session ever had, by number, from its entries alone: also those that it has long put away."""
+"""Every message that a session ever had, by number, from its entries alone: also those that it has long put away.
 
+The entries need not be all: at a seam between two of them, what was open there is enough to go on from it.
+"""
+
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any, cast
 
-from agent.entries import AnyEntry, SessionOpened
+from pydantic import TypeAdapter, ValidationError
+
+from agent.entries import AnyEntry, ContextCompressed, SessionOpened
+from agent.fold import apply
+from agent.ledger import Ledger
 from agent.messages import Msg
+from agent.permission.rules import PermissionContext
 from agent.record import Record
+from agent.settings import AgentSpec
+from agent.state import AgentState
+
+SEAM_BYTES = 8_000
+_LEDGER = TypeAdapter(Ledger)
 
 
 class History:
-    """Folds entries from the very first on, and keeps neither them nor the messages: only what the next ones need."""
+    """Folds entries one by one, and keeps neither them nor the messages: only what the next ones need."""
 
-    def __init__(self, opened: AnyEntry) -> None:
-        """Raises ValueError when it is not the first entry of a session."""
-        if not isinstance(opened, SessionOpened) or opened.seq != 1:
-            raise ValueError(f"a history begins with entry 1, 'opened', not with {opened.kind!r}, {opened.seq}")
-        self._record = Record.of([opened])
-        self._record.log.clear()
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger
+
+    @classmethod
+    def at(cls, seam: Any) -> "History":
+        """From a seam on. Raises ValueError for what is none."""
+        try:
+            return cls(_LEDGER.validate_python(seam))
+        except ValidationError as error:
+            raise ValueError(f"a seam can't be read ({error.error_count()} fields are wrong)") from None
 
     @property
     def seq(self) -> int:
         """The newest entry that was folded."""
-        return self._record.seq
+        return self._ledger.seq if self._ledger else 0
 
     @property
     def messages_total(self) -> int:
-        return self._record.messages_total
+        return self._ledger.messages_total if self._ledger else 0
+
+    @property
+    def seam(self) -> Any:
+        """Of the cut behind the newest entry, as JSON; None when too much is open there to be written down twice."""
+        return seam_of(self._ledger) if self._ledger else None
 
     def take(self, entry: AnyEntry) -> list[tuple[int, Msg]]:
         """The messages that the entry brought, with the numbers that they had live. Raises ValueError for a gap."""
-        record = self._record
-        if entry.seq != record.seq + 1:
-            raise ValueError(f"entry {entry.seq} does not follow on {record.seq}")
-        first = record.messages_total
-        record.take(entry)
-        brought = list(enumerate(record.transcript, start=first))
-        record.log.clear()
-        record.transcript_base, record.transcript = record.messages_total, []
+        if self._ledger is None:
+            if not isinstance(entry, SessionOpened) or entry.seq != 1:
+                raise ValueError(f"a history begins with entry 1, 'opened', not with {entry.kind!r}, {entry.seq}")
+            self._ledger = _slim(Record.of([entry]))
+            return []
+        ledger = self._ledger
+        if entry.seq != ledger.seq + 1:
+            raise ValueError(f"entry {entry.seq} does not follow on {ledger.seq}")
+        ledger.seq = entry.seq
+        if isinstance(entry, ContextCompressed):
+            return []  # it rewrites a context that is not held here, and brings no message
+        first = ledger.messages_total
+        apply(ledger, entry)
+        brought = list(enumerate(ledger.transcript, start=first))
+        ledger.transcript_base, ledger.transcript = ledger.messages_total, []
+        ledger.marks, ledger.state.context = [], []
         return brought
+
+    def take_all(self, entries: Iterable[AnyEntry]) -> list[tuple[int, Msg]]:
+        """The same for entries in order."""
+        return [pair for entry in entries for pair in self.take(entry)]
 
 
 def messages(entries: Iterable[AnyEntry]) -> Iterator[tuple[int, Msg]]:
     """Number and message, oldest first. Raises ValueError when the entries do not begin at the first, or have a gap."""
-    history: History | None = None
+    history = History()
     for entry in entries:
-        if history is None:
-            history = History(entry)
-        else:
-            yield from history.take(entry)
+        yield from history.take(entry)
+
+
+def seam_of(ledger: Ledger) -> Any:
+    """What entries behind the ledger's newest one need to give their messages, as JSON; None when that is large."""
+    slim = _plain(_slim(ledger))
+    seam = {name: value for name, value in slim.items() if value != _NOTHING_OPEN.get(name)}
+    seam["state"] = {name: value for name, value in slim["state"].items() if value != _NOTHING_OPEN["state"].get(name)}
+    seam["spec"] = {"name": ledger.spec.name}
+    return seam if len(json.dumps(seam)) <= SEAM_BYTES else None
+
+
+_NEEDLESS = (
+    *("log", "marks", "transcript", "segments", "handled", "finished", "call_names", "refusals", "refused_count"),
+    *(
+        "tools",
+        "system_prompt",
+        "transcript_base",
+        "spec_digest",
+        "prompt_digest",
+        "workspace_root",
+        "workspace_nonce",
+        "hold",
+        "note",
+    ),
+    *("anchor", "heard", "goal", "newest", "usage", "weight", "context_tokens", "summary_tokens", "fixed_tokens"),
+    *("compress_asked", "last_compression_error", "compressions", "compressed_at", "compression_failed_at", "epoch"),
+    *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
+    *("ended", "window", "model_calls", "reply_start"),
+)
+"""Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
+
+
+def _slim(ledger: Ledger) -> Ledger:
+    kept = {part.name: getattr(ledger, part.name) for part in fields(Ledger) if part.name not in _NEEDLESS}
+    plain: dict[str, Any] = {"context": [], "summary": "", "permission_context": PermissionContext()}
+    kept["state"] = ledger.state.model_copy(update=plain)
+    kept["spec"] = AgentSpec(name=ledger.spec.name)
+    kept["doubts"] = {key: doubt.model_copy(update={"input": "", "why": ""}) for key, doubt in ledger.doubts.items()}
+    return Ledger(**kept, transcript_base=ledger.messages_total)
+
+
+def _plain(ledger: Ledger) -> dict[str, Any]:
+    return cast(dict[str, Any], _LEDGER.dump_python(ledger, mode="json"))
+
+
+_NOTHING_OPEN = _plain(Ledger(state=AgentState(session_id=""), spec=AgentSpec(name="nobody")))

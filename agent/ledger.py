@@ -1,7 +1,7 @@
 """The ledger of a session: all that follows from its entries, as plain data with a few words of its own."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agent import entries as e
 from agent.doubts import Doubt
@@ -146,6 +146,8 @@ class Ledger:
     """The state as it was after this entry stands in the state store."""
     saved_messages: int = 0
     """Messages that there were then."""
+    saved_seam: Any = None
+    """`agent.history.seam_of` then; None = unknown."""
     ended: int = 0
     """The newest entry that ended a reply."""
     closing: bool = False

@@ -1,9 +1,13 @@
 """The entries of a session from the first one on: those that it still holds, and before them its sealed segments."""
 
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Protocol
 
+from activities.sealed_messages import messages_between
+from activities.segments import Whole
 from agent.entries import AnyEntry, Segment
+from agent.messages import Msg
 from starter.asking import Asking
 from workflows.contract import EntriesPage, Status
 
@@ -15,8 +19,8 @@ class HistoryUnreadable(Exception):
 class Segments(Protocol):
     """Where sealed entries are read."""
 
-    async def read(self, segment: Segment) -> list[AnyEntry]:
-        """All of its entries in order. Raises HistoryUnreadable."""
+    async def read(self, segment: Segment) -> Whole:
+        """All of its entries in order, and what was open before them. Raises HistoryUnreadable."""
         ...
 
 
@@ -42,13 +46,21 @@ class Entries:
             if wanted > page.seq:
                 return
 
+    async def sealed_messages(self, first: int, end: int) -> AsyncIterator[tuple[int, Msg]]:
+        """Messages by number out of the segments, from `first` up to `end`. Raises HistoryUnreadable."""
+        status = await self._asking.query("status", Status)
+        for older, newer in pairwise(status.segments):
+            _check_gap(status, older.last_seq + 1, newer.first_seq)
+        async for pair in messages_between(lambda one: self._read(one, status), status.segments, first, end):
+            yield pair
+
     async def _sealed(self, wanted: int, end: int) -> AsyncIterator[AnyEntry]:
         status = await self._asking.query("status", Status)
         for segment in status.segments:
             if segment.last_seq < wanted or segment.first_seq >= end:
                 continue
             _check_gap(status, wanted, segment.first_seq)
-            for entry in await self._read(segment, status):
+            for entry in (await self._read(segment, status)).entries:
                 if wanted <= entry.seq < end:
                     yield entry
             wanted = segment.last_seq + 1
@@ -56,7 +68,7 @@ class Entries:
         if status.segments:
             _check_gap(status, wanted, end)
 
-    async def _read(self, segment: Segment, status: Status) -> list[AnyEntry]:
+    async def _read(self, segment: Segment, status: Status) -> Whole:
         try:
             return await self._segments.read(segment)
         except HistoryUnreadable as error:

@@ -6,7 +6,6 @@ from agent.carried import Carried
 from agent.event import AgentEvent
 from agent.events import EventFold
 from agent.forking import StepFold
-from agent.history import History
 from agent.ledger import Ledger
 from agent.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from starter.asking import Asking, NoSession
@@ -115,15 +114,8 @@ class Reading:
         return fold.ledger
 
     async def _earlier_messages(self, start: int, end: int) -> AsyncIterator[Msg]:
-        fold: History | None = None
-        async for entry in self._entries.all():
-            brought = fold.take(entry) if fold else []
-            fold = fold or History(entry)
-            for number, message in brought:
-                if start <= number < end:
-                    yield message
-            if fold.messages_total >= end:
-                return
+        async for _, message in self._entries.sealed_messages(start, end):
+            yield message
 
     async def _earlier_events(self, start: int, end: int) -> list[AgentEvent]:
         fold = EventFold()

@@ -3,9 +3,9 @@
 from temporalio.client import Client
 
 from activities.blobs.blobs import BlobStore, BlobsUnavailable
-from activities.segments import DamagedSegment
+from activities.segments import DamagedSegment, Whole
 from activities.segments import Segments as InBlobs
-from agent.entries import AnyEntry, Segment
+from agent.entries import Segment
 from starter.connection import blobs_of
 from starter.history import HistoryUnreadable
 from starter.settings import Settings
@@ -19,7 +19,7 @@ class SealedSegments:
         self._client = client
         self._settings = settings
 
-    async def read(self, segment: Segment) -> list[AnyEntry]:
+    async def read(self, segment: Segment) -> Whole:
         """Raises HistoryUnreadable."""
         shared = stored_in(self._client.data_converter)
         blobs = blobs_of(self._settings) if shared is None else shared
@@ -30,9 +30,9 @@ class SealedSegments:
                 await blobs.close()
 
 
-async def _read(blobs: BlobStore, segment: Segment) -> list[AnyEntry]:
+async def _read(blobs: BlobStore, segment: Segment) -> Whole:
     try:
-        return await InBlobs(blobs).read(segment)
+        return await InBlobs(blobs).read_whole(segment)
     except (DamagedSegment, BlobsUnavailable) as error:
         raise HistoryUnreadable(
             f"{error}. Here LONGHAUL_BLOBS leads to {blobs.place!r}; it must lead to the workers' blobs"

@@ -35,6 +35,7 @@ def checkpoint(record: Record, *, closing: bool) -> world.Checkpoint:
         agent=record.spec.name,
         generation=record.generation,
         saved=record.saved,
+        saved_seam=record.saved_seam,
         segments=tuple(newest),
         segments_before=len(record.segments) - len(newest),
         closing=closing,

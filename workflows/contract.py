@@ -6,6 +6,7 @@ from datetime import timedelta
 from temporalio.common import SearchAttributeKey
 
 from activities.contract import EntriesPage as EntriesPage
+from activities.contract import MessagePage as MessagePage
 from activities.contract import SnapshotPage as SnapshotPage
 from activities.contract import TranscriptPage as TranscriptPage
 from agent.carried import Carried
@@ -177,14 +178,6 @@ class ReplyResult(Guest):
     start: int = sparse(0)
     """Numbers of its messages, the request's first: from, up to. Given when it is not complete."""
     end: int = sparse(0)
-
-
-class MessagePage(Guest):
-    """Messages by number from `start` on, as many as fit; earlier ones may lie in sealed segments."""
-
-    start: int
-    total: int
-    messages: tuple[Msg, ...]
 
 
 class Closed(Guest):

@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent import entries as e
 from agent.decision import decide
 from agent.events import EventFold
+from agent.history import History
 from agent.keeping import Load
-from agent.messages import ErrorInfo, ToolCallBlock, ToolResultState
+from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
 from agent.permission.facts import CallFacts
 from agent.settings import ReActConfig
 from agent.steps import Idle, Park, RollOver, Think
@@ -56,6 +57,8 @@ class AnyOrder(RuleBasedStateMachine):
         )
         self.play._lines = iter(lambda: self.script.pop(0), None)  # noqa: SLF001  it grows while it is read
         self.told = 0
+        self.history = History()
+        self.messages: list[Msg] = []
 
     def send(self, name: str, *arguments: Any) -> None:
         """Tell the session; a refused letter must have changed nothing but the refusals."""
@@ -261,6 +264,20 @@ class AnyOrder(RuleBasedStateMachine):
             if number >= record.transcript_base and not message.get_tool_results():
                 assert record.transcript[number - record.transcript_base] == message
         assert record.context_tokens == record.summary_tokens + sum(mark.tokens for mark in record.marks)
+
+    @invariant()
+    def messages_follow_from_the_entries_alone_from_any_entry_on(self) -> None:
+        record = self.play.record
+        for entry in record.log:
+            if entry.seq > self.history.seq:
+                seam = self.history.seam
+                resumed = History() if seam is None else History.at(json.loads(json.dumps(seam)))
+                told = self.history.take(entry)
+                assert resumed.take(entry) == told
+                assert resumed.seam == self.history.seam
+                self.messages += [message for _, message in told]
+        assert self.history.messages_total == record.messages_total == len(self.messages)
+        assert self.messages[record.transcript_base :] == record.transcript
 
     def teardown(self) -> None:
         """Left alone, the session comes to rest, and every call has its result or waits for somebody."""

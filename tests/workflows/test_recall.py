@@ -1,9 +1,12 @@
 """A model reads back, word for word, what its session said in an earlier life."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from agent.messages import ToolResultState
+from starter.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until
 
@@ -12,16 +15,18 @@ pytestmark = pytest.mark.server
 ORIGINAL = 'Köln\t"amber"  \\n 漢字\nsecond line  '
 
 
+def closed(stage: Stage, session: Session) -> Callable[[], Awaitable[bool]]:
+    async def looked() -> bool:
+        return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
+
+    return looked
+
+
 async def test_what_stands_in_segments_only_is_recalled_exactly(stage: Stage) -> None:
     lines = ({"text": ORIGINAL}, calls("recall", text="AMBER", to_message=1), {"text": "Read."})
     session = stage.session(*lines, tools=["recall"], idle_close_seconds=1)
     await session.reply("Which colour?")
-    handle = stage.handle(session)
-
-    async def closed() -> bool:
-        return (await handle.describe()).status is WorkflowExecutionStatus.COMPLETED
-
-    await until(closed)
+    await until(closed(stage, session))
     reply = await session.reply("What did you say?")
 
     ((state, text),) = results(reply)
@@ -42,14 +47,11 @@ async def test_what_only_the_session_has_yet_is_recalled_too(stage: Stage) -> No
 
 
 async def test_a_damaged_segment_is_told_to_the_model(stage: Stage) -> None:
-    lines = ({"text": "Amber."}, calls("recall"), {"text": "Read."})
-    session = stage.session(*lines, tools=["recall"])
+    lines = ({"text": "Amber."}, {"text": "Still amber."}, calls("recall"), {"text": "Read."})
+    session = stage.session(*lines, tools=["recall"], idle_close_seconds=1)
     await session.reply("Which colour?")
-
-    async def sealed() -> bool:
-        return bool((await session.status()).segments)
-
-    await until(sealed)
+    await until(closed(stage, session))
+    await session.reply("And now?")
     for segment in (await session.status()).segments:
         (path,) = stage.settings.data_dir.glob(f"blobs/**/{segment.key.rpartition('/')[2]}")
         path.write_bytes(b"rubbish")

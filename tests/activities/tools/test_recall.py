@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from activities.tools.recall import PAGE_CHARS, recalled, wanted
+from activities.tools.recalled import PAGE_CHARS, Found, Newest, shown, wanted
 from agent.entries import AnyEntry
+from agent.history import messages
 from tests.agent.play import Play, calls, text
 
 ODD = 'a\tb  "c" \\n\r\n 漢字\u200b end  '
@@ -21,7 +22,12 @@ def entries(*words: str) -> list[AnyEntry]:
 
 
 def ask(log: list[AnyEntry], **arguments: Any) -> str:
-    return recalled(log, wanted(arguments))
+    want = wanted(arguments)
+    found, newest = Found(want), Newest(want)
+    pairs = list(messages(log))
+    newest.look_at(pairs)
+    found.add(newest.newest_first())
+    return shown(found, want, len(pairs))
 
 
 def numbers(answer: str) -> list[int]:

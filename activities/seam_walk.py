@@ -1,0 +1,53 @@
+"""Seams found while entries are written down: from one that is known, the entries tell all that come after it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agent.entries import AnyEntry
+from agent.history import History
+
+
+class Begin(NamedTuple):
+    """How a segment begins."""
+
+    messages: int | None
+    """Messages before it; None when the seam is not known, or too large to be written down."""
+    seam: Any
+
+
+class SeamWalk:
+    """Goes over entries in order. A session that was written down by an older release has seams that nobody knows."""
+
+    def __init__(self, known: Mapping[int, Any]) -> None:
+        """`known`: by the entry before which they are."""
+        self._known = {seq: seam for seq, seam in known.items() if seam is not None}
+        self._history: History | None = None
+
+    @property
+    def seam(self) -> Any:
+        """Behind the newest entry."""
+        return self._history.seam if self._history else None
+
+    def before(self, seq: int) -> Begin:
+        """Before this entry, which is the next one."""
+        history = self._begun(seq)
+        seam = history.seam if history else None
+        return Begin(history.messages_total, seam) if history and (seam is not None or seq == 1) else Begin(None, None)
+
+    def over(self, entries: Sequence[AnyEntry]) -> None:
+        try:
+            for entry in entries:
+                self._history = self._begun(entry.seq)
+                if self._history is not None:
+                    self._history.take(entry)
+        except (LookupError, ValueError):
+            # Raised, it would fail every checkpoint of a session; unknown, it only makes reading slower.
+            self._known, self._history = {}, None
+
+    def _begun(self, seq: int) -> History | None:
+        if self._history is not None or seq == 1:
+            return self._history or History()
+        try:
+            return History.at(self._known[seq]) if seq in self._known else None
+        except ValueError:
+            return None
