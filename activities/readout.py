@@ -8,6 +8,7 @@ from temporalio.client import WorkflowHandle
 from activities.contract import ENTRIES, MESSAGES, SNAPSHOT, EntriesPage, MessagePage, SnapshotPage
 from agent.carried import Carried
 from agent.entries import AnyEntry, Segment
+from agent.pages import Pages
 from agent.values import Guest, sparse
 
 QUERY_TIMEOUT = timedelta(seconds=10)
@@ -71,16 +72,14 @@ async def snapshot(session: WorkflowHandle[Any, Any], saved: int, saved_messages
 
 async def _one_state(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> str | None:
     """The whole text, or None when the session moved on between two pages."""
-    text, seq = "", None
-    while True:
+    pages = Pages()
+    while not pages.whole:
         page: SnapshotPage = await session.query(
             SNAPSHOT,
-            args=[saved, saved_messages, len(text), seq or 0],
+            args=[saved, saved_messages, len(pages.text), pages.seq],
             result_type=SnapshotPage,
             rpc_timeout=QUERY_TIMEOUT,
         )
-        if seq not in (None, page.seq):
+        if not pages.take(page.seq, page.total, page.text):
             return None
-        text, seq = text + page.text, page.seq
-        if len(text) >= page.total:
-            return text
+    return pages.text

@@ -7,7 +7,7 @@ from agent.ledger import NOWHERE, UNHEARD, CheckpointTry, Ledger
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.results import cancelled_before_start, outcome_unknown
 from agent.sizes import text_tokens
-from agent.state import AgentState, OpenCall, ReplyContext
+from agent.state import AgentState, OpenCall, ReplyContext, effect_of
 from agent.tools import Effect
 
 PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.Refused)
@@ -91,6 +91,6 @@ def cut_off(ledger: Ledger, reply: ReplyContext) -> e.ReplyFinished:
 def _closed(ledger: Ledger, call: OpenCall) -> ToolResultBlock:
     """Of a call that was allowed nobody knows whether it had been started."""
     tool = ledger.tools.get(call.block.name)
-    once = tool is None or (tool.effect is Effect.ONCE and not call.facts.read_only)
+    once = tool is None or effect_of(call, tool) is Effect.ONCE
     may_have_run = call.state is ToolCallState.ALLOWED or bool(ledger.hold)
     return outcome_unknown(call.block, CUT_OFF) if once and may_have_run else cancelled_before_start(call.block)

@@ -8,8 +8,8 @@ from agent.permission.rules import Behavior
 from agent.preview import preview
 from agent.record import Record
 from agent.seen import asked, essence, material, terms
-from agent.state import OpenCall
-from agent.tools import Effect, ToolDescriptor
+from agent.state import OpenCall, effect_of
+from agent.tools import ToolDescriptor
 
 MAX_UNSETTLED = 5
 """A world that keeps changing under a call would otherwise have it decided on for ever."""
@@ -49,11 +49,6 @@ def seen_digest(call: OpenCall, record: Record) -> str:
     if tool is None or record.state.behaviour < SUPERVISED:
         return digest_of([call.block.name, call.input, call.facts.model_dump(mode="json")])
     return asked(material(call, tool, record.state.permission_context, call.suggested_rules), call.asked_at)
-
-
-def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
-    """What running the call twice would do: a call proven to be read-only is safe whatever its tool may do."""
-    return Effect.READ if call.facts.read_only else tool.effect
 
 
 def _findings_hold(call: OpenCall) -> bool:

@@ -9,6 +9,7 @@ from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolRes
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.tasks import NO_TASKS, TasksContext
+from agent.tools import Effect, ToolDescriptor
 from agent.values import sparse
 
 
@@ -72,6 +73,11 @@ class OpenCall(Living):
         return self.block.model_copy(
             update={"input": self.input, "state": self.state, "suggested_rules": self.suggested_rules}
         )
+
+
+def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
+    """What running the call twice would do: a call proven to be read-only is safe whatever its tool may do."""
+    return Effect.READ if call.facts.read_only else tool.effect
 
 
 class ReplyContext(Living):

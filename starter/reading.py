@@ -8,6 +8,7 @@ from agent.events import EventFold
 from agent.forking import StepFold
 from agent.ledger import Ledger
 from agent.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
+from agent.pages import Pages
 from starter.asking import Asking, NoSession
 from starter.history import Entries
 from starter.patience import Pauses
@@ -95,15 +96,13 @@ class Reading:
 
     async def ledger(self) -> Ledger:
         """All that the session needs to go on, as of one moment, without its log and its old messages."""
-        while True:
-            text, seq = "", None
-            while True:
-                page = await self._asking.query("snapshot", SnapshotPage, EVERYTHING, EVERYTHING, len(text), seq or 0)
-                if seq not in (None, page.seq):
-                    break  # it has moved on, and pages of two moments do not fit together
-                text, seq = text + page.text, page.seq
-                if len(text) >= page.total:
-                    return Carried.model_validate_json(text).ledger
+        pages = Pages()
+        while not pages.whole:
+            asked = (EVERYTHING, EVERYTHING, len(pages.text), pages.seq)
+            page = await self._asking.query("snapshot", SnapshotPage, *asked)
+            if not pages.take(page.seq, page.total, page.text):
+                pages = Pages()
+        return Carried.model_validate_json(pages.text).ledger
 
     async def ledger_after(self, step: int) -> Ledger:
         """The same as of the end of the `step`-th model call and its results. Raises NoSuchStep, HistoryUnreadable."""

@@ -6,12 +6,11 @@ from activities import contract as world
 from agent.compaction import Cut, tokens
 from agent.doubts import Doubt
 from agent.gist import gist
-from agent.judgement import effect_of
 from agent.messages import ToolCallBlock
 from agent.prompt import summary_message
 from agent.record import Record
 from agent.skills import shown_skills
-from agent.state import OpenCall
+from agent.state import OpenCall, effect_of
 
 NEWEST_SEGMENTS = 12
 """Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""

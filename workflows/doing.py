@@ -13,9 +13,9 @@ from agent.calls import with_own_call_ids
 from agent.carried import Carried
 from agent.compaction import Cut
 from agent.event import EventsSoFar
-from agent.judgement import effect_of
 from agent.messages import FinishedReason
 from agent.record import Record
+from agent.state import effect_of
 from workflows import asks, options, outcomes
 from workflows.underway import Interrupted, Underway, undisturbed
 

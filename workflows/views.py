@@ -9,14 +9,14 @@ from agent.doubts import Doubt
 from agent.event import EventsSoFar
 from agent.events import EventFold
 from agent.index import status_word
-from agent.judgement import effect_of, seen_digest
+from agent.judgement import seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
 from agent.settling import open_doubts
-from agent.state import OpenCall
+from agent.state import OpenCall, effect_of
 from agent.tasks import progress
 from agent.times import iso
 from agent.transcript import page, reply_message

@@ -3,11 +3,11 @@
 import pytest
 
 from agent.decision import decide, must_refuse_more
-from agent.judgement import effect_of
 from agent.keeping import CARRY_LIMIT, Load
 from agent.messages import ToolCallState
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionMode
+from agent.state import effect_of
 from agent.steps import Examine, Idle, Park, RollOver
 from agent.tools import Effect, ToolDescriptor
 from tests.agent.play import TOOLS, Play, calls
