@@ -33,7 +33,14 @@ def judge(call: OpenCall, record: Record) -> Verdict:
         return _verdict(call, "invalid", call.facts.arguments_error)
     if call.times_unsettled > MAX_UNSETTLED:
         return _verdict(call, "invalid", f"each time it was about to run, something had changed: {call.changed}")
-    decision = decide_call(tool, call.input, call.facts, record.state.permission_context, record.workspace_root)
+    decision = decide_call(
+        tool,
+        call.input,
+        call.facts,
+        record.state.permission_context,
+        record.workspace_root,
+        proves=record.state.behaviour >= SUPERVISED,
+    )
     match decision.behavior:
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)

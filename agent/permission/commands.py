@@ -12,6 +12,8 @@ import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 
+from agent.values import Guest
+
 PREFIX_ENDING = ":*"
 
 
@@ -78,6 +80,18 @@ def _has_flag(flag: str, words: tuple[str, ...]) -> bool:
         return any(word == flag or word.startswith(flag + "=") for word in words)
     letters = {letter for word in words if word.startswith("-") and not word.startswith("--") for letter in word[1:]}
     return flag in words or set(flag[1:]) <= letters
+
+
+class _BashInput(Guest):
+    command: str
+
+
+def command_text(raw_input: str) -> str:
+    """The command line in a call's JSON text; all of it, when it can't be read."""
+    try:
+        return _BashInput.model_validate_json(raw_input).command
+    except ValueError:
+        return raw_input
 
 
 def loose_commands(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:

@@ -7,23 +7,25 @@ It follows AgentScope's order and modes, with these differences, all of which fa
 - A call that was not understood, or that names a dangerous path, asks as a dangerous command does.
 - An allow rule must cover every sub-command; a deny or ask rule needs to match only one, wherever it stands.
 - Deny and ask rules of Read, Write and Edit hold for paths that another tool (Bash) reads or writes as well.
-- In `bypass`, where a call was not understood and the tool has deny rules with content, a person is asked: it could not
-  be shown that none of them matches.
+- In `bypass`, where a call was not understood and there are deny or ask rules with content that might speak of it, a
+  person is asked: it could not be shown that none of them matches.
 - A call whose arguments can't be used is denied.
 """
 
 from enum import StrEnum
 from functools import cached_property
 
-from agent.permission.commands import allow_matches, deny_matches, deny_matches_any, loose_commands
+from agent.permission.commands import allow_matches, command_text, deny_matches, deny_matches_any, loose_commands
 from agent.permission.facts import CallFacts, PathFact
 from agent.permission.globs import path_matches
-from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule
+from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule, cited
 from agent.permission.suggestions import suggest_rules
 from agent.tools import ToolDescriptor
-from agent.values import Guest, Value
+from agent.values import Value
 
 WRITING_TOOLS = frozenset({"Write", "Edit"})
+_PATH_RULES = ("Read", "Write", "Edit")
+"""Tools whose deny and ask rules hold for the paths of every tool."""
 
 
 class PermissionDecision(Value):
@@ -42,7 +44,7 @@ class Finding(StrEnum):
 
     DENY_RULE = "a deny rule matches"
     ASK_RULE = "an ask rule matches"
-    UNPROVEN_DENY = "it can't be shown that no deny rule matches"
+    UNPROVEN = "it can't be shown that no deny or ask rule matches"
     READ_ONLY = "changes nothing and reads only what is open to it"
     SAFETY = "dangerous or not understood"
     EDIT_INSIDE = "edits only files of the workspace or a working directory"
@@ -62,7 +64,7 @@ TABLE: dict[Finding, tuple[Behavior | None, ...]] = {
     #                       default accept_edits explore bypass dont_ask
     Finding.DENY_RULE:     (DENY,   DENY,        DENY,   DENY,  DENY),
     Finding.ASK_RULE:      (ASK,    ASK,         ASK,    ASK,   DENY),
-    Finding.UNPROVEN_DENY: (PASS,   PASS,        PASS,   ASK,   PASS),
+    Finding.UNPROVEN:      (PASS,   PASS,        PASS,   ASK,   PASS),
     Finding.READ_ONLY:     (ALLOW,  ALLOW,       ALLOW,  ALLOW, ALLOW),
     Finding.SAFETY:        (ASK,    ASK,         PASS,   PASS,  DENY),
     Finding.EDIT_INSIDE:   (PASS,   ALLOW,       PASS,   PASS,  ALLOW),
@@ -73,15 +75,22 @@ TABLE: dict[Finding, tuple[Behavior | None, ...]] = {
 
 
 def decide_call(
-    tool: ToolDescriptor, raw_input: str, facts: CallFacts, context: PermissionContext, workspace_root: str
+    tool: ToolDescriptor,
+    raw_input: str,
+    facts: CallFacts,
+    context: PermissionContext,
+    workspace_root: str,
+    *,
+    proves: bool = True,
 ) -> PermissionDecision:
     """Decide one call. Pure. `raw_input` is the call's JSON text; `workspace_root` is absolute and resolved.
 
     A pending ask must be decided again when rules, mode, arguments or facts change; nothing here remembers.
+    `proves=False`: as in sessions before behaviour 3, only deny rules of the tool itself need disproving in bypass.
     """
     if facts.arguments_error:
         return PermissionDecision(behavior=Behavior.DENY, reason=facts.arguments_error)
-    case = _Case(tool, raw_input, facts, context, workspace_root)
+    case = _Case(tool, raw_input, facts, context, workspace_root, proves=proves)
     column = MODES.index(context.mode)
     for finding, row in TABLE.items():
         behavior = row[column]
@@ -93,18 +102,21 @@ def decide_call(
     raise AssertionError("the last row of the table is true of every call")
 
 
-class _BashInput(Guest):
-    command: str
-
-
 class _Case:
     """One call and all that is known of it."""
 
     def __init__(
-        self, tool: ToolDescriptor, raw_input: str, facts: CallFacts, context: PermissionContext, workspace_root: str
+        self,
+        tool: ToolDescriptor,
+        raw_input: str,
+        facts: CallFacts,
+        context: PermissionContext,
+        workspace_root: str,
+        *,
+        proves: bool,
     ) -> None:
         self._tool, self._raw_input, self._facts = tool, raw_input, facts
-        self._context, self._root = context, workspace_root
+        self._context, self._root, self._proves = context, workspace_root, proves
 
     def decision(self, finding: Finding, behavior: Behavior, reason: str) -> PermissionDecision:
         dangerous = finding is Finding.SAFETY
@@ -121,8 +133,8 @@ class _Case:
                 return self._matching_rule(Behavior.DENY)
             case Finding.ASK_RULE:
                 return self._matching_rule(Behavior.ASK)
-            case Finding.UNPROVEN_DENY:
-                return self._unproven_deny()
+            case Finding.UNPROVEN:
+                return self._unproven()
             case Finding.READ_ONLY:
                 return "It changes nothing and reads only within the workspace" if self._is_open_read() else ""
             case Finding.SAFETY:
@@ -141,11 +153,11 @@ class _Case:
     def _matching_rule(self, behavior: Behavior) -> str:
         for rule in self._rules(behavior):
             if not rule.rule_content or self._touches(rule.rule_content):
-                return _by(rule)
+                return cited(rule)
         for path in self._facts.paths:
             for rule in self._rules(behavior, *_tools_of(path)):
                 if rule.rule_content and path_matches(rule.rule_content, path.path, self._root):
-                    return _by(rule)
+                    return cited(rule)
         return ""
 
     def _touches(self, content: str) -> bool:
@@ -159,19 +171,17 @@ class _Case:
 
     @cached_property
     def _loose(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        return loose_commands(self._command_text())
+        return loose_commands(command_text(self._raw_input))
 
-    def _command_text(self) -> str:
-        try:
-            return _BashInput.model_validate_json(self._raw_input).command
-        except ValueError:
-            return self._raw_input
-
-    def _unproven_deny(self) -> str:
-        has_deny = any(rule.rule_content for rule in self._rules(Behavior.DENY))
-        if not (has_deny and self._facts.not_understood):
+    def _unproven(self) -> str:
+        if not self._facts.not_understood:
             return ""
-        return f"It contains {self._facts.not_understood}, so it can't be shown that no deny rule matches"
+        names = {self._tool.name, *_PATH_RULES} if self._proves else {self._tool.name}
+        for behavior in (Behavior.DENY, Behavior.ASK) if self._proves else (Behavior.DENY,):
+            if any(rule.rule_content for rule in self._rules(behavior, *names)):
+                what = f"no {behavior.value} rule matches"
+                return f"It contains {self._facts.not_understood}, so it can't be shown that {what}"
+        return ""
 
     def _is_open_read(self) -> bool:
         claimed = self._tool.read_only or self._facts.read_only
@@ -210,7 +220,7 @@ class _Case:
         rules = self._rules(Behavior.ALLOW)
         whole = next((rule for rule in rules if not rule.rule_content), None)
         if whole is not None:
-            return _by(whole)
+            return cited(whole)
         contents = [rule.rule_content for rule in rules if rule.rule_content]
         covered = self._commands_covered(contents) if self._tool.name == "Bash" else self._paths_covered(contents)
         return "Allow rules cover all of it" if covered else ""
@@ -233,9 +243,3 @@ class _Case:
 
 def _tools_of(path: PathFact) -> tuple[str, ...]:
     return ("Write", "Edit") if path.access == "write" else ("Read",)
-
-
-def _by(rule: PermissionRule) -> str:
-    what = f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
-    source = f" of {rule.source}" if rule.source else ""
-    return f"The {rule.behavior.value} rule {what}{source} matches"

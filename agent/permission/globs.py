@@ -1,9 +1,15 @@
-"""Path patterns of rules: `*` and `?` stay within one folder, `**` crosses folders, all else is literal."""
+"""Path patterns of rules: `*` and `?` stay within one folder, `**` crosses folders, all else is literal.
+
+Matching takes time in proportion to pattern and path at most, whatever the pattern: it runs in workflows, whose every
+step has two seconds.
+"""
 
 import re
+from fnmatch import translate
 from functools import lru_cache
 
-_HOMES = "(?:/root|/home/[^/]+|/Users/[^/]+)"
+_HOMES = (("root",), ("home", "?*"), ("Users", "?*"))
+_ANY_FOLDERS = "**"
 
 
 def path_matches(pattern: str, path: str, workspace_root: str) -> bool:
@@ -12,35 +18,52 @@ def path_matches(pattern: str, path: str, workspace_root: str) -> bool:
     `**/name` is meant anywhere and `~/name` in any home. `dir/**` matches the folder itself too. `[` and `{` are
     literal, and `..` takes back the part before it.
     """
-    return _compiled(pattern, workspace_root.rstrip("/")).fullmatch(path) is not None
+    if not path.startswith("/"):
+        return False
+    return any(_fits(parts, path) for parts in _alternatives(pattern, workspace_root.rstrip("/")))
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str, root: str) -> re.Pattern[str]:
+def _alternatives(pattern: str, root: str) -> tuple[tuple[str, ...], ...]:
+    """The parts between the slashes, once for each thing that the pattern may stand for."""
     if pattern.startswith("~/"):
-        return re.compile(_HOMES + _translated(pattern[1:]), re.DOTALL)
-    if pattern == "**" or pattern.startswith("**/"):
-        return re.compile(_translated("/" + pattern), re.DOTALL)
-    anchored = pattern if pattern.startswith("/") else f"{root}/{pattern.removeprefix('./')}"
-    return re.compile(_translated(anchored), re.DOTALL)
+        return tuple((*home, *_parts(pattern[1:])) for home in _HOMES)
+    if pattern == _ANY_FOLDERS or pattern.startswith("**/"):
+        return (_parts(f"/{pattern}"),)
+    return (_parts(pattern if pattern.startswith("/") else f"{root}/{pattern}"),)
 
 
-def _translated(pattern: str) -> str:
+def _parts(pattern: str) -> tuple[str, ...]:
     parts: list[str] = []
     for part in pattern.split("/"):
         if part == "..":
             del parts[-1:]
         elif part not in ("", "."):
             parts.append(part)
-    last = len(parts) - 1
-    return "".join(_part(part, is_last=at == last) for at, part in enumerate(parts)) or "/"
+    return tuple(parts)
 
 
-def _part(part: str, *, is_last: bool) -> str:
-    if part == "**":
-        return "(?:/.*)?" if is_last else "(?:/[^/]+)*"
-    return "/" + "".join(_character(char) for char in part)
+def _fits(parts: tuple[str, ...], path: str) -> bool:
+    """Each part takes one folder; a part that does not fit lets the last `**` before it take one folder more. To go
+    back any further could find nothing else, so nothing is tried twice."""
+    folders = path[1:].split("/") if path != "/" else []
+    at = place = 0
+    crossing, taken = -1, 0
+    while place < len(folders):
+        if at < len(parts) and parts[at] == _ANY_FOLDERS:
+            crossing, taken = at, place
+            at += 1
+        elif at < len(parts) and _compiled(parts[at]).match(folders[place]):
+            at, place = at + 1, place + 1
+        elif crossing >= 0:
+            taken += 1
+            at, place = crossing + 1, taken
+        else:
+            return False
+    return all(part == _ANY_FOLDERS for part in parts[at:])
 
 
-def _character(char: str) -> str:
-    return {"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char)
+@lru_cache(maxsize=1024)
+def _compiled(part: str) -> re.Pattern[str]:
+    """`translate` makes patterns that never go back over what a `*` has taken."""
+    return re.compile(translate(part.replace("[", "[[]")))

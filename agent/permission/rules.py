@@ -39,6 +39,13 @@ class PermissionRule(Guest):
     """Where it comes from, for people: "agent file", "ana at approval"."""
 
 
+def cited(rule: PermissionRule) -> str:
+    """A sentence without its full stop for a rule that matches a call."""
+    what = f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
+    source = f" of {rule.source}" if rule.source else ""
+    return f"The {rule.behavior.value} rule {what}{source} matches"
+
+
 def only_known_keys(rules: Any) -> Any:
     """Rules as written, or ValueError: a misspelt `behavior` would be left out, and the rule would then allow."""
     for rule in cast(list[object], rules) if isinstance(rules, list | tuple) else ():
