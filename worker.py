@@ -38,6 +38,7 @@ from activities.segments import Segments
 from activities.specs import Specs
 from activities.stores.opening import open_store, why_not_shared
 from activities.stores.store import BadStoreSetting, StateStore
+from activities.stores.user_rules import UserRules
 from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
@@ -100,19 +101,19 @@ def _assembled(
     toolbox = Toolbox([*default_tools(), *inside_tools(), Recall(segments), *load_modules(settings.tools)])
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
-    secrets = Secrets(read_secrets(settings))
-    examination = Examination(contexts, toolbox, workspaces, secrets)
+    secrets, rules = Secrets(read_secrets(settings)), UserRules(store)
+    examination = Examination(contexts, toolbox, workspaces, secrets, rules)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     returning = Returning(offloaders, counter, secrets)
     # Whoever works without search attributes has not seen to it that the server knows them.
-    prompting, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
+    told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     worker = Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(toolbox, workspaces, specs, counter, prompting, secrets, indexed=indexed).prepare_reply,
+            Preparation(toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed).prepare_reply,
             Thinking(contexts, specs, providers, workspaces, examination, counter, hooks, secrets).call_model,
             examination.examine_calls,
             Restoring(store).restore,

@@ -1,7 +1,4 @@
-"""What the workflow may ask of the world: names, inputs and answers. No body is imported with it.
-
-Answers are recorded entries (`agent.entries`) as they stand.
-"""
+"""What the workflow may ask of the world: names and inputs. Answers are recorded entries; no body is imported."""
 
 from typing import Annotated, Literal
 
@@ -76,6 +73,8 @@ class PrepareReply(Guest):
     """The newest request's text, not all of a long one, for skills that it may trigger; `hinted` are shown already."""
     hinted: tuple[str, ...] = sparse(())
     context_tokens: int = sparse(0)
+    user_id: str | None = sparse(None)
+    user_rules_digest: str = sparse("")
 
 
 class Ref(Guest):
@@ -169,6 +168,7 @@ class ExamineCalls(Guest):
     calls: tuple[CallToExamine, ...]
     place: Place
     said_in: MessageAddress
+    user_rules_digest: str = sparse("")
 
 
 INLINE_ARGUMENTS = 2_000

@@ -7,8 +7,10 @@ from activities.contexts import Contexts, message_at
 from activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress
 from activities.heartbeat import beating
 from activities.secrets import Secrets
+from activities.stores.user_rules import UserRules
 from activities.tools.registry import ArgumentsError, Toolbox
 from activities.tools.tool import Place
+from activities.user_rules import found
 from activities.workspaces import Workspaces, not_here
 from agent.entries import CallsExamined
 from agent.messages import Msg, ToolCallBlock
@@ -17,8 +19,14 @@ from agent.permission.facts import CallFacts
 
 class Examination:
     def __init__(
-        self, contexts: Contexts, toolbox: Toolbox, workspaces: Workspaces, secrets: Secrets | None = None
+        self,
+        contexts: Contexts,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        secrets: Secrets | None = None,
+        user_rules: UserRules | None = None,
     ) -> None:
+        self._user_rules = user_rules
         self._secrets = secrets or Secrets()
         self._contexts = contexts
         self._toolbox = toolbox
@@ -37,7 +45,8 @@ class Examination:
                 if text is None:
                     text = await self.arguments_of(call.id, ask.said_in)
                 facts[call.id] = await self.look(call.name, text, place)
-            return CallsExamined(facts=facts)
+            rules = await found(self._user_rules, ask.place.user_id, ask.user_rules_digest)
+            return CallsExamined(facts=facts, user_rules=rules.rules, user_rules_digest=rules.digest)
 
     def knows(self, name: str) -> bool:
         """Whether this worker has the tool, and so can look at its calls."""

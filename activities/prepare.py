@@ -11,8 +11,10 @@ from activities.models.context_windows import context_length
 from activities.prompting import Prompted, Prompting
 from activities.secrets import Secrets
 from activities.specs import Specs, prompt_digest, spec_digest
+from activities.stores.user_rules import UserRules
 from activities.tokens import TokenCounter
 from activities.tools.registry import Toolbox
+from activities.user_rules import found
 from activities.workspaces import Workspaces, not_here
 from agent.decision import BEHAVIOUR
 from agent.entries import Prepared
@@ -31,8 +33,10 @@ class Preparation:
         prompting: Prompting | None = None,
         secrets: Secrets | None = None,
         *,
+        rules: UserRules | None = None,
         indexed: int = 1,
     ) -> None:
+        self._rules = rules
         self._secrets = secrets or Secrets()
         self._counter = counter
         self._indexed = indexed
@@ -53,6 +57,7 @@ class Preparation:
                 raise not_here(f"no secret is named {unknown[0]!r} on the workers that were asked")
             tools = tuple(self._toolbox.descriptors(ask.spec.tools))
             root, nonce = await self._bind(ask)
+            of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
             window = ask.spec.llm_config.context_length or context_length(ask.spec.model)
             told = await asyncio.to_thread(self._told, ask, Path(root), window)
             await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
@@ -68,6 +73,8 @@ class Preparation:
                 hints=told.hints,
                 workspace_root=root,
                 workspace_nonce=nonce,
+                user_rules=of_user.rules,
+                user_rules_digest=of_user.digest,
                 fixed_tokens=fixed,
                 context_length=window,
             )

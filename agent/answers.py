@@ -11,6 +11,8 @@ from agent.judgement import seen_digest
 from agent.ledger import COMPRESSING
 from agent.letters import Received
 from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from agent.permission.checks import BadRule
+from agent.permission.rulebook import check_room, granted
 from agent.permission.rules import PermissionRule
 from agent.record import Record
 from agent.seen import what_changed
@@ -23,7 +25,15 @@ def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision,
     if len(set(ids)) != len(ids):
         raise Unusable(f"decisions: {ids} names a call twice; decide once on each")
     decided = tuple(_decision(record, _waiting(record, reply_id, item.call_id, "person"), item) for item in decisions)
+    _check_room(record, tuple(rule for decision in decided for rule in decision.rules))
     return Received((e.HumanDecided(decisions=decided, approver=approver),), {"decided": ids})
+
+
+def _check_room(record: Record, rules: tuple[PermissionRule, ...]) -> None:
+    try:
+        check_room(record.state.permission_context.rules, rules, record.latest_at)
+    except BadRule as full:
+        raise Unusable(f"rules: {full}") from full
 
 
 def _decision(record: Record, call: OpenCall, given: CallDecision) -> e.Decision:
@@ -56,21 +66,13 @@ def _check_edit(text: str) -> None:
 
 
 def _granted(call: OpenCall, given: CallDecision) -> tuple[PermissionRule, ...]:
-    """Only what was suggested: a rule that nobody was shown must not come in with an approval."""
+    """Only what was suggested, with the end that the approver gives it."""
     if isinstance(given.rules, bool):
         return call.suggested_rules if given.rules else ()
-    offered = {(rule.tool_name, rule.rule_content, rule.behavior): rule for rule in call.suggested_rules}
-    granted: list[PermissionRule] = []
-    for rule in given.rules:
-        suggested = offered.get((rule.tool_name, rule.rule_content, rule.behavior))
-        if suggested is None:
-            shown = ", ".join(f"{tool}({content or '*'})" for tool, content, _ in offered) or "none"
-            raise Unusable(
-                f"rules: {rule.tool_name}({rule.rule_content or '*'}) was not suggested for {call.block.id!r}; "
-                f"suggested: {shown}"
-            )
-        granted.append(suggested)
-    return tuple(granted)
+    try:
+        return granted(call.suggested_rules, given.rules, call.block.id)
+    except BadRule as bad:
+        raise Unusable(str(bad)) from bad
 
 
 def as_decision(record: Record, result: ConfirmResult) -> CallDecision:

@@ -15,8 +15,8 @@ from agent.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from agent.permission.rules import PermissionMode, PermissionRule, only_known_keys
-from agent.upkeep_bodies import MAX_ID_CHARS, Compact, ReplaceState, Resume, Settle
+from agent.permission.rules import PermissionMode, PermissionRule
+from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, ReplaceState, Resume, Rules, Settle
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
@@ -63,7 +63,6 @@ def _from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
     )
 
 
-Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
 Messages = Annotated[tuple[Msg, ...], BeforeValidator(_as_messages)]
 
 
@@ -168,6 +167,7 @@ Body = (
     | Observe
     | Interrupt
     | Configure
+    | ChangeRules
     | Compact
     | Resume
     | ReplaceState
@@ -185,6 +185,7 @@ SHAPES: dict[str, tuple[type[Body], ...]] = {
     "interrupt": (Interrupt,),
     "observe": (Observe,),
     "configure": (Configure,),
+    "rules": (ChangeRules,),
     "compact": (Compact,),
     "resume": (Resume,),
     "replace_state": (ReplaceState,),

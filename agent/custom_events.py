@@ -24,6 +24,7 @@ Other = (
     | e.RequestAccepted
     | e.Observed
     | e.Configured
+    | e.RulesChanged
     | e.Prepared
     | e.CallsExamined
     | e.ResultReceived
@@ -47,6 +48,8 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return AgentEvent(type="CUSTOM", name="compression_failed", error=entry.error)
         case e.StateReplaced():
             return AgentEvent(type="CUSTOM", name="state_replaced", value={"by": entry.by, "why": entry.why})
+        case e.RulesChanged():
+            return AgentEvent(type="CUSTOM", name="rules_changed", value=_ruled(entry))
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
@@ -73,6 +76,11 @@ def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:
         return AgentEvent(type="CUSTOM", name="doubt_probed", tool_call_id=entry.call_id, value=value)
     value = {"happened": entry.happened, "output": entry.output, "by": entry.by, "reason": entry.reason}
     return AgentEvent(type="CUSTOM", name="doubt_settled", tool_call_id=entry.call_id, value=value)
+
+
+def _ruled(entry: e.RulesChanged) -> dict[str, object]:
+    added = [rule.model_dump(mode="json") for rule in entry.add]
+    return {"added": added, "revoked": list(entry.revoked), "by": entry.by, "why": entry.why}
 
 
 def _told(entry: e.ContextCompressed) -> dict[str, object]:

@@ -8,7 +8,7 @@ tested by calling a function.
 from agent.batches import next_batch
 from agent.compaction import must_compress, next_cut, too_big_without_context
 from agent.inside import answer
-from agent.judgement import judge, must_examine
+from agent.judgement import judge, must_examine, must_judge_again
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
 from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
@@ -89,11 +89,11 @@ def _while_running(record: Record, load: Load) -> Step:
 
 def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
     batch = next_batch(reply, record.tools, parallel=record.spec.react_config.parallel_tool_calls)
-    undecided = [call for call in batch if call.state is ToolCallState.PENDING]
+    undecided = [call for call in batch if _is_undecided(call, record, load)]
     if stale := [call.block.id for call in undecided if must_examine(call, record)]:
         return Examine(tuple(stale))
     if undecided:
-        return Judge(tuple(judge(call, record) for call in undecided))
+        return Judge(tuple(judge(call, record, load.at) for call in undecided))
     ready = [call for call in batch if call.state is ToolCallState.ALLOWED and call.block.id not in load.running]
     if ready:
         return _started(ready, record)
@@ -112,6 +112,14 @@ def _started(ready: list[OpenCall], record: Record) -> Step:
     if inside and record.state.behaviour >= SUPERVISED:
         return Answer(answer(inside[0], record))
     return Act(tuple(call.block.id for call in ready))
+
+
+def _is_undecided(call: OpenCall, record: Record, load: Load) -> bool:
+    """Also when it was allowed and did not start at once, as at a roll-over: rules may have come, gone or expired."""
+    if call.state is ToolCallState.PENDING:
+        return True
+    waits = call.state is ToolCallState.ALLOWED and call.block.id not in load.running
+    return waits and record.state.behaviour >= SUPERVISED and must_judge_again(call, record, load.at)
 
 
 def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:

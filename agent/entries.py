@@ -34,12 +34,13 @@ from agent.entries_kept import Segment as Segment
 from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
 from agent.entries_prepared import Prepared as Prepared
+from agent.entries_rules import Configured as Configured
+from agent.entries_rules import RulesChanged as RulesChanged
 from agent.entries_waiting import DeadlineReached as DeadlineReached
 from agent.entries_waiting import Due as Due
 from agent.entry import Entry as Entry
 from agent.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 from agent.permission.facts import CallFacts
-from agent.permission.rules import PermissionMode, PermissionRule
 from agent.settings import AgentSpec
 from agent.values import sparse
 
@@ -79,17 +80,6 @@ class Observed(Entry):
 
     kind: Literal["observed"] = "observed"
     messages: tuple[Msg, ...]
-
-
-class Configured(Entry):
-    """Mode, rules or limits changed from outside. None = as before."""
-
-    kind: Literal["configured"] = "configured"
-    mode: PermissionMode | None = sparse(None)
-    add_rules: tuple[PermissionRule, ...] = sparse(())
-    max_iters: int | None = sparse(None)
-    model: str | None = sparse(None)
-    by: str = sparse("")
 
 
 class ReplyStarted(Entry):
@@ -164,6 +154,7 @@ AnyEntry = Annotated[
     | Observed
     | CompressAsked
     | Configured
+    | RulesChanged
     | ReplyStarted
     | Prepared
     | ModelSaid

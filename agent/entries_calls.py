@@ -15,6 +15,9 @@ class CallsExamined(Entry):
 
     kind: Literal["examined"] = "examined"
     facts: dict[str, CallFacts]
+    user_rules: tuple[PermissionRule, ...] | None = sparse(None)
+    """As in `Prepared`: they may have changed while calls waited."""
+    user_rules_digest: str = sparse("")
 
 
 Ruling = Literal["allow", "deny", "ask", "external", "invalid"]

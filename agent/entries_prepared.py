@@ -4,6 +4,7 @@ from typing import Literal
 
 from agent.entry import Entry
 from agent.messages import Msg
+from agent.permission.rules import PermissionRule
 from agent.tools import ToolDescriptor
 from agent.values import sparse
 
@@ -26,6 +27,9 @@ class Prepared(Entry):
     workspace_root: str
     workspace_nonce: str
     """What the marker file in the workspace says: a worker that reads another one sees other files."""
+    user_rules: tuple[PermissionRule, ...] | None = sparse(None)
+    """Those of the session's user. None: as before."""
+    user_rules_digest: str = sparse("")
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tool schemas, as this worker counts."""
     indexed: int = sparse(1)

@@ -13,7 +13,9 @@ from agent import fold_kept as kept
 from agent import fold_waiting as waiting
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Usage
+from agent.permission import rulebook
 from agent.permission.facts import CallFacts
+from agent.permission.rules import Scope
 from agent.standing import stamped, standing_hints
 from agent.state import OpenCall, ReplyContext
 from agent.times import iso
@@ -29,6 +31,8 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             _observe(ledger, entry)
         case e.Configured():
             _configure(ledger, entry)
+        case e.RulesChanged():
+            _change_rules(ledger, entry)
         case e.ReplyStarted():
             _start(ledger, entry)
         case e.Prepared():
@@ -74,11 +78,19 @@ def _observe(ledger: Ledger, entry: e.Observed) -> None:
         ledger.append(messages)
 
 
+def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
+    new = rulebook.stamped(entry.add, Scope.SESSION, author=entry.by, reason=entry.why, at_ms=entry.at)
+    left = rulebook.without(ledger.state.permission_context.rules, entry.revoked)
+    ledger.set_rules(rulebook.added(left, new, entry.at))
+
+
 def _configure(ledger: Ledger, entry: e.Configured) -> None:
-    ledger.add_rules(entry.add_rules)
+    new = rulebook.stamped(entry.add_rules, Scope.SESSION, author=entry.by, at_ms=entry.at)
+    ledger.set_rules(rulebook.added(ledger.state.permission_context.rules, new, entry.at))
     if entry.mode is not None:
         context = ledger.state.permission_context
         ledger.state.permission_context = context.model_copy(update={"mode": entry.mode})
+        ledger.ruled = entry.seq
     if entry.max_iters is not None:
         react = ledger.spec.react_config.model_copy(update={"max_iters": entry.max_iters})
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
@@ -102,6 +114,8 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
 def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour
+    if entry.user_rules is not None:
+        ledger.set_user_rules(entry.user_rules, entry.user_rules_digest)
     ledger.spec_digest = entry.spec_digest
     ledger.indexed = max(ledger.indexed, entry.indexed)
     ledger.fixed_tokens, ledger.window = entry.fixed_tokens, entry.context_length

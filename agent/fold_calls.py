@@ -7,6 +7,7 @@ from agent import fold_doubts
 from agent.deadline import deadline_of
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
+from agent.permission.rulebook import accepted, added
 from agent.results import denied_by_permission, denied_by_person, not_a_call
 from agent.seen import terms
 from agent.state import OpenCall
@@ -38,6 +39,8 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
 
 
 def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
+    if entry.user_rules is not None:
+        ledger.set_user_rules(entry.user_rules, entry.user_rules_digest)
     for call_id, facts in entry.facts.items():
         if call := ledger.current.calls.get(call_id):
             call.facts, call.facts_at, call.facts_stale = facts, entry.at, False
@@ -48,7 +51,7 @@ def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
 def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
     for verdict in entry.verdicts:
         call = ledger.current.calls[verdict.call_id]
-        call.reason = verdict.reason
+        call.reason, call.judged, call.judged_at = verdict.reason, entry.seq, entry.at
         match verdict.behavior:
             case "allow":
                 call.state = ToolCallState.ALLOWED
@@ -89,8 +92,8 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             ledger.current.rejected = True
             close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
         if decision.rules:
-            source = f"{entry.approver or 'somebody'} at an approval"
-            ledger.add_rules(tuple(rule.model_copy(update={"source": source}) for rule in decision.rules))
+            taken = accepted(decision.rules, entry.approver, decision.reason, entry.at)
+            ledger.set_rules(added(ledger.state.permission_context.rules, taken, entry.at))
 
 
 def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> None:
@@ -98,7 +101,7 @@ def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> N
     call.approved_facts = call.facts
     tool = ledger.tools.get(call.block.name)
     if tool is not None and ledger.state.behaviour >= SUPERVISED:
-        call.approved_terms = terms(tool, ledger.state.permission_context)
+        call.approved_terms = terms(tool, ledger.permission)
     if decision.input is not None and decision.input != call.input:
         call.input, call.facts_stale, call.approved_facts = decision.input, True, None
     if at - call.facts_at > FACTS_LAST_MS:

@@ -4,6 +4,7 @@ from agent.canonical import digest_of
 from agent.entries import Ruling, Verdict
 from agent.ledger import SUPERVISED
 from agent.permission.engine import PermissionDecision, decide_call
+from agent.permission.rulebook import in_force
 from agent.permission.rules import Behavior
 from agent.preview import preview
 from agent.record import Record
@@ -23,8 +24,8 @@ def must_examine(call: OpenCall, record: Record) -> bool:
     return call.facts_stale
 
 
-def judge(call: OpenCall, record: Record) -> Verdict:
-    """The verdict on a call whose facts are fresh."""
+def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
+    """The verdict on a call whose facts are fresh, by the rules that count at this time (0: at the newest entry's)."""
     tool = record.tools.get(call.block.name)
     if tool is None:
         known = ", ".join(sorted(record.tools)) or "none"
@@ -37,7 +38,7 @@ def judge(call: OpenCall, record: Record) -> Verdict:
         tool,
         call.input,
         call.facts,
-        record.state.permission_context,
+        in_force(record.permission, at_ms or record.latest_at),
         record.workspace_root,
         proves=record.state.behaviour >= SUPERVISED,
     )
@@ -50,12 +51,18 @@ def judge(call: OpenCall, record: Record) -> Verdict:
             return _verdict(call, "external" if tool.external else "allow", decision.reason)
 
 
+def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
+    """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
+    now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
+    return call.judged < record.ruled or now.rules != then.rules
+
+
 def seen_digest(call: OpenCall, record: Record) -> str:
     """Names what a person is shown of a call that waits, and when it was asked. An answer says which one it is for."""
     tool = record.tools.get(call.block.name)
     if tool is None or record.state.behaviour < SUPERVISED:
         return digest_of([call.block.name, call.input, call.facts.model_dump(mode="json")])
-    return asked(material(call, tool, record.state.permission_context, call.suggested_rules), call.asked_at)
+    return asked(material(call, tool, record.permission, call.suggested_rules), call.asked_at)
 
 
 def _findings_hold(call: OpenCall) -> bool:
@@ -65,7 +72,7 @@ def _findings_hold(call: OpenCall) -> bool:
 
 
 def _terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
-    return call.approved_terms in ("", terms(tool, record.state.permission_context))
+    return call.approved_terms in ("", terms(tool, record.permission))
 
 
 def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
@@ -79,7 +86,7 @@ def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: Pe
     )
     if record.state.behaviour < SUPERVISED:
         return asks
-    seen = material(call, tool, record.state.permission_context, suggested)
+    seen = material(call, tool, record.permission, suggested)
     shown = preview(call.input, call.facts, effect_of(call, tool))
     return asks.model_copy(update={"seen": seen, "preview": shown})
 

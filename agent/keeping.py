@@ -33,6 +33,8 @@ class Load:
     """Call ids."""
     checkpointing: bool = False
     """A checkpoint is being written, beside whatever else happens."""
+    at: int = 0
+    """What time it is, in milliseconds since 1970; 0 = as of the newest entry."""
 
 
 def history_is_long(record: Record, load: Load) -> bool:

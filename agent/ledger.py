@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from agent import entries as e
 from agent.doubts import Doubt
 from agent.messages import ErrorInfo, FinishedReason, Msg, Usage
-from agent.permission.rules import PermissionRule
+from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec
 from agent.sizes import outside_tokens
 from agent.state import AgentState, ReplyContext
@@ -130,6 +130,11 @@ class Ledger:
     """As it was put together for model calls; None = as it stands in the spec."""
     prompt_digest: str = ""
     tools: dict[str, ToolDescriptor] = field(default_factory=dict[str, ToolDescriptor])
+    user_rules: tuple[PermissionRule, ...] = ()
+    """Those of the session's user; not in its state, which may be given to somebody else."""
+    user_rules_digest: str = ""
+    ruled: int = 0
+    """The newest entry that changed the mode or a rule."""
     workspace_root: str = ""
     workspace_nonce: str = ""
     format: int = 1
@@ -192,12 +197,20 @@ class Ledger:
             raise ValueError("this entry needs a reply that is being made, and there is none")
         return self.reply
 
-    def add_rules(self, rules: tuple[PermissionRule, ...]) -> None:
-        """Add the rules that are not there yet, whatever their source."""
+    @property
+    def permission(self) -> PermissionContext:
+        """Mode, and the rules of every scope; some may have expired."""
         context = self.state.permission_context
-        known = {(rule.tool_name, rule.rule_content, rule.behavior) for rule in context.rules}
-        new = tuple(rule for rule in rules if (rule.tool_name, rule.rule_content, rule.behavior) not in known)
-        self.state.permission_context = context.model_copy(update={"rules": (*context.rules, *new)})
+        return context.model_copy(update={"rules": (*context.rules, *self.user_rules)}) if self.user_rules else context
+
+    def set_rules(self, rules: tuple[PermissionRule, ...]) -> None:
+        """The session's own rules and its agent's; those of its user are not part of its state."""
+        self.state.permission_context = self.state.permission_context.model_copy(update={"rules": rules})
+        self.ruled = self.seq
+
+    def set_user_rules(self, rules: tuple[PermissionRule, ...], digest: str) -> None:
+        self.user_rules, self.user_rules_digest = rules, digest
+        self.ruled = self.seq
 
     @property
     def context_length(self) -> int:

@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers, settling, upkeep
+from agent import answers, rule_letters, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -27,7 +27,7 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING, SUPERVISED
 from agent.letters import Letter, Received
 from agent.record import Record
-from agent.upkeep_bodies import Compact, ReplaceState, Resume, Settle
+from agent.upkeep_bodies import ChangeRules, Compact, ReplaceState, Resume, Settle
 
 MAX_QUEUE = 500
 MAX_QUEUE_BYTES = 32_000_000
@@ -51,7 +51,9 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
         case Interrupt():
             return _interrupt(record, body)
         case Configure():
-            return _configure(body)
+            return rule_letters.configure(record, body)
+        case ChangeRules():
+            return rule_letters.change(record, body)
         case Compact():
             return upkeep.compact(record, body)
         case Resume():
@@ -77,7 +79,7 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
 def _ends_something(body: Body) -> bool:
     """What a full session still takes: else a call that waits could neither be decided on nor be interrupted."""
     match body:
-        case Confirm() | UserConfirmResultEvent() | Configure() | Compact() | Resume():
+        case Confirm() | UserConfirmResultEvent() | Configure() | ChangeRules() | Compact() | Resume():
             return True
         case Interrupt():
             return not body.message
@@ -133,11 +135,3 @@ def _interrupt(record: Record, body: Interrupt) -> Received:
         raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
     entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
     return Received((entry,), {"interrupted": reply.reply_id})
-
-
-def _configure(body: Configure) -> Received:
-    for rule in body.rules:
-        if not rule.tool_name:
-            raise Unusable("rules: a rule needs a tool_name")
-    entry = e.Configured(mode=body.mode, add_rules=body.rules, max_iters=body.max_iters, model=body.model, by=body.by)
-    return Received((entry,), {"configured": True})

@@ -11,6 +11,7 @@ from agent.fold import apply
 from agent.fold_kept import PASSING, cut_off
 from agent.ledger import RESTORING, Ledger
 from agent.permission.facts import CallFacts
+from agent.permission.rulebook import of_agent
 from agent.state import AgentState, OpenCall
 
 
@@ -28,7 +29,7 @@ class Record(Ledger):
                 session_id=opened.session_id,
                 user_id=opened.user_id,
                 agent=opened.spec.name,
-                permission_context=opened.spec.permission,
+                permission_context=of_agent(opened.spec.permission),
             ),
             spec=opened.spec,
             search_attributes=opened.search_attributes,

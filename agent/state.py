@@ -35,6 +35,9 @@ class OpenCall(Living):
     """How often the world had changed when it was about to run."""
     changed: str = ""
     """What had changed the last time, until somebody was told."""
+    judged: int = sparse(0)
+    """Number of the entry with the newest verdict on it, and its time in milliseconds since 1970."""
+    judged_at: int = sparse(0)
     reason: str = ""
     """Why it was asked about, denied or allowed."""
     suggested_rules: tuple[PermissionRule, ...] = ()

@@ -1,13 +1,25 @@
 """Bodies of letters about a session as a whole."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from agent.permission.rules import PermissionRule, only_known_keys
 from agent.settings import ContextConfig
 from agent.values import Value
 
 MAX_ID_CHARS = 1_000
+Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
+
+
+class ChangeRules(Value):
+    """Add rules to a session and revoke others, both at once or not at all."""
+
+    add: Rules = ()
+    revoke: tuple[str, ...] = ()
+    """Ids, as the list of rules gives them."""
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+    why: str = Field(default="", max_length=2_000)
 
 
 class Resume(Value):

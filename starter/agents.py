@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.bodies import what_is_wrong
+from agent.permission.checks import BadRule
+from agent.permission.rulebook import check_book
 from agent.settings import AgentSpec
 
 FOLDER = Path("agents")
@@ -39,9 +41,13 @@ def load_agent(path: Path) -> AgentSpec:
         raise BadAgent(f"{path}: {error}") from error
     _check_keys(path, table)
     try:
-        return AgentSpec.model_validate({"name": path.stem, **_with_prompt_file(path, table)})
+        spec = AgentSpec.model_validate({"name": path.stem, **_with_prompt_file(path, table)})
+        check_book(spec.permission.rules)
+    except BadRule as error:
+        raise BadAgent(f"{path}: permission.{error}") from error
     except ValidationError as error:
         raise BadAgent(f"{path}: {what_is_wrong(error)}") from error
+    return spec
 
 
 def _check_keys(path: Path, table: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from starter.agents import find_agent
 from starter.cards import SessionCard, card_of, query
 from starter.connection import connect, let_go
 from starter.inbox import Inbox, gather
+from starter.rules import RulesOfUser
 from starter.session import Session
 from starter.settings import Settings
 from starter.wire import check_name
@@ -49,6 +50,11 @@ class Longhaul:
         check_name("user", user or "")
         spec = agent if isinstance(agent, AgentSpec) else find_agent(agent)
         return Session(self.client, self.settings, session_id, user, spec)
+
+    def rules_of(self, user: str) -> RulesOfUser:
+        """The rules that hold in all sessions of this user, kept where the workers' state store is."""
+        check_name("user", user)
+        return RulesOfUser(self.settings, user)
 
     async def sessions(
         self, *, session_id: str | None = None, user: str | None = None, status: str | None = None

@@ -19,6 +19,7 @@ from starter.history import Entries
 from starter.kept import Kept
 from starter.patience import Pauses
 from starter.reading import Reading
+from starter.rules import SessionRules
 from starter.segments import SealedSegments
 from starter.sending import Sending
 from starter.settings import Settings
@@ -61,6 +62,8 @@ class Session:
             lambda name, other: Session(client, settings, name, user, other),
         )
         """Its state taken out, put in, changed in places, copied, deleted."""
+        self.rules = SessionRules(self._asking, self._sending)
+        """What it may do unasked, rule by rule."""
 
     async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
         """Ask, and wait for the message that it comes to.

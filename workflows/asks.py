@@ -52,6 +52,8 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
         request=_newest_request(record) if record.spec.skills else "",
         hinted=shown_skills(record.state.context) if record.spec.skills else (),
         context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,
+        user_id=record.state.user_id,
+        user_rules_digest=record.user_rules_digest,
     )
 
 
@@ -137,6 +139,7 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
         calls=tuple(world.CallToExamine(id=call.block.id, name=call.block.name, input=_inline(call)) for call in calls),
         place=place(record),
         said_in=_said_in(record, calls[0]),
+        user_rules_digest=record.user_rules_digest,
     )
 
 

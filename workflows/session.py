@@ -23,7 +23,9 @@ with workflow.unsafe.imports_passed_through():
     from agent.keeping import Load
     from agent.letters import Letter
     from agent.messages import ToolResultBlock
+    from agent.permission.rules import PermissionRule
     from agent.reception import receive
+    from agent.rule_letters import listed
     from agent.steps import (
         Act,
         Answer,
@@ -168,6 +170,11 @@ class AgentSession:
         return views.pending(self._record)
 
     @workflow.query
+    def rules(self) -> list[PermissionRule]:
+        """Those that the session goes by, of every scope, each with its id; expired ones too, until they make room."""
+        return listed(self._record)
+
+    @workflow.query
     def state(self) -> dict[str, Any]:
         """AgentState without its context, which `transcript` gives in pages."""
         return self._record.state.model_dump(mode="json", exclude={"context"})
@@ -251,6 +258,7 @@ class AgentSession:
             roll_over_suggested=info.is_continue_as_new_suggested(),
             running=frozenset(self._doing.running),
             checkpointing=self._doing.checkpointing is not None,
+            at=workflow.time_ns() // 1_000_000,
         )
 
     async def _restore(self) -> None:

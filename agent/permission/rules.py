@@ -3,7 +3,10 @@
 from enum import StrEnum
 from typing import Any, cast
 
+from pydantic import field_validator
+
 from agent.deadline import Deadlines
+from agent.times import moment
 from agent.values import Guest, sparse
 
 
@@ -25,6 +28,19 @@ class PermissionMode(StrEnum):
     DONT_ASK = "dont_ask"
 
 
+class Scope(StrEnum):
+    """Where a rule comes from, and for what it holds."""
+
+    AGENT = "agent"
+    """The agent file: every session that was begun with it."""
+    USER = "user"
+    """A user's own: every session of that user, and of nobody else."""
+    SESSION = "session"
+    """Added to this session by hand."""
+    SUGGESTED = "suggested"
+    """Suggested with a call and accepted by whoever approved it: this session."""
+
+
 class PermissionRule(Guest):
     """One rule. `rule_content=None` (or empty) matches every call of the tool.
 
@@ -37,6 +53,22 @@ class PermissionRule(Guest):
     behavior: Behavior = Behavior.ALLOW
     source: str = sparse("")
     """Where it comes from, for people: "agent file", "ana at approval"."""
+    id: str = sparse("")
+    """Names it where it is to be revoked; `rulebook.id_of` gives one to each rule that has none."""
+    author: str = sparse("")
+    reason: str = sparse("")
+    """Why it is there, in the author's words."""
+    created_at: str = sparse("")
+    """As `times.iso` writes it; set by the record."""
+    expires_at: str = sparse("")
+    """From this moment on it does not count. Given as a date it lasts until the end of that day (UTC)."""
+    scope: Scope | None = sparse(None)
+    """Set by the record."""
+
+    @field_validator("expires_at", mode="before")
+    @classmethod
+    def _ends_at_a_moment(cls, given: object) -> object:
+        return given if given in ("", None) else moment(given)
 
 
 def cited(rule: PermissionRule) -> str:

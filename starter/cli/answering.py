@@ -14,6 +14,7 @@ from starter import render
 from starter.cli.finding import Name, connected, find_session
 from starter.cli.leaving import Misuse
 from starter.cli.opening import whoami
+from starter.cli.ruling import end_of
 from starter.cli.screen import Screen
 from starter.render import rule_name
 from starter.session import Session
@@ -34,6 +35,10 @@ class Decision:
     approver: str | None = None
     seen: str = ""
     """How the digest begins of what was looked at; for one call."""
+    until: str | None = None
+    """When the accepted rules end."""
+    why: str = ""
+    """Why they are accepted."""
 
 
 async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: Decision) -> int:
@@ -66,6 +71,11 @@ async def _confirm(session: Session, call_id: str, call: PendingCall | None, dec
     rules: bool | list[PermissionRule] = decision.accept_rules
     if decision.rules and call is not None:
         rules = [_suggested(call, rule) for rule in decision.rules]
+    elif rules and call is not None:
+        rules = list(call.suggested_rules)
+    if isinstance(rules, list):
+        ends = "" if decision.until is None else end_of(decision.until)
+        rules = [rule.model_copy(update={"expires_at": ends, "reason": decision.why}) for rule in rules]
     await session.confirm(
         call or call_id,
         allow=decision.allow,

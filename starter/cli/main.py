@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from starter.cli import keeping, options, permission, state, steering
+from starter.cli import keeping, options, permission, rules, state, steering
 from starter.cli.lazy import leave_by
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(state.app, name="state")
 app.add_typer(permission.app, name="permission")
+app.add_typer(rules.app, name="rules")
 
 
 def main() -> NoReturn:

@@ -24,6 +24,10 @@ def approve(  # noqa: PLR0913  one parameter a flag
     rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
     seen: Annotated[str, typer.Option(help="How the digest begins of what you looked at, as it was shown.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Show all of what waits, and decide nothing.")] = False,
+    until: Annotated[
+        str | None, typer.Option(help="When the accepted rules end: a date, a time, or a while as in 8h, 30d.")
+    ] = None,
+    why: Annotated[str, typer.Option(help="Why the rules are accepted, for the record.")] = "",
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
@@ -37,7 +41,14 @@ def approve(  # noqa: PLR0913  one parameter a flag
     if show:
         leave_by(lambda: answering.show_whole(Screen(as_json=as_json), Name(s, user, agent), calls or ()))
     decision = answering.Decision(
-        allow=True, input=edit, accept_rules=accept_rules, rules=tuple(rule or ()), approver=approver, seen=seen
+        allow=True,
+        input=edit,
+        accept_rules=accept_rules,
+        rules=tuple(rule or ()),
+        approver=approver,
+        seen=seen,
+        until=until,
+        why=why,
     )
     leave_by(lambda: answering.decide(Screen(as_json=as_json), Name(s, user, agent), calls or (), decision))
 

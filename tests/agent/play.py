@@ -1,7 +1,7 @@
 """Plays whole runs in memory: does each step that `decide` names, from a script of what the world answers."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from pydantic import TypeAdapter
@@ -178,7 +178,7 @@ class Play:
 
     def begin(self) -> Step:
         """Ask for the next step and do it; one that takes time is only started."""
-        load = Load(self.load.events, self.load.bytes, self.load.roll_over_suggested, frozenset(self.running))
+        load = replace(self.load, running=frozenset(self.running))
         step = decide(self.record, load)
         self.steps.append(step)
         match step:

@@ -18,7 +18,8 @@ def test_a_record_begins_with_the_opening() -> None:
     record = Record.of([OPENED])
 
     assert (record.state.session_id, record.state.user_id, record.state.agent) == ("wall-7", None, "mason")
-    assert record.state.permission_context == SPEC.permission
+    assert [rule.tool_name for rule in record.state.permission_context.rules] == ["Order", "Demolish"]
+    assert record.state.permission_context.mode is SPEC.permission.mode
     assert record.seq == 1
 
 

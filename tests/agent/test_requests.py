@@ -9,7 +9,7 @@ from agent import entries as e
 from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
 from agent.decision import BEHAVIOUR
 from agent.messages import ToolResultState, UserMsg
-from agent.permission.rules import PermissionMode, PermissionRule
+from agent.permission.rules import PermissionMode
 from agent.reception import MAX_QUEUE, MAX_QUEUE_BYTES
 from agent.steps import Idle, TakeIn
 from tests.agent.play import SPEC, Play, asking, calls, spoken, text
@@ -112,7 +112,8 @@ def test_configure_changes_what_is_named_and_nothing_else() -> None:
 
     record = play.record
     assert record.state.permission_context.mode is PermissionMode.BYPASS
-    assert play.record.state.permission_context.rules[-1] == PermissionRule(tool_name="Paint")
+    added = play.record.state.permission_context.rules[-1]
+    assert (added.tool_name, added.behavior.value, added.author) == ("Paint", "allow", "ana")
     assert (record.spec.react_config.max_iters, record.spec.model) == (7, "scripted:other")
     assert record.spec.system_prompt == SPEC.system_prompt
 

@@ -1,0 +1,81 @@
+"""The rules of one session, or of one user, from outside: listed, added, revoked."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from activities.stores.opening import open_store
+from activities.stores.store import BadStoreSetting, StoreError
+from activities.stores.user_rules import RuleChange, UserRules
+from agent.permission.checks import BadRule
+from agent.permission.rulebook import named
+from agent.permission.rules import PermissionRule
+from starter.asking import Asking
+from starter.connection import Unreachable
+from starter.sending import Sending
+from starter.settings import Settings
+from starter.wire import Refused, plain
+
+__all__ = ["RuleChange", "RulesOfUser", "SessionRules"]
+
+
+class SessionRules:
+    """Get it as `session.rules`."""
+
+    def __init__(self, asking: Asking, sending: Sending) -> None:
+        self._asking = asking
+        self._sending = sending
+
+    async def listed(self) -> list[PermissionRule]:
+        """Those that the session goes by: its agent's, its user's and its own, each with its id."""
+        return await self._asking.query("rules", list[PermissionRule])
+
+    async def change(
+        self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""
+    ) -> Sequence[str]:
+        """Add rules, revoke others by id; returns the ids of those added. Raises Refused: then nothing has changed.
+
+        Calls that wait, or have not started, are held against what is left.
+        """
+        body = {"add": [plain(rule) for rule in add], "revoke": list(revoke), "by": by, "why": why}
+        return tuple((await self._sending.update("rules", body))["added"])
+
+
+class RulesOfUser:
+    """Get it as `app.rules_of(user)`. They hold in all sessions of that user: from the next reply on, and in one that
+    is being made when a call is looked at again, as after a minute of waiting."""
+
+    def __init__(self, settings: Settings, user: str) -> None:
+        self._settings = settings
+        self._user = user
+
+    async def listed(self) -> list[PermissionRule]:
+        """Raises Unreachable."""
+        async with self._opened() as rules:
+            return list(named(await rules.of(self._user)))
+
+    async def changes(self) -> list[RuleChange]:
+        """Who has added and revoked what, when and why; the newest last, and not all from the beginning."""
+        async with self._opened() as rules:
+            return await rules.changes_of(self._user)
+
+    async def change(
+        self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""
+    ) -> Sequence[str]:
+        """As `SessionRules.change`. Raises Refused and Unreachable."""
+        async with self._opened() as rules:
+            try:
+                return await rules.change(self._user, tuple(add), tuple(revoke), by=by, why=why)
+            except BadRule as bad:
+                raise Refused(str(bad)) from bad
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[UserRules]:
+        if self._settings.store == "memory":
+            raise Refused(
+                "store: 'memory' is each process's own, so no worker would hear of a user's rules; set another store"
+            )
+        try:
+            async with open_store(self._settings.store, data_dir=self._settings.data_dir) as store:
+                yield UserRules(store)
+        except (StoreError, BadStoreSetting) as error:
+            raise Unreachable(f"{error}; set LONGHAUL_STORE as for the workers") from error
