@@ -1,16 +1,12 @@
-"""What people and outside systems answer to calls that wait: decisions and results, or a refusal."""
+"""What people answer to calls that wait: decisions, or a refusal that says how things stand."""
 
 import json
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, TypeAdapter, ValidationError
+from typing import Literal
 
 from agent import entries as e
-from agent.bodies import CallDecision, ConfirmResult, ExternalResultItem, Unusable
+from agent.bodies import CallDecision, ConfirmResult, Unusable
 from agent.judgement import seen_digest
-from agent.ledger import COMPRESSING
 from agent.letters import Received
-from agent.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
 from agent.permission.checks import BadRule
 from agent.permission.rulebook import check_room, granted
 from agent.permission.rules import PermissionRule
@@ -24,7 +20,9 @@ def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision,
     ids = [decision.call_id for decision in decisions]
     if len(set(ids)) != len(ids):
         raise Unusable(f"decisions: {ids} names a call twice; decide once on each")
-    decided = tuple(_decision(record, _waiting(record, reply_id, item.call_id, "person"), item) for item in decisions)
+    decided = tuple(
+        _decision(record, waiting_call(record, reply_id, item.call_id, "person"), item) for item in decisions
+    )
     _check_room(record, tuple(rule for decision in decided for rule in decision.rules))
     return Received((e.HumanDecided(decisions=decided, approver=approver),), {"decided": ids})
 
@@ -89,54 +87,14 @@ def as_decision(record: Record, result: ConfirmResult) -> CallDecision:
     )
 
 
-def external(record: Record, reply_id: str | None, results: tuple[ToolResultBlock, ...]) -> Received:
-    ids = [result.id for result in results]
-    if len(set(ids)) != len(ids):
-        raise Unusable(f"results: {ids} names a call twice; hand in one result for each")
-    for result in results:
-        call = _waiting(record, reply_id, result.id, "outside")
-        if result.name != call.block.name:
-            raise Unusable(f"results: call {result.id!r} is of {call.block.name!r}, not of {result.name!r}")
-    entries = tuple(_entry(record, result) for result in results)
-    return Received(entries, {"received": ids})
-
-
-def _entry(record: Record, result: ToolResultBlock) -> e.ToolReturned | e.ResultReceived:
-    """A token has at least one byte: what has fewer bytes than tokens are allowed need not be looked at."""
-    limit = record.spec.context_config.tool_result_limit
-    if record.state.behaviour < COMPRESSING or len(result.model_dump_json().encode()) <= limit:
-        return e.ToolReturned(result=result, outside=True)
-    return e.ResultReceived(result=result)
-
-
-def as_result(record: Record, item: ExternalResultItem) -> ToolResultBlock:
-    name = record.call_names.get(item.id, "")
-    return ToolResultBlock(
-        id=item.id,
-        name=name,
-        output=_as_output(item.output),
-        state=ToolResultState.SUCCESS if item.state == "success" else ToolResultState.ERROR,
-    )
-
-
-def _as_output(output: Any) -> str | tuple[TextBlock | DataBlock, ...]:
-    if isinstance(output, str):
-        return output
-    try:
-        return _BLOCKS.validate_python(output)
-    except ValidationError:
-        return json.dumps(output, ensure_ascii=False)
-
-
-_BLOCKS = TypeAdapter(
-    Annotated[tuple[Annotated[TextBlock | DataBlock, Field(discriminator="type")], ...], Field(min_length=1)]
-)
+LOOKED_BACK = 200
+"""Messages in which the result of an earlier call is looked for."""
 Whom = Literal["person", "outside"]
 _FOR: dict[Whom, str] = {"person": "a decision", "outside": "a result from outside"}
 _ENDED: dict[Whom, str] = {"person": "it was denied", "outside": "its outcome is unknown, see `settle`"}
 
 
-def _waiting(record: Record, reply_id: str | None, call_id: str, whom: Whom) -> OpenCall:
+def waiting_call(record: Record, reply_id: str | None, call_id: str, whom: Whom) -> OpenCall:
     """The open call that waits for this, or a refusal that says how things stand."""
     reply = record.reply
     waiting = [each.block.id for each in reply.waiting() if each.waits_for == whom] if reply else []
@@ -159,4 +117,11 @@ def _told(record: Record, call_id: str, whom: Whom) -> str:
     call = record.reply.calls.get(call_id) if record.reply else None
     if call is not None:
         return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"
-    return f" ({call_id!r} has its result)" if call_id in record.call_names else f" ({call_id!r} is no call here)"
+    if call_id not in record.call_names:
+        return f" ({call_id!r} is no call here)"
+    for message in record.transcript[: -LOOKED_BACK - 1 : -1]:
+        for result in message.get_tool_results():
+            if result.id == call_id:
+                other = "" if record.reply and message.id == record.reply.reply_id else f", in reply {message.id!r}"
+                return f" ({call_id!r} has its result: {result.state.value}{other})"
+    return f" ({call_id!r} has its result)"

@@ -138,6 +138,7 @@ class ExternalResultItem(Value):
     output: Any
     """Text; or a list of text and data blocks; or any JSON value, which the model then reads as JSON."""
     state: Literal["success", "error"] = "success"
+    partial: bool = False
 
 
 class ExternalResult(Value):

@@ -126,7 +126,9 @@ def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
     """A result for each call that has none: a transcript with an open call is refused by every provider."""
     unfinished = [call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED]
     return tuple(
-        cancelled_outside(call.block) if call.state is ToolCallState.SUBMITTED else cancelled_before_start(call.block)
+        cancelled_outside(call.block, call.pieces)
+        if call.state is ToolCallState.SUBMITTED
+        else cancelled_before_start(call.block)
         for call in unfinished
     )
 

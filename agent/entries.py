@@ -15,6 +15,7 @@ from agent.entries_calls import CallsJudged as CallsJudged
 from agent.entries_calls import CallUnsettled as CallUnsettled
 from agent.entries_calls import Decision as Decision
 from agent.entries_calls import HumanDecided as HumanDecided
+from agent.entries_calls import PieceReceived as PieceReceived
 from agent.entries_calls import ResultReceived as ResultReceived
 from agent.entries_calls import Ruling as Ruling
 from agent.entries_calls import ToolReturned as ToolReturned
@@ -168,6 +169,7 @@ AnyEntry = Annotated[
     | ToolReturned
     | CallAnswered
     | ResultReceived
+    | PieceReceived
     | CallUnsettled
     | DoubtProbed
     | DoubtSettled

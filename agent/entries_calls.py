@@ -80,6 +80,14 @@ class ResultReceived(Entry):
     result: ToolResultBlock
 
 
+class PieceReceived(Entry):
+    """A piece of a result that is still being made outside; the last one closes the call."""
+
+    kind: Literal["piece"] = "piece"
+    call_id: str
+    text: str
+
+
 class CallUnsettled(Entry):
     """The world had changed between the decision and the run; nothing was done, and it is decided again."""
 

@@ -65,3 +65,5 @@ class EventsSoFar(Guest):
     calls: dict[str, ToolCallBlock] = sparse({})
     """Of the reply that is being made."""
     started: tuple[str, ...] = sparse(())
+    told: dict[str, int] = sparse({})
+    """Characters of results that came in pieces and are still to end."""

@@ -36,6 +36,7 @@ class EventFold:
         self._reply_id = before.reply_id
         self._calls = dict(before.calls)
         self._started = dict.fromkeys(before.started)
+        self._told = dict(before.told)
 
     @property
     def so_far(self) -> EventsSoFar:
@@ -46,6 +47,7 @@ class EventFold:
             reply_id=self._reply_id,
             calls=self._calls,
             started=tuple(self._started),
+            told=self._told,
         )
 
     def catch_up(self, log: Sequence[e.AnyEntry]) -> list[AgentEvent]:
@@ -72,15 +74,14 @@ class EventFold:
             case e.HumanDecided():
                 yield from self._decided(entry)
             case e.ToolReturned():
-                if entry.outside:
-                    yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
-                    yield from self._start(entry.result.id)
-                yield from _result(entry.result)
+                yield from self._returned(entry)
             case e.CallAnswered():
                 yield from _result(entry.result)
                 yield from changes(entry)
             case e.DeadlineReached():
                 yield from self._deadline_reached(entry)
+            case e.PieceReceived():
+                yield from self._piece(entry)
             case e.InterruptAsked():
                 yield AgentEvent(type="USER_INTERRUPT")
             case e.ReplyFinished():
@@ -162,6 +163,17 @@ class EventFold:
             name = self._calls[call_id].name
             yield AgentEvent(type="TOOL_RESULT_START", tool_call_id=call_id, tool_call_name=name)
 
+    def _returned(self, entry: e.ToolReturned) -> Iterator[AgentEvent]:
+        if entry.outside:
+            yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
+            yield from self._start(entry.result.id)
+        yield from _result(entry.result, self._told.pop(entry.result.id, 0) if entry.outside else 0)
+
+    def _piece(self, entry: e.PieceReceived) -> Iterator[AgentEvent]:
+        yield from self._start(entry.call_id)
+        yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=entry.call_id, delta=entry.text)
+        self._told[entry.call_id] = self._told.get(entry.call_id, 0) + len(entry.text)
+
     def _closed(self, result: ToolResultBlock) -> Iterator[AgentEvent]:
         """A result that no tool made, worded as the model reads it."""
         yield from self._start(result.id)
@@ -173,7 +185,7 @@ class EventFold:
         if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
             yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
         yield AgentEvent(type="REPLY_END", finished_reason=entry.reason, error=entry.error)
-        self._calls, self._started = {}, {}
+        self._calls, self._started, self._told = {}, {}, {}
 
 
 _STAGES = {"remind": "reminded", "escalate": "escalated", "expire": "expired"}
@@ -190,6 +202,7 @@ def _shown(verdict: e.Verdict, at: int) -> dict[str, Any]:
     return {**preview, "reason": verdict.reason, "digest": asked(verdict.seen, at)}
 
 
-def _result(result: ToolResultBlock) -> Iterator[AgentEvent]:
-    yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=result.id, delta=result.get_text())
+def _result(result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:
+    """`told`: characters of its text that came before in pieces."""
+    yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=result.id, delta=result.get_text()[told:])
     yield AgentEvent(type="TOOL_RESULT_END", tool_call_id=result.id, tool_call_name=result.name, state=result.state)

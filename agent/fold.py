@@ -51,7 +51,7 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             context.apply(ledger, entry)
         case e.CallsExamined() | e.CallsJudged() | e.HumanDecided():
             calls.apply(ledger, entry)
-        case e.ToolReturned() | e.ResultReceived() | e.CallUnsettled():
+        case e.ToolReturned() | e.ResultReceived() | e.PieceReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
         case e.CallAnswered():
             inside.apply(ledger, entry)

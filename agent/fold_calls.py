@@ -17,7 +17,15 @@ FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
 
 
-CallEntry = e.CallsExamined | e.CallsJudged | e.HumanDecided | e.ToolReturned | e.ResultReceived | e.CallUnsettled
+CallEntry = (
+    e.CallsExamined
+    | e.CallsJudged
+    | e.HumanDecided
+    | e.ToolReturned
+    | e.ResultReceived
+    | e.PieceReceived
+    | e.CallUnsettled
+)
 
 
 def apply(ledger: Ledger, entry: CallEntry) -> None:
@@ -32,6 +40,9 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
             _returned(ledger, entry)
         case e.ResultReceived():
             ledger.current.calls[entry.result.id].received = entry.result
+        case e.PieceReceived():
+            call = ledger.current.calls[entry.call_id]
+            call.pieces = (*call.pieces, entry.text)
         case e.CallUnsettled():
             _unsettled(ledger, entry)
         case _ as never:

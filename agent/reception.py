@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers, rule_letters, settling, upkeep
+from agent import answers, outside, rule_letters, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -68,10 +68,9 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
             decisions = tuple(answers.as_decision(record, result) for result in body.confirm_results)
             return answers.confirm(record, body.reply_id, decisions, "")
         case ExternalResult():
-            results = tuple(answers.as_result(record, item) for item in body.results)
-            return answers.external(record, body.reply_id, results)
+            return outside.external(record, body)
         case ExternalExecutionResultEvent():
-            return answers.external(record, body.reply_id, body.execution_results)
+            return outside.external_event(record, body)
         case _ as never:
             assert_never(never)
 

@@ -1,8 +1,12 @@
 """The results that no tool made: what the model reads when a call was denied, broken, cancelled or lost."""
 
+from collections.abc import Sequence
+
 from agent.entries_waiting import Due
 from agent.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from agent.times import iso
+
+SO_FAR_CHARS = 2_000
 
 
 def denied_by_person(call: ToolCallBlock, reason: str, approver: str) -> ToolResultBlock:
@@ -37,12 +41,13 @@ def cancelled_before_start(call: ToolCallBlock) -> ToolResultBlock:
     return _result(call, ToolResultState.INTERRUPTED, "Cancelled before start: this call did not run.")
 
 
-def cancelled_outside(call: ToolCallBlock) -> ToolResultBlock:
-    return _result(
-        call,
-        ToolResultState.INTERRUPTED,
-        "Cancelled before a result came: this call was handed to an outside system, which may have run it.",
-    )
+def cancelled_outside(call: ToolCallBlock, pieces: Sequence[str] = ()) -> ToolResultBlock:
+    """`pieces`: of its result, as far as it had come."""
+    text = "Cancelled before a result came: this call was handed to an outside system, which may have run it."
+    so_far = "".join(pieces)
+    if len(so_far) > SO_FAR_CHARS:
+        so_far = f"{so_far[:SO_FAR_CHARS]}… ({len(so_far)} characters)"
+    return _result(call, ToolResultState.INTERRUPTED, f"{text} It had answered so far:\n{so_far}" if so_far else text)
 
 
 def stopped_under_way(call: ToolCallBlock) -> ToolResultBlock:

@@ -49,6 +49,8 @@ class OpenCall(Living):
     expired_at: int = sparse(0)
     approved: bool = False
     approver: str = ""
+    pieces: tuple[str, ...] = sparse(())
+    """Of a result that is still being made outside."""
     received: ToolResultBlock | None = sparse(None)
     """What was handed in from outside, until a worker has looked at its length."""
     approved_facts: CallFacts | None = None

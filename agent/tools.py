@@ -38,6 +38,8 @@ class ToolDescriptor(Guest):
     """The session answers it itself (`agent.inside`): no worker runs anything."""
     probes: bool = sparse(False)
     """It can look whether a call of it happened, when the outcome is unknown."""
+    result_schema: dict[str, Any] | None = sparse(None)
+    """What results from outside have to fit (`agent.result_schema`); None = anything."""
     timeout_seconds: float = 600.0
     deadline: Deadline | None = sparse(None)
     """How long a call of it may wait, where the agent's settings say nothing of this tool."""

@@ -133,10 +133,15 @@ class Session:
         await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
 
     async def external_result(
-        self, call: PendingCall | str, output: Any, *, failed: bool = False, by: str = ""
+        self, call: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
     ) -> None:
-        """Hand in the result of an external tool. Raises Refused."""
+        """Hand in the result of an external tool; with `partial`, a piece of its text, and more will come.
+
+        Raises Refused, which names the places where it does not fit the tool's schema.
+        """
         result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
+        if partial:
+            result["partial"] = True
         await self._sending.update("external_result", {"results": [result], "by": by})
 
     async def settle(

@@ -41,6 +41,7 @@ class FunctionTool(Tool):
         timeout_seconds: float = 600.0,
         probe: Probe | None = None,
         deadline: Deadline | None = None,
+        result_schema: dict[str, Any] | None = None,
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
@@ -55,6 +56,7 @@ class FunctionTool(Tool):
         self.timeout_seconds = timeout_seconds
         self._probe = probe
         self.deadline = deadline
+        self.result_schema = result_schema
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -102,12 +104,14 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     timeout_seconds: float = 600.0,
     probe: Probe | None = None,
     deadline: Deadline | None = None,
+    result_schema: dict[str, Any] | None = None,
 ) -> Callable[[Function], FunctionTool]:
     """Make a tool of a function: `@tool(effect=Effect.READ)`.
 
     Parameters become the schema (`Annotated[int, Field(description=…)]` is understood); the docstring's first paragraph
     becomes the description. Say `effect` truthfully: `read` and `idempotent` calls are retried, `once` never. `probe`
-    looks whether a call happened whose outcome was lost: see `Tool.probe`. Raises TypeError for a signature that no
+    looks whether a call happened whose outcome was lost: see `Tool.probe`. `result_schema` is what results of an
+    external tool have to fit. Raises TypeError for a signature that no
     JSON object can fill.
     """
     return lambda function: FunctionTool(
@@ -121,6 +125,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
         timeout_seconds=timeout_seconds,
         probe=probe,
         deadline=deadline,
+        result_schema=result_schema,
     )
 
 

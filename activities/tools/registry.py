@@ -19,6 +19,7 @@ from activities.tools.grep import Grep
 from activities.tools.read import Read
 from activities.tools.tool import Tool
 from activities.tools.write import Write
+from agent.result_schema import unusable
 from agent.tools import Effect, ToolDescriptor
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -85,7 +86,15 @@ class Toolbox:
             )
         if tool.name in self._tools:
             raise ToolSetupError(f"two tools have the name {tool.name!r}; rename one, for example @tool(name=…)")
+        if tool.result_schema is not None and (why := _unusable_results(tool)):
+            raise ToolSetupError(f"the result schema of {tool.name!r} can't be used: {why}")
         self._tools[tool.name] = tool
+
+
+def _unusable_results(tool: Tool) -> str:
+    if not tool.is_external_tool:
+        return "it is for results from outside; set is_external_tool=True"
+    return unusable(tool.result_schema)
 
 
 def default_tools(extra_environment: tuple[str, ...] = ()) -> list[Tool]:
@@ -130,6 +139,8 @@ def describe(tool: Tool) -> ToolDescriptor:
         plain["probes"] = True  # absent otherwise: the digests of all other tools stay as they were recorded
     if tool.deadline is not None:
         plain["deadline"] = tool.deadline.model_dump(mode="json")
+    if tool.result_schema is not None:
+        plain["result_schema"] = tool.result_schema
     return ToolDescriptor.model_validate({**plain, "digest": _digest_of(plain)})
 
 

@@ -91,6 +91,8 @@ class Tool:
     is_external_tool: bool = False
     inside: bool = False
     """The session answers its calls itself (`agent.inside`)."""
+    result_schema: dict[str, Any] | None = None
+    """Of an external tool: what its results have to fit, in the words of `agent.result_schema`; None = anything."""
     timeout_seconds: float = 600.0
     deadline: Deadline | None = None
     """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""

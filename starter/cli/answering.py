@@ -117,13 +117,16 @@ def _suggested(call: PendingCall, name: str) -> PermissionRule:
     raise Misuse(f"--rule: {name!r} was not suggested for call {call.call_id!r}; suggested: {offered}")
 
 
-async def hand_in(screen: Screen, name: Name, call_id: str, read: Callable[[], str], *, failed: bool) -> int:
+async def hand_in(
+    screen: Screen, name: Name, call_id: str, read: Callable[[], str], *, failed: bool, partial: bool
+) -> int:
     """The result of an external tool, as `read` returns it."""
     output = read()
     async with connected() as app:
         session = await find_session(app, name)
-        await session.external_result(call_id, output, failed=failed, by=whoami())
-    screen.show(Text(one_line(f"handed in the result of {call_id}")))
+        await session.external_result(call_id, output, failed=failed, partial=partial, by=whoami())
+    what = "a piece of the result" if partial else "the result"
+    screen.show(Text(one_line(f"handed in {what} of {call_id}")))
     screen.document({"session": session.id, "received": [call_id]})
     return 0
 

@@ -79,6 +79,7 @@ def result(  # noqa: PLR0913  one parameter a flag
     output: Annotated[str | None, typer.Option(help="The result as text.")] = None,
     file: Annotated[str | None, typer.Option(help="A file that holds it; `-` is stdin.")] = None,
     error: Annotated[bool, typer.Option("--error", help="The call failed, and this says why.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="A piece of the text; more will come.")] = False,
     user: options.User = None,
     agent: options.Agent = None,
     as_json: options.AsJson = False,
@@ -95,6 +96,7 @@ def result(  # noqa: PLR0913  one parameter a flag
             call,
             lambda: answering.result_text(output, file),
             failed=error,
+            partial=partial,
         )
     )
 

@@ -217,7 +217,10 @@ def test_a_decision_on_a_call_that_has_its_result_is_refused() -> None:
     play.allow("a")
     play.run()
 
-    assert play.deny("a") == "this session waits for nothing of the kind: no call needs a decision ('a' has its result)"
+    assert play.deny("a") == (
+        "this session waits for nothing of the kind: no call needs a decision "
+        "('a' has its result: success, in reply 'reply-of-r1')"
+    )
 
 
 def test_a_result_for_a_call_that_waits_for_a_person_is_refused() -> None:
@@ -260,7 +263,7 @@ def test_a_result_handed_in_twice_is_refused_the_second_time() -> None:
     play.tell("external_result", {"results": [{"id": "a", "output": "x"}]})
 
     assert play.tell("external_result", {"results": [{"id": "a", "output": "x"}]}) == (
-        "this session waits for nothing of the kind: no call needs a result from outside ('a' has its result)"
+        "this session waits for nothing of the kind: no call needs a result from outside ('a' has its result: success)"
     )
 
 

@@ -100,6 +100,25 @@ async def test_a_neighbour_runs_while_an_external_call_waits(stage: Stage) -> No
     assert [text for _, text in results(done)] == ["<<page 3>>", "by air"]
 
 
+async def test_a_result_comes_in_pieces_and_another_one_has_to_fit_its_schema(stage: Stage) -> None:
+    session = stage.session(COURIER, calls("weigh", parcel="teapot"), {"text": "Known."}, tools=["courier", "weigh"])
+    waiting = await session.reply("Send the teapot")
+    (call,) = await session.pending()
+
+    await session.external_result(call, "left Oslo; ", partial=True)
+    shown = [event.delta for event in (await session.events()).events if event.type == "TOOL_RESULT_TEXT_DELTA"]
+    await session.external_result(call, "arrived")
+    second = await next_call(session, call)
+    with pytest.raises(Refused, match=r"does not fit what weigh answers with: \.grams: heavy is not of type number"):
+        await session.external_result(second, {"grams": "heavy"})
+    await session.external_result(second, {"grams": 900})
+    done = await session.wait(waiting.id)
+
+    assert shown == ["left Oslo; "]
+    assert [text for _, text in results(done)] == ["left Oslo; arrived", '{"grams": 900}']
+    assert (await session.status()).refused == 1
+
+
 async def answered(session: Session, count: int) -> bool:
     """Whether that many calls have their result."""
     return sum(len(message.get_tool_results()) for message in [each async for each in session.transcript()]) == count

@@ -79,6 +79,16 @@ def courier(parcel: str) -> str:
     raise AssertionError(f"an external tool ran here: {parcel!r}")
 
 
+@tool(
+    is_external_tool=True,
+    read_only=True,
+    result_schema={"type": "object", "properties": {"grams": {"type": "number"}}, "required": ["grams"]},
+)
+def weigh(parcel: str) -> str:
+    """Have a parcel weighed by somebody outside."""
+    raise AssertionError(f"an external tool ran here: {parcel!r}")
+
+
 @tool(effect=Effect.ONCE)
 def oddly(how: str) -> ToolOutput:
     """Do something, and answer with what can't be recorded."""
