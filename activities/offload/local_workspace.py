@@ -1,6 +1,7 @@
 """`LocalWorkspace`: offloaded content as files, in the seed's layout.
 
-    {workdir}/sessions/{session_id}/context.jsonl           messages, one line of JSON each
+    {workdir}/sessions/{session_id}/context.jsonl           messages, one line of JSON each; from 4 MB on they go into
+                                                            context(1).jsonl, and so on
     {workdir}/sessions/{session_id}/tool_result-{id}.txt    a whole output; `(1)` … when another one has the name
     {workdir}/data/{sha256}.{ext}                           attachments, each content once
     {workdir}/skills/                                       left to skills
@@ -10,7 +11,8 @@ Ids become names by `safe_name`. Nothing is ever half there: see `folders`.
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +21,8 @@ from activities.offload.lines import Line, batch_of, key_of, lines_of, result_te
 from activities.offload.names import readable_folders, safe_name
 from agent.messages import Msg, ToolResultBlock
 
-CONTEXT = "context.jsonl"
+PART_BYTES = 4_000_000
+"""Of a file of messages, as each compression writes the newest one anew: more go into the next file."""
 MOST_CLASHES = 10_000
 LOCK_SECONDS = 10.0
 
@@ -27,11 +30,14 @@ LOCK_SECONDS = 10.0
 class LocalWorkspace:
     """An `Offloader` onto the local file system, or one that hosts share. References are absolute paths."""
 
-    def __init__(self, workdir: str | os.PathLike[str], lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(
+        self, workdir: str | os.PathLike[str], lock_seconds: float = LOCK_SECONDS, part_bytes: int = PART_BYTES
+    ) -> None:
         """An attempt that waits longer than `lock_seconds` for another one gives up, with a TimeoutError."""
         # Links that are there now are the operator's; what becomes a link below this path later is refused.
         self.workdir = Path(os.path.realpath(workdir))
         self._lock_seconds = lock_seconds
+        self._part_bytes = part_bytes
 
     async def initialize(self) -> None:
         """Make the folders. Raises OSError. Writing makes them too, so this is for whoever wants to know early."""
@@ -56,12 +62,16 @@ class LocalWorkspace:
     def _append(self, session_id: str, msgs: tuple[Msg, ...], batch: str) -> str:
         session, _ = readable_folders(self.workdir, session_id)
         lines = lines_of(msgs, batch, self._keep_data)
-        with opened_folder(session) as folder, locked(folder, self._lock_seconds), own_file(folder, CONTEXT) as before:
-            keys, whole_bytes = _written(before)
-            new = [line.data for line in _without_twins(lines) if line.key not in keys]
-            if new:
-                publish(folder, CONTEXT, before, whole_bytes, b"".join(new))
-        return str(session / CONTEXT)
+        with opened_folder(session) as folder, locked(folder, self._lock_seconds):
+            found, newest, size = _written(folder)
+            known = [found[line.key] for line in lines if line.key in found]
+            new = b"".join(line.data for line in _without_twins(lines) if line.key not in found)
+            if not new:
+                return str(session / context_name(known[0] if known else newest))
+            part = newest + 1 if size and size + len(new) > self._part_bytes else newest
+            with own_file(folder, context_name(part)) as before:
+                publish(folder, context_name(part), before, size if part == newest else 0, new)
+            return str(session / context_name(part))
 
     def _put_result(self, session_id: str, result: ToolResultBlock) -> str:
         session, _ = readable_folders(self.workdir, session_id)
@@ -84,17 +94,29 @@ class LocalWorkspace:
         return str(self.workdir / "data" / name)
 
 
-def _written(file: BinaryIO | None) -> tuple[set[str], int]:
-    """The keys of the whole lines, and how many bytes those are: what comes after them is torn."""
-    keys: set[str] = set()
-    whole_bytes = 0
-    for line in file or ():
-        if not line.endswith(b"\n"):
-            break
-        whole_bytes += len(line)
-        if key := key_of(line):
-            keys.add(key)
-    return keys, whole_bytes
+def context_name(part: int) -> str:
+    return f"context({part}).jsonl" if part else "context.jsonl"
+
+
+def _written(folder: int) -> tuple[dict[str, int], int, int]:
+    """The keys of all whole lines with their parts, the newest part, and how many bytes its whole lines have: what
+    comes after them is torn."""
+    found: dict[str, int] = {}
+    newest = whole_bytes = 0
+    for part in range(MOST_CLASHES):
+        with own_file(folder, context_name(part)) as file:
+            if file is None:
+                break
+            newest, whole_bytes = part, 0
+            for line in _whole_lines(file):
+                whole_bytes += len(line)
+                if key := key_of(line):
+                    found.setdefault(key, part)
+    return found, newest, whole_bytes
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    return takewhile(lambda line: line.endswith(b"\n"), file)
 
 
 def _without_twins(lines: list[Line]) -> list[Line]:

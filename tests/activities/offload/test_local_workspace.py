@@ -54,6 +54,34 @@ async def test_an_attempt_that_drops_other_messages_adds_only_what_is_new(worksp
     assert texts_in(path) == ["message 1", "message 2", "message 4", "message 3"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="only Linux counts what a process writes")
+async def test_what_a_compression_writes_does_not_grow_with_what_is_there(tmp_path: Path) -> None:
+    workspace = LocalWorkspace(tmp_path / "work", part_bytes=50_000)
+    batches = [[said(number * 10 + step, 1_000) for step in range(10)] for number in range(60)]
+    costs, paths = [], []
+    for number, batch in enumerate(batches):
+        before = written_bytes()
+        paths.append(await workspace.offload_context("kettle", batch, batch=f"epoch-{number}"))
+        costs.append(written_bytes() - before)
+
+    before = written_bytes()
+    again = await workspace.offload_context("kettle", batches[7], batch="epoch-7")
+
+    assert max(costs) < 50_000 + 1_000
+    assert sum(path.stat().st_size for path in Path(again).parent.iterdir()) > 600_000
+    assert (again, written_bytes() - before) == (paths[7], 0)
+    parts = list(dict.fromkeys(paths))
+    assert [Path(part).name for part in parts[:3]] == ["context.jsonl", "context(1).jsonl", "context(2).jsonl"]
+    texts = [text for part in parts for text in texts_in(part)]
+    assert texts == [message.get_text_content() for batch in batches for message in batch]
+
+
+def written_bytes() -> int:
+    """By this process, whatever the file."""
+    lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
 async def test_the_same_words_in_another_batch_are_another_message(workspace: LocalWorkspace) -> None:
     await workspace.offload_context("kettle", [UserMsg("ana", "yes")], batch="epoch-2")
 
