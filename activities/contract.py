@@ -145,7 +145,7 @@ class Compress(Guest):
     agent: str
     offloader: str = sparse("workspace")
     must_mention: tuple[str, ...] = sparse(())
-    """Open calls, pending decisions and tasks; a summary under which one of them would get lost is refused."""
+    """What is not finished; a line that the summary and what stays of the context would lose is put at its end."""
     instructions: str = sparse("")
 
 

@@ -11,6 +11,7 @@ from agent.prompt import summary_message
 from agent.record import Record
 from agent.skills import shown_skills
 from agent.state import OpenCall, effect_of
+from agent.unfinished import unfinished
 
 NEWEST_SEGMENTS = 12
 """Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
@@ -115,6 +116,7 @@ def compress(record: Record, cut: Cut) -> world.Compress:
         agent=record.spec.name,
         offloader=record.spec.offloader,
         instructions=asked.instructions if asked is not None else "",
+        must_mention=unfinished(record),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.messages import HintBlock
 from agent.wellformed import problem
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
@@ -20,7 +21,10 @@ def reading(pages: int) -> list[dict[str, Any]]:
 
 
 async def test_a_long_reply_is_made_in_a_small_window(stage: Stage) -> None:
-    session = stage.session(*reading(30), {"text": "All read."}, tools=["fetch"], model_config=SMALL)
+    listed = calls("todo_write", todos=[{"content": "Count the ambers", "status": "pending"}])
+    session = stage.session(
+        listed, *reading(30), {"text": "All read."}, tools=["fetch", "todo_write"], model_config=SMALL
+    )
 
     done = await session.reply("Read every page, and remember the word amber")
     status = await session.status()
@@ -33,8 +37,11 @@ async def test_a_long_reply_is_made_in_a_small_window(stage: Stage) -> None:
     assert shown[1].get_text_content() == "Read every page, and remember the word amber"
     assert problem(shown[1:]) == ""
     everything = [message async for message in session.transcript()]
-    assert len(everything) == 1 + 2 * 30 + 1
-    assert len(done.get_tool_results()) == 30
+    said = [message for message in everything if not isinstance(message.content[0], HintBlock)]
+    assert len(said) == 1 + 2 * 31 + 1
+    assert len(done.get_tool_results()) == 31
+    assert not any(call.name == "todo_write" for message in shown for call in message.get_tool_calls())
+    assert "Still open:\n- Count the ambers" in shown[0].get_text_content()
 
 
 def lines_of(file: Path) -> list[str]:
