@@ -226,3 +226,5 @@ class SpecTexts(Guest):
     spec_digest: str
     system_prompt: str
     tools: tuple[ToolDescriptor, ...]
+    skills: tuple[str, ...] = sparse(())
+    """The folders that the agent names."""

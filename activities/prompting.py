@@ -10,12 +10,12 @@ from pathlib import Path
 from temporalio.exceptions import ApplicationError
 
 from activities.contract import PrepareReply
-from activities.skill_files import find_project_files, find_skills
+from activities.skill_files import find_project_files, find_skills, skill_folders
 from activities.workspaces import not_here
 from agent.messages import Msg
 from agent.prompt import BadPromptTemplate, assemble, check_template, hint_message, is_template_name, state_hint
 from agent.settings import AgentContext, with_secrets_named
-from agent.skills import Skill, skill_hint, skill_instructions, triggered
+from agent.skills import SKILL_TOOL, Skill, skill_hint, skill_instructions, triggered, with_knowledge
 
 MOST_HINTS = 5
 """Of skills that one request triggers: each may be 20 kB, and crosses the history twice."""
@@ -36,12 +36,16 @@ class Prompting:
     def prompt_for(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
         """Blocking. Raises NotHere for a folder or a template that this worker does not have."""
         context = ask.spec.agent_context or AgentContext()
-        folders = [folder for name in ask.spec.skills if (folder := _folder(name, root)) is not None]
-        skills = find_skills(folders)
+        triggered_by_agent = [known.name for known in context.knowledge]
+        found = find_skills(skill_folders(ask.spec.skills, root), with_text=triggered_by_agent)
+        skills = with_knowledge(found, context.knowledge)
+        by_tool = SKILL_TOOL in ask.spec.tools
         parts = {
             "prefix": context.system_prefix,
             "system_prompt": with_secrets_named(ask.spec.system_prompt, ask.spec.secrets),
-            "skills": skill_instructions(skills, find_project_files(root) if context.repo_skills else ()),
+            "skills": skill_instructions(
+                skills, find_project_files(root) if context.repo_skills else (), by_tool=by_tool
+            ),
             "suffix": context.system_suffix,
         }
         return Prompted(assemble(parts, self._template(context.prompt_template)), tuple(_hints(ask, skills, window)))
@@ -60,21 +64,6 @@ class Prompting:
             message = f"{error} (in the worker's template {template!r})"
             raise ApplicationError(message, type="setup", non_retryable=True) from None
         return text
-
-
-def _folder(name: str, root: Path) -> Path | None:
-    """Where a folder of skills is. One in the workspace may be missing, or lead elsewhere: it then counts as empty, for
-    whoever can write there must not be able to stop the session."""
-    try:
-        folder = (root / name).resolve()
-        there = folder.is_dir()
-    except (OSError, ValueError):  # ValueError: a name that no path can have
-        folder, there = root, False
-    if not Path(name).is_absolute():
-        return folder if there and folder.is_relative_to(root) else None
-    if not there:
-        raise not_here(f"there is no folder {name!r} with skills on this worker")
-    return folder
 
 
 def _hints(ask: PrepareReply, skills: list[Skill], window: int) -> list[Msg]:

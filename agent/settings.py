@@ -4,6 +4,7 @@ from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from agent.knowledge import Knowledge
 from agent.permission.rules import PermissionContext, only_known_keys
 from agent.prompt import check_template as check_prompt_template
 from agent.prompt import is_template_name
@@ -80,6 +81,8 @@ class AgentContext(Value):
     prompt_template: str | None = sparse(None, max_length=100_000)
     """Text with {prefix}, {system_prompt}, {skills} and {suffix} where they belong, or the name of such a text on the
     worker; None = one below the other."""
+    knowledge: tuple[Knowledge, ...] = sparse((), max_length=50)
+    """Texts that follow a request when it names what they are about, and triggers for skills in folders."""
     repo_skills: bool = sparse(False)
     """The workspace's own instructions (AGENTS.md, microagents/repo.md) stand among the skills. Whoever can write to
     the workspace can write them."""

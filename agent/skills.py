@@ -7,16 +7,17 @@ have written them: they are shown as such.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.canonical import digest_of
+from agent.knowledge import Knowledge
 from agent.messages import HintBlock, Msg
 from agent.prompt import hint_message
 
 SOURCE = "skill:"
 """Hints of triggered skills begin their `source` with it."""
-TRIGGERS_CAP = 50
-TRIGGER_CAP_CHARS = 100
+SKILL_TOOL = "Skill"
+"""The tool that loads a skill by its name."""
 
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 """Scripts that write words without spaces, or endings without: there a trigger need not be a word of its own."""
@@ -29,6 +30,7 @@ class Skill:
     description: str
     """One line; empty for one that only speaks up by itself."""
     path: str
+    """Empty for one that the agent's own settings hold."""
     triggers: tuple[str, ...] = ()
     """Words; `*` at one place of a word stands for any further letters."""
     body: str = ""
@@ -47,9 +49,23 @@ class ProjectFile:
     text: str
 
 
-def skill_instructions(skills: Sequence[Skill], project: Sequence[ProjectFile] = ()) -> str:
-    """The part `skills` of the system prompt; empty when there is nothing to say."""
-    return "\n\n".join(filter(None, (_project(project), _listed([skill for skill in skills if skill.description]))))
+def skill_instructions(skills: Sequence[Skill], project: Sequence[ProjectFile] = (), *, by_tool: bool = False) -> str:
+    """The part `skills` of the system prompt; empty when there is nothing to say. `by_tool`: the agent has the tool
+    Skill, so that it needs no paths."""
+    listed = _listed([skill for skill in skills if skill.description], by_tool=by_tool)
+    return "\n\n".join(filter(None, (_project(project), listed)))
+
+
+def with_knowledge(skills: Sequence[Skill], knowledge: Sequence[Knowledge]) -> list[Skill]:
+    """The skills with what the agent's own settings add: triggers to those that were found, and texts of its own."""
+    added = {known.name: known for known in knowledge}
+    more = [
+        replace(skill, triggers=(*skill.triggers, *added[skill.name].triggers)) if skill.name in added else skill
+        for skill in skills
+    ]
+    names = {skill.name for skill in skills}
+    own = [Skill(one.name, "", "", one.triggers, one.text) for one in knowledge if one.text and one.name not in names]
+    return [*more, *own]
 
 
 def triggered(skills: Sequence[Skill], request: str) -> list[Skill]:
@@ -59,7 +75,8 @@ def triggered(skills: Sequence[Skill], request: str) -> list[Skill]:
 
 def skill_hint(skill: Skill) -> Msg:
     """The skill's own text, for the end of the context."""
-    intro = f"The request mentions what the skill {skill.name!r} is about. It says, in {skill.path}:"
+    where = f", in {skill.path}" if skill.path else ""
+    intro = f"The request mentions what the skill {skill.name!r} is about. It says{where}:"
     return hint_message(f"{intro}\n<skill>\n{_harmless(skill.body)}\n</skill>", skill.source)
 
 
@@ -76,9 +93,16 @@ def _occurs(trigger: str, request: str) -> bool:
     return re.search(before + pattern + after, request, re.IGNORECASE) is not None
 
 
-def _listed(skills: Sequence[Skill]) -> str:
+def _listed(skills: Sequence[Skill], *, by_tool: bool) -> str:
     if not skills:
         return ""
+    if by_tool:
+        intro = (
+            "# Skills\n"
+            "Each of these says how something is done well. When a task is about one of them, load it with the tool "
+            f"{SKILL_TOOL} before you begin."
+        )
+        return "\n".join((intro, *(f"- {skill.name}: {skill.description}" for skill in skills)))
     intro = (
         "# Skills\n"
         "Each of these files says how something is done well. When a task is about one of them, read its file before "

@@ -42,6 +42,11 @@ def checkpoint(record: Record, *, closing: bool) -> world.Checkpoint:
     )
 
 
+def _has_triggers(record: Record) -> bool:
+    context = record.spec.agent_context
+    return bool(record.spec.skills or (context and context.knowledge))
+
+
 def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
     bound = record.workspace_root != ""
     return world.PrepareReply(
@@ -50,8 +55,8 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
         tools_digest=record.spec_digest,
         place=place(record) if bound else None,
         prompt_digest=record.prompt_digest,
-        request=_newest_request(record) if record.spec.skills else "",
-        hinted=shown_skills(record.state.context) if record.spec.skills else (),
+        request=_newest_request(record) if _has_triggers(record) else "",
+        hinted=shown_skills(record.state.context) if _has_triggers(record) else (),
         context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,
         user_id=record.state.user_id,
         user_rules_digest=record.user_rules_digest,

@@ -217,4 +217,5 @@ def spec_texts(record: Record) -> SpecTexts:
         spec_digest=record.spec_digest,
         system_prompt=record.spec.system_prompt if record.system_prompt is None else record.system_prompt,
         tools=tuple(record.tools.values()),
+        skills=record.spec.skills,
     )

@@ -17,6 +17,7 @@ from activities.tools.edit import Edit
 from activities.tools.globs import Glob
 from activities.tools.grep import Grep
 from activities.tools.read import Read
+from activities.tools.skill import LoadSkill
 from activities.tools.tool import Tool
 from activities.tools.write import Write
 from agent.result_schema import unusable
@@ -99,7 +100,7 @@ def _unusable_results(tool: Tool) -> str:
 
 def default_tools(extra_environment: tuple[str, ...] = ()) -> list[Tool]:
     """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see."""
-    return [Bash(extra_environment), Read(), Write(), Edit(), Grep(), Glob()]
+    return [Bash(extra_environment), Read(), Write(), Edit(), Grep(), Glob(), LoadSkill()]
 
 
 def load_modules(names: str) -> list[Tool]:

@@ -93,6 +93,38 @@ async def test_a_prompt_with_skills_crosses_once_and_again_when_one_changes(root
     assert changed.fixed_tokens > first.fixed_tokens
 
 
+async def test_an_agent_with_the_tool_is_told_names_and_descriptions_alone(root: Path) -> None:
+    write_skill(root / "skills" / "mortar", "mortar")
+    worker = Worker(root, skills=["skills"], tools=["Read", "Skill"])
+
+    prompt = await worker.prompt(await worker.prepare())
+
+    assert prompt.endswith("load it with the tool Skill before you begin.\n- mortar: All about mortar.")
+
+
+async def test_triggers_in_the_agents_settings_bring_texts_of_files_and_their_own(root: Path) -> None:
+    write_skill(root / "skills" / "mortar", "mortar", triggers="cement")
+    write_skill(root / "skills" / "roof", "roof", body="Tiles.")
+    knowledge = [
+        {"name": "roof", "triggers": ["rain*"], "text": "The file goes first."},
+        {"name": "mortar", "triggers": ["wall"]},
+        {"name": "deploy", "triggers": ["/deploy", "ship it"], "text": "Ask Ana first."},
+        {"name": "nobody's", "triggers": ["wall"]},
+    ]
+    worker = Worker(root, skills=["skills"], agent_context={"knowledge": knowledge})
+    alone = Worker(root, agent_context={"knowledge": knowledge})
+
+    both = hints_of(await worker.prepare(request="Build a WALL against raindrops"))
+    task = hints_of(await alone.prepare(request="please /deploy it"))
+
+    assert [hint.splitlines()[2] for hint in both] == ["Three parts of sand.", "Tiles."]
+    assert hints_of(await worker.prepare(request="cement")) == [both[0]]
+    assert task == [
+        "The request mentions what the skill 'deploy' is about. It says:\n<skill>\nAsk Ana first.\n</skill>"
+    ]
+    assert hints_of(await alone.prepare(request="They ship items")) == []
+
+
 async def test_a_prompt_that_becomes_plain_again_is_said_to_be(root: Path) -> None:
     worker = Worker(root, skills=["skills"])
     write_skill(root / "skills" / "mortar", "mortar")

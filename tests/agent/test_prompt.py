@@ -79,6 +79,21 @@ def test_settings_that_nobody_gave_take_no_room_in_the_record() -> None:
     assert AgentContext().model_dump(mode="json") == {}
 
 
+@pytest.mark.parametrize(
+    ("knowledge", "wrong"),
+    [
+        ({"name": "x", "triggers": ["* "]}, "is no trigger"),
+        ({"name": "x", "triggers": ["two  spaces"]}, "is no trigger"),
+        ({"name": "x", "triggers": []}, "triggers"),
+        ({"name": "", "triggers": ["a"]}, "name"),
+        ({"name": "x", "triggers": ["a"], "words": "b"}, "words"),
+    ],
+)
+def test_knowledge_that_could_never_be_used_is_refused(knowledge: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValidationError, match=wrong):
+        AgentContext.model_validate({"knowledge": [knowledge]})
+
+
 def test_skills_are_listed_in_the_order_given() -> None:
     only_by_trigger = Skill("plumb", "", "/skills/plumb/SKILL.md", ("pipe",), "Mind the gap.")
 

@@ -63,6 +63,30 @@ async def test_a_skill_stands_in_the_system_prompt_and_a_trigger_brings_its_text
     assert not {"system_prompt", "prompt_digest", "tools", "hints"} & set(second)
 
 
+def load(**arguments: str) -> dict[str, Any]:
+    return {"tool_calls": [{"name": "Skill", "input": arguments}]}
+
+
+async def test_a_skill_is_loaded_by_name_and_an_unknown_one_is_answered_with_the_nearest(
+    stage: Stage, tmp_path: Path
+) -> None:
+    write_skill(tmp_path / "skills" / "mortar", "mortar", "Three parts of sand.", "[cement]")
+    (tmp_path / "skills" / "mortar" / "lime.md").write_text("One part.")
+    session = stage.session(
+        load(name="mortal"),
+        {**load(name="mortar"), "expect": {"last_contains": "the nearest is 'mortar'"}},
+        {**load(name="mortar", file="lime.md"), "expect": {"last_contains": "Three parts of sand."}},
+        {"text": "Mixed.", "expect": {"last_contains": "One part."}},
+        tools=["Skill"],
+        skills=[str(tmp_path / "skills")],
+        permission={"mode": "explore"},
+    )
+
+    done = await session.reply("Mix something")
+
+    assert (done.error, done.get_text_content()) == (None, "Mixed.")
+
+
 async def test_the_projects_instructions_are_followed_as_they_change(stage: Stage) -> None:
     rules = stage.workspace / "AGENTS.md"
     rules.write_text("Use tabs.")

@@ -1,0 +1,80 @@
+"""Skill: a skill's full text and the names of its files, or one of those files; by name, when the model needs it."""
+
+import asyncio
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+from activities import own_session
+from activities.skill_files import files_of, find_skills, skill_folders, skill_text
+from activities.tools.tool import Tool, ToolCall, ToolError, ToolOutput
+from agent.skills import Skill
+from agent.tools import Effect
+
+
+class LoadSkill(Tool):
+    name = "Skill"
+    description = (
+        "Load a skill that your instructions name: its full text and the names of its files, or with `file` one of "
+        "those files. Load a skill before you begin a task that it is about."
+    )
+    input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The skill's name."},
+            "file": {"type": "string", "description": "One of its files, as it was listed; leave out for its text."},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    effect = Effect.READ
+    read_only = True
+    concurrency_safe = True
+    timeout_seconds = 60.0
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        """Raises ToolError for a name that no skill of the agent has, and for a file outside of the skill's folder."""
+        told = await own_session.pull_spec()
+        try:
+            return ToolOutput(await asyncio.to_thread(loaded, told.skills, call.place.root, call.arguments))
+        except ApplicationError as error:
+            raise ToolError(error.message) from error
+
+
+def loaded(folders: Sequence[str], root: Path, arguments: dict[str, Any]) -> str:
+    """What is asked for, of the skills in these folders of an agent whose workspace is at `root`. Blocking. Raises
+    ToolError, and NotHere for a folder that this worker does not have."""
+    skills = find_skills(skill_folders(folders, root))
+    path = Path(_named(skills, arguments["name"]).path)
+    if "file" in arguments:
+        return _file(path.parent, arguments["file"])
+    files = [name for name in files_of(path.parent) if name != path.name]
+    listed = ["", f"Files of this skill, in {path.parent}:", *(f"- {name}" for name in files)] if files else []
+    return "\n".join((skill_text(path), *listed))
+
+
+def _named(skills: Sequence[Skill], name: str) -> Skill:
+    found = next((skill for skill in skills if skill.name == name), None)
+    if found is not None:
+        return found
+    names = sorted(skill.name for skill in skills)
+    if not names:
+        raise ToolError("this agent has no skills")
+    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
+    raise ToolError(f"there is no skill {name[:100]!r}; the nearest is {nearest!r}, and all are: {', '.join(names)}")
+
+
+def _file(folder: Path, name: str) -> str:
+    try:
+        path = (folder / name).resolve()
+        inside = path.is_relative_to(folder) and not any(
+            part.startswith(".") for part in path.relative_to(folder).parts
+        )
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        path, inside = folder, False
+    if not inside:
+        raise ToolError(f"{name[:200]!r} is no file of this skill; its files are listed with its text")
+    return skill_text(path)
