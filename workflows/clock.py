@@ -1,5 +1,5 @@
-"""The durable timer of a session's deadlines: one at a time, for the earliest thing that is due, and none when nothing
-ever will be.
+"""The durable timers of a session: one for the earliest thing that is due, and none when nothing ever will be; and one
+for the time when it has been idle for long.
 """
 
 import asyncio
@@ -14,6 +14,13 @@ from agent.waiting import next_due, reached
 
 SHORTEST_SECONDS = 0.001
 """The SDK makes no timer of a shorter time, and one that is overdue has to fire."""
+
+MIN_SLEEP_SECONDS = 1.0
+"""A session that may not close yet is not asked more often."""
+LOOK_AGAIN_SECONDS = 3_600.0
+"""How often one is asked that has been idle for long enough and could not close."""
+FOLLOWS = "idle-clock-follows-an-earlier-life"
+"""Marks histories in which the timer is set anew when another limit is found: older ones have no such commands."""
 
 Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -48,3 +55,37 @@ class DeadlineClock:
             self._write(e.DeadlineReached(due=due_now))
         else:
             self.set()
+
+
+class IdleClock:
+    """Wakes a session that has been idle for as long as its agent allows; one timer, whatever happens."""
+
+    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None], beside: Beside) -> None:
+        self._record = record
+        self._write = write
+        self._beside = beside
+        self._running: asyncio.Task[None] | None = None
+        self._limit = 0
+        """Seconds; 0 = it may be idle for ever."""
+
+    def start(self) -> None:
+        self._limit = self._record.spec.idle_close_seconds
+        self._running = self._beside(self._watch(self._limit)) if self._limit else None
+
+    def follow(self) -> None:
+        """To be called when an earlier life was found: its agent may have another limit, or one at all."""
+        if self._record.spec.idle_close_seconds == self._limit or not workflow.patched(FOLLOWS):
+            return
+        if self._running is not None:
+            self._running.cancel()
+        self.start()
+
+    async def _watch(self, limit: int) -> None:
+        again = 0.0
+        while True:
+            left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
+            await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
+            if self._record.active_at / 1000 + limit <= workflow.time():
+                self._write(e.TimeReached())
+                # A session that waits for a person for weeks, or for a store, would else count the seconds.
+                again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)

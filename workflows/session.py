@@ -4,7 +4,6 @@ Nothing is decided here: `run` interprets steps, the handlers put letters throug
 read the record.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, assert_never
 
@@ -45,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
         Think,
     )
     from workflows import views
-    from workflows.clock import DeadlineClock
+    from workflows.clock import DeadlineClock, IdleClock
     from workflows.contract import (
         FORMAT,
         REFUSED,
@@ -60,13 +59,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.doing import Doing
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
     from workflows.showing import Showing
-
-
-MIN_SLEEP_SECONDS = 1.0
-"""A session that may not close yet is not asked more often."""
-CLOCK_WAITS = "clock-waits-for-a-limit"
-LOOK_AGAIN_SECONDS = 3_600.0
-"""How often one is asked that has been idle for long enough and could not close."""
 
 
 @workflow.defn(dynamic=True)
@@ -85,6 +77,7 @@ class AgentSession:
         )
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
+        self._idleness = IdleClock(self._record, self._write, self._doing.beside)
         self._showing = Showing(self._record)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = views.Snapshot()
@@ -92,7 +85,8 @@ class AgentSession:
     @workflow.run
     async def run(self, arguments: Sequence[RawValue]) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
         del arguments
-        clock = asyncio.create_task(self._watch_clock()) if self._record.format >= FORMAT else None
+        if self._record.format >= FORMAT:
+            self._idleness.start()
         while True:
             match decide(self._record, self._load()):
                 case Restore():
@@ -127,7 +121,6 @@ class AgentSession:
                 case RollOver():
                     self._roll_over()
                 case Close():
-                    del clock
                     return Closed(seq=self._record.mirrored, generation=self._record.generation)
                 case _ as never:
                     assert_never(never)
@@ -265,25 +258,7 @@ class AgentSession:
         earlier = await self._doing.restore(workflow.time_ns() // 1_000_000)
         if earlier is not None:
             self._events = EventFold(earlier)
-
-    async def _watch_clock(self) -> None:
-        """Wake the session when it has been idle for as long as its agent allows; one timer, whatever happens."""
-        again = 0.0
-        while limit := await self._idle_limit():
-            left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
-            await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
-            if self._record.active_at / 1000 + limit <= workflow.time():
-                self._write(e.TimeReached())
-                # A session that waits for a person for weeks, or for a store, would else count the seconds.
-                again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)
-
-    async def _idle_limit(self) -> int:
-        """Seconds, as soon as there is a limit: an earlier life that is found may have had one. 0 in a history of when
-        nobody waited for that."""
-        if limit := self._record.spec.idle_close_seconds:
-            return limit
-        await workflow.wait_condition(lambda: self._record.spec.idle_close_seconds > 0)
-        return self._record.spec.idle_close_seconds if workflow.patched(CLOCK_WAITS) else 0
+            self._idleness.follow()
 
     async def _until_recorded(self) -> None:
         self._showing.show()

@@ -110,13 +110,16 @@ async def test_an_idle_session_closes_and_goes_on_where_it_was(stage: Stage) -> 
     assert [event.delta for event in events if event.type == "TEXT_BLOCK_DELTA"] == ["Amber.", "As I said: amber."]
 
 
-async def test_a_life_that_began_without_a_limit_closes_when_it_goes_on_with_one_that_has(stage: Stage) -> None:
+@pytest.mark.parametrize("limit", [0, 604_800])
+async def test_a_life_that_began_with_another_limit_closes_by_that_of_the_one_that_it_goes_on_with(
+    stage: Stage, limit: int
+) -> None:
     session = stage.session({"text": "One."}, {"text": "Two."}, **SHORT_LIVED)
     await session.reply("First")
     first = await closes(stage, session)
-    endless = stage.app.session(session.id, agent=session.spec.model_copy(update={"idle_close_seconds": 0}))
+    patient = stage.app.session(session.id, agent=session.spec.model_copy(update={"idle_close_seconds": limit}))
 
-    reply = await endless.reply("Second")
+    reply = await patient.reply("Second")
 
     assert reply.get_text_content() == "Two."
     assert await closes(stage, session) != first
