@@ -9,6 +9,7 @@ from agent.forking import StepFold
 from agent.ledger import Ledger
 from agent.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from agent.pages import Pages
+from agent.trajectory import Trajectory, TrajectoryEvent
 from starter.asking import Asking, NoSession
 from starter.history import Entries
 from starter.patience import Pauses
@@ -81,6 +82,13 @@ class Reading:
         earlier = [_settled(block) for block in said[: len(said) - len(message.content)]]
         begun = pieces[0].created_at if message.finished_reason and pieces else message.created_at
         return message.model_copy(update={"content": (*earlier, *message.content), "created_at": begun})
+
+    async def trajectory(self) -> AsyncIterator[TrajectoryEvent]:
+        """The session in OpenHands' words, from its first entry on. Raises HistoryUnreadable."""
+        fold = Trajectory()
+        async for entry in self._entries.all():
+            for event in fold.take(entry):
+                yield event
 
     async def follow(self, start: int) -> AsyncIterator[AgentEvent]:
         """Events from `start` on, and those to come; ends only when the caller leaves."""

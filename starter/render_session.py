@@ -16,6 +16,7 @@ from agent.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
+from agent.trajectory import TrajectoryEvent
 from starter import render
 from starter.cards import SessionCard
 from starter.visible import one_line
@@ -167,3 +168,14 @@ def refusals(status: Status) -> Iterator[Text]:
     for refusal in status.last_refusals:
         what, why = one_line(refusal.get("name", "")), one_line(refusal.get("reason", ""))
         yield Text(f"  {ago(refusal.get('at', ''))}  {what}: {why}")
+
+
+def steps(events: Iterable[TrajectoryEvent], *, width: int) -> Iterator[Text]:
+    """One line to each: its entry, what it is, whose, and how it begins."""
+    for event in events:
+        said = event.input if event.kind == "action" else event.text
+        named = " ".join(filter(None, (event.tool, event.state, event.by)))
+        line = Text(f"{event.seq:>6}  {event.kind:<20} {event.source:<11} ", "dim")
+        line.append(one_line(f"{named}: {said}" if named and said else named or said), "")
+        line.truncate(max(width, 40), overflow="ellipsis")
+        yield line

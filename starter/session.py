@@ -13,6 +13,7 @@ from agent.messages import Msg, ToolResultState
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec, ContextConfig
 from agent.state import AgentState
+from agent.trajectory import TrajectoryEvent
 from starter import compacting
 from starter.asking import Asking, NoSession
 from starter.history import Entries
@@ -203,6 +204,10 @@ class Session:
         Raises HistoryUnreadable when they were written down where this client can't read.
         """
         return self._reading.transcript(start)
+
+    def trajectory(self) -> AsyncIterator[TrajectoryEvent]:
+        """All that happened, as actions, observations, messages and condensations. Raises HistoryUnreadable."""
+        return self._reading.trajectory()
 
     async def events(self, start: int = 1) -> EventPage:
         """Durable events from sequence number `start` on."""

@@ -160,6 +160,9 @@ def show(
     s: options.SessionName,
     *,
     full: Annotated[bool, typer.Option("--full", help="All that was ever said, not what the model reads now.")] = False,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="FORM", help="messages, or steps: actions, observations, condensations.")
+    ] = "messages",
     user: options.User = None,
     agent: options.Agent = None,
     as_json: options.AsJson = False,
@@ -169,7 +172,7 @@ def show(
     from starter.cli.finding import Name
     from starter.cli.screen import Screen
 
-    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent), full=full))
+    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent), full=full, form=as_))
 
 
 @app.command()

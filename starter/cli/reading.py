@@ -12,6 +12,7 @@ from starter.cli.leaving import Misuse
 from starter.cli.screen import Screen
 from workflows.contract import Status
 
+FORMS = ("messages", "steps")
 STATUSES = ("idle", "working", "waiting")
 
 
@@ -48,8 +49,12 @@ def _details(status: Status | None) -> Iterator[Text]:
         yield Text("  ").append_text(line)
 
 
-async def show(screen: Screen, name: Name, *, full: bool) -> int:
+async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages") -> int:
     """One session: how it stands, what the model reads (or, in full, all that was said), what it waits for."""
+    if form not in FORMS:
+        raise Misuse(f"--as: there is no form {form!r}; there are: {', '.join(FORMS)}")
+    if form == "steps":
+        return await _show_steps(screen, name)
     async with connected() as app:
         session = await find_session(app, name)
         status = await session.status()
@@ -64,4 +69,14 @@ async def show(screen: Screen, name: Name, *, full: bool) -> int:
     screen.show(*render_session.transcript(messages, width=screen.width))
     screen.show(*render_session.waiting(session.id, pending, name.flags()))
     screen.show(*render_session.refusals(status))
+    return 0
+
+
+async def _show_steps(screen: Screen, name: Name) -> int:
+    """All that happened, event by event, in OpenHands' words."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        events = [event async for event in session.trajectory()]
+    screen.document(events)
+    screen.show(*render_session.steps(events, width=screen.width))
     return 0

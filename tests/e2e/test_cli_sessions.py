@@ -52,6 +52,12 @@ async def test_a_session_is_listed_shown_and_exported(cli: Cli, app: Longhaul) -
 
     assert "sky" in [card["session_id"] for card in listed.document]
     assert "> The sky is blue\nNoted.\n> It rains now\n" in shown.out
+    steps = cli("show", "sky", "--as", "steps", "--json").document
+    told = [(step["kind"], step["source"], step["text"]) for step in steps if step["kind"] == "message"]
+    assert ("message", "user", "The sky is blue") in told
+    assert ("message", "agent", "Noted.") in told
+    assert "agent       Noted.\n" in cli("show", "sky", "--as", "steps").out
+    assert cli("show", "sky", "--as", "novels").code == 2
     assert [message["role"] for message in exported.document["context"]] == ["user", "assistant", "user"]
 
 
