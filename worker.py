@@ -42,6 +42,7 @@ from activities.stores.user_rules import UserRules
 from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
+from activities.tools.box import Box, Limits
 from activities.tools.inside import inside_tools
 from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
@@ -95,10 +96,16 @@ async def build(client: Client, settings: Settings, providers: Providers) -> Asy
             yield worker
 
 
+def toolbox_of(settings: Settings, segments: Segments) -> Toolbox:
+    """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
+    box = Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
+    return Toolbox([*default_tools(box=box), *inside_tools(), Recall(segments), *load_modules(settings.tools)])
+
+
 def _assembled(
     client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments
 ) -> Worker:
-    toolbox = Toolbox([*default_tools(), *inside_tools(), Recall(segments), *load_modules(settings.tools)])
+    toolbox = toolbox_of(settings, segments)
     workspaces = Workspaces(settings.data_dir)
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     secrets, rules = Secrets(read_secrets(settings)), UserRules(store)

@@ -106,6 +106,8 @@ class Acting:
             place=place,
             facts=ask.facts,
             attempt=activity.info().attempt,
+            sandbox=ask.sandbox,
+            sandbox_network=ask.sandbox_network,
             secrets=self._secrets.named(ask.secrets),
             masker=self._secrets.masker,
         )

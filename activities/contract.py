@@ -193,6 +193,8 @@ class RunTool(Guest):
     """Tokens of `model`; a longer result is cut, and kept whole by the offloader."""
     model: str = sparse("")
     offloader: str = sparse("workspace")
+    sandbox: Literal["off", "auto", "bwrap"] = sparse("off")
+    sandbox_network: bool | None = sparse(None)
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
     secrets: tuple[str, ...] = sparse(())

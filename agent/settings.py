@@ -163,6 +163,10 @@ class AgentSpec(Value):
     secrets: Secrets | None = sparse(None)
     inject_runtime_state: bool = sparse(False)
     """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
+    sandbox: Literal["off", "auto", "bwrap"] = sparse("off")
+    """Around commands of Bash; what the workers want more strictly holds."""
+    sandbox_network: bool | None = sparse(None)
+    """Whether a command in a sandbox reaches the network; None = as the workers say."""
     on_doubt: Literal["tell", "ask"] = sparse("tell")
     """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
     offloader: str = sparse("workspace", max_length=1000)

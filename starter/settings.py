@@ -1,6 +1,7 @@
 """Settings of client, command line and worker: flags win, then the environment, then `longhaul.toml`."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -31,6 +32,15 @@ class Settings(BaseSettings):
     """TOML of names and values, readable for its owner alone. And each LONGHAUL_SECRET_NAME is the secret NAME."""
     prompt_templates: Path | None = None
     """Folder with templates of the system prompt that agents may name: `NAME.md`."""
+    sandbox: Literal["off", "auto", "bwrap"] = "off"
+    """Around commands of Bash: `bwrap` refuses to run without bubblewrap, `auto` is content with limits then."""
+    sandbox_network: bool = False
+    """Whether a command in a sandbox may reach the network, where its agent wants that too."""
+    limit_cpu_seconds: int = Field(3_600, ge=1)
+    limit_file_mb: int = Field(4_096, ge=1)
+    limit_processes: int = Field(4_096, ge=1)
+    limit_memory_mb: int = Field(8_192, ge=1)
+    """Of commands under `bwrap` or `auto`."""
     redis_url: str = ""
     """For agents whose offloader is `redis`."""
     store: str = "file"
@@ -44,6 +54,17 @@ class Settings(BaseSettings):
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
+
+    @property
+    def limits(self) -> tuple[int, int, int, int]:
+        """Of commands: CPU seconds, MB of a file, processes, MB of memory."""
+        return (self.limit_cpu_seconds, self.limit_file_mb, self.limit_processes, self.limit_memory_mb)
+
+    @property
+    def own_places(self) -> tuple[Path, ...]:
+        """Files and folders of the worker's own, which no command has to see."""
+        blobs = [Path(self.blobs)] if self.blobs and "://" not in self.blobs else []
+        return (self.data_dir, *blobs, *([self.secrets_file] if self.secrets_file else []))
 
     @classmethod
     def settings_customise_sources(

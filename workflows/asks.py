@@ -165,6 +165,8 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         result_limit=record.spec.context_config.tool_result_limit,
         model=record.spec.model,
         offloader=record.spec.offloader,
+        sandbox=record.spec.sandbox,
+        sandbox_network=record.spec.sandbox_network,
         edited_by=(call.approver or "the approver") if call.edited else None,
         secrets=_secrets(record, call.block.name),
     )

@@ -3,9 +3,11 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from activities.tools.box import Box, Boxed, CantConfine, boxed
 from activities.tools.clipping import ClippedBytes
 from activities.tools.masked_bytes import MaskedBytes
 from activities.tools.shell_danger import dangerous_variable
@@ -86,8 +88,10 @@ class Bash(Tool):
     timeout_seconds = MAX_TIMEOUT_MS / 1000 + 30
     input_schema = INPUT_SCHEMA
 
-    def __init__(self, extra_environment: tuple[str, ...] = ()) -> None:
+    def __init__(self, extra_environment: tuple[str, ...] = (), box: Box | None = None) -> None:
         self._granted = INHERITED | set(extra_environment)
+        self._box = box or Box()
+        self.description = DESCRIPTION + self._box.note()
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         command = str(arguments.get("command", ""))
@@ -107,12 +111,31 @@ class Bash(Tool):
         environment = scrubbed(os.environ, self._granted)
         # A command that runs unasked reads files of the workspace; it has no use for a secret.
         environment = hardened(environment) if call.facts.read_only else environment | dict(call.secrets)
+        confined = await self._confined(call, shell, cwd)
+        if confined.hides(cwd):
+            text = f"{str(cwd)!r} is not seen in the sandbox. Nothing ran; the next command starts in the workspace."
+            return ToolOutput(text, failed=True, cwd=call.place.root)
+        if confined.root is not None:
+            environment["TMPDIR"] = "/tmp"  # noqa: S108  the sandbox's own
         try:
-            ending = await run_supervised(shell, cwd, environment, timeout_ms / 1000, output)
+            ending = await run_supervised(confined.command, cwd, environment, timeout_ms / 1000, output)
             output.end()
         except OSError as error:
             raise ToolError(f"bash could not be started in {str(cwd)!r}: {error.strerror}") from None
-        return _tool_output(ending, output.inner, timeout_ms, _moved_to(ending.note, call.place))
+        moved = _moved_to(ending.note, call.place)
+        if confined.root is not None:
+            # The sandbox ends what is left in it, and its own first process would be counted.
+            ending = replace(ending, killed=0)
+        # A folder of the sandbox's own is gone with it.
+        return _tool_output(ending, output.inner, timeout_ms, None if moved and confined.hides(moved) else moved)
+
+    async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Boxed:
+        """With the worker's box around it, or the agent's, the stricter of both."""
+        box = self._box.narrowed(call.sandbox, call.sandbox_network)
+        try:
+            return await asyncio.to_thread(boxed, box, shell, call.place.root, cwd)
+        except CantConfine as why:
+            raise ToolError(str(why)) from None
 
     async def _refuse_other_findings(self, call: ToolCall, cwd: Path) -> None:
         fresh = await self.examine(call.arguments, call.place)

@@ -13,6 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from activities.tools.bash import Bash
+from activities.tools.box import Box
 from activities.tools.edit import Edit
 from activities.tools.globs import Glob
 from activities.tools.grep import Grep
@@ -98,9 +99,9 @@ def _unusable_results(tool: Tool) -> str:
     return unusable(tool.result_schema)
 
 
-def default_tools(extra_environment: tuple[str, ...] = ()) -> list[Tool]:
+def default_tools(extra_environment: tuple[str, ...] = (), box: Box | None = None) -> list[Tool]:
     """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see."""
-    return [Bash(extra_environment), Read(), Write(), Edit(), Grep(), Glob(), LoadSkill()]
+    return [Bash(extra_environment, box), Read(), Write(), Edit(), Grep(), Glob(), LoadSkill()]
 
 
 def load_modules(names: str) -> list[Tool]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.masking import NO_SECRETS, Masker
+from activities.tools.box import Sandbox
 from agent.deadline import Deadline
 from agent.doubts import Finding
 from agent.messages import DataBlock, TextBlock
@@ -37,6 +38,9 @@ class ToolCall:
     facts: CallFacts
     """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
     attempt: int = 1
+    sandbox: Sandbox = "off"
+    sandbox_network: bool | None = None
+    """What the agent wants around commands; the worker may want more."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Values by name, for this call alone: into the environment of what it starts, and nowhere else."""
     masker: Masker = field(default=NO_SECRETS, repr=False)

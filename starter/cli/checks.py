@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.tools.box import bwrap_problem
 from starter.provision.temporal_cli import cache_directory
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
@@ -39,9 +40,23 @@ def on_this_machine(settings: Settings) -> Iterator[Check]:
     yield data_dir(settings.data_dir)
     yield redis(settings.redis_url)
     yield program("rg", "Grep searches large trees faster with it", "install ripgrep")
-    yield program("bwrap", "later releases confine Bash with it; this one does not", "install bubblewrap")
+    yield sandbox(settings)
     yield from (key(name) for name in KEYS)
     yield secrets(settings)
+
+
+def sandbox(settings: Settings) -> Check:
+    """How commands of Bash run on a worker with these settings."""
+    problem = bwrap_problem()
+    if settings.sandbox == "off":
+        possible = problem or "bubblewrap would work here: LONGHAUL_SANDBOX=bwrap"
+        return Check("sandbox", ok=True, detail=f"off, commands of Bash are not confined ({possible})")
+    if not problem:
+        network = "with network" if settings.sandbox_network else "no network"
+        return Check("sandbox", ok=True, detail=f"{settings.sandbox}: commands of Bash run in bubblewrap, {network}")
+    refused = settings.sandbox == "bwrap"
+    what = "commands of Bash are refused" if refused else "commands of Bash run under limits alone"
+    return Check("sandbox", ok=False, detail=f"{settings.sandbox}: {what}, for {problem}", mend="install bubblewrap")
 
 
 def python() -> Check:

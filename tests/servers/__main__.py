@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import find_aimock
+from tests.servers.bubblewrap import find_bubblewrap
 from tests.servers.local import ServerUnavailable
 from tests.servers.mariadb_server import find_mariadb
 from tests.servers.postgres_server import find_postgres
@@ -17,6 +18,7 @@ FINDERS: dict[str, Callable[[Say], object]] = {
     "postgres": find_postgres,
     "mariadb": find_mariadb,
     "aimock": find_aimock,
+    "bubblewrap": find_bubblewrap,
 }
 
 
