@@ -18,7 +18,8 @@ from activities.examine import Examination
 from activities.heartbeat import Stalled, beating
 from activities.returning import Returning
 from activities.secrets import Secrets, given
-from activities.tools.registry import ArgumentsError, Toolbox
+from activities.tools.arguments import ArgumentsError
+from activities.tools.registry import Toolbox
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from activities.workspaces import Workspaces, not_here
 from agent.entries import CallUnsettled, ToolReturned

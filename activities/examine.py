@@ -8,7 +8,8 @@ from activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress
 from activities.heartbeat import beating
 from activities.secrets import Secrets
 from activities.stores.user_rules import UserRules
-from activities.tools.registry import ArgumentsError, Toolbox
+from activities.tools.arguments import ArgumentsError
+from activities.tools.registry import Toolbox
 from activities.tools.tool import Place
 from activities.user_rules import found
 from activities.workspaces import Workspaces, not_here

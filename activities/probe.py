@@ -9,7 +9,8 @@ from activities.contract import PROBE_CALL, PROBE_SECONDS, ProbeCall
 from activities.heartbeat import beating
 from activities.masking import Masker
 from activities.secrets import Secrets, given
-from activities.tools.registry import ArgumentsError, Toolbox
+from activities.tools.arguments import ArgumentsError
+from activities.tools.registry import Toolbox
 from activities.tools.tool import Found, Tool, ToolCall
 from activities.workspaces import Workspaces, not_here
 from agent.doubts import Finding

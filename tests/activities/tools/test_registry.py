@@ -8,8 +8,9 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 
+from activities.tools.arguments import ArgumentsError
 from activities.tools.function import FunctionTool, tool
-from activities.tools.registry import ArgumentsError, Toolbox, ToolSetupError, default_tools, load_modules
+from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.tools.tool import Place, ToolError, ToolOutput
 from agent.tools import Effect
 from tests.activities.tools.calls import use
