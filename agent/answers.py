@@ -5,9 +5,12 @@ from typing import Literal
 
 from agent import entries as e
 from agent.bodies import CallDecision, ConfirmResult, Unusable
+from agent.fold_decided import approvals_with
 from agent.judgement import seen_digest
+from agent.ledger import SUPERVISED
 from agent.letters import Received
-from agent.permission.checks import BadRule
+from agent.permission.checks import BadRule, check_rules
+from agent.permission.grants import may_grant
 from agent.permission.rulebook import check_room, granted
 from agent.permission.rules import PermissionRule
 from agent.record import Record
@@ -16,7 +19,10 @@ from agent.state import OpenCall
 from agent.times import iso
 
 
-def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision, ...], approver: str) -> Received:
+def confirm(
+    record: Record, reply_id: str | None, decisions: tuple[CallDecision, ...], approver: str, key: str = ""
+) -> Received:
+    """`key`: id of the key that the decisions were signed with, where a worker has checked that."""
     ids = [decision.call_id for decision in decisions]
     if len(set(ids)) != len(ids):
         raise Unusable(f"decisions: {ids} names a call twice; decide once on each")
@@ -24,7 +30,41 @@ def confirm(record: Record, reply_id: str | None, decisions: tuple[CallDecision,
         _decision(record, waiting_call(record, reply_id, item.call_id, "person"), item) for item in decisions
     )
     _check_room(record, tuple(rule for decision in decided for rule in decision.rules))
-    return Received((e.HumanDecided(decisions=decided, approver=approver),), {"decided": ids})
+    for decision in decided:
+        _check_people(record, _open(record, decision.call_id), decision, approver, key)
+    entry = e.HumanDecided(decisions=decided, approver=approver, key=key)
+    return Received((entry,), {"decided": ids, **_still_open(record, entry)})
+
+
+def _check_people(record: Record, call: OpenCall, decision: e.Decision, approver: str, key: str) -> None:
+    """What holds for calls that take more than one approval; a denial is anybody's to make, and enough."""
+    context = record.state.permission_context
+    for rule in decision.rules:
+        if context.approvers(rule.tool_name) > 1:
+            raise Unusable(f"rules: calls of {rule.tool_name!r} take two approvals each; none can be given in advance")
+    needed = context.approvers(call.block.name)
+    if needed == 1 or not decision.allow:
+        return
+    if not approver:
+        raise Unusable(f"approver: a call of {call.block.name!r} takes {needed} approvals; say who you are")
+    if call.approvals and approvals_with(record, call, decision, approver, key) is call.approvals:
+        raise Unusable(f"approver: {approver!r} has approved {call.block.id!r} already; somebody else has to")
+
+
+def _still_open(record: Record, entry: e.HumanDecided) -> dict[str, object]:
+    """The approved calls that need one more person, and how many have approved them."""
+    more: dict[str, str] = {}
+    for decision in entry.decisions:
+        call = _open(record, decision.call_id)
+        needed = record.state.permission_context.approvers(call.block.name)
+        count = len(approvals_with(record, call, decision, entry.approver, entry.key))
+        if decision.allow and count < needed:
+            more[decision.call_id] = f"{count} of {needed}"
+    return {"approvals": more} if more else {}
+
+
+def _open(record: Record, call_id: str) -> OpenCall:
+    return record.current.calls[call_id]
 
 
 def _check_room(record: Record, rules: tuple[PermissionRule, ...]) -> None:
@@ -50,7 +90,8 @@ def _decision(record: Record, call: OpenCall, given: CallDecision) -> e.Decision
         allow=given.decision == "allow",
         reason=given.reason,
         input=given.input,
-        rules=_granted(call, given),
+        rules=_granted(record, call, given),
+        digest=(given.digest or "") if record.state.behaviour >= SUPERVISED else "",
     )
 
 
@@ -63,12 +104,15 @@ def _check_edit(text: str) -> None:
         raise Unusable(f"input: {text[:80]!r} is not a JSON object of arguments")
 
 
-def _granted(call: OpenCall, given: CallDecision) -> tuple[PermissionRule, ...]:
-    """Only what was suggested, with the end that the approver gives it."""
+def _granted(record: Record, call: OpenCall, given: CallDecision) -> tuple[PermissionRule, ...]:
+    """Only what was suggested, or what the agent's settings let an approver grant, with the end that they give it."""
     if isinstance(given.rules, bool):
         return call.suggested_rules if given.rules else ()
+    patterns = record.state.permission_context.grantable
     try:
-        return granted(call.suggested_rules, given.rules, call.block.id)
+        own = tuple(rule for rule in given.rules if may_grant(rule, patterns, record.workspace_root))
+        check_rules(own)
+        return granted((*own, *call.suggested_rules), given.rules, call.block.id)
     except BadRule as bad:
         raise Unusable(str(bad)) from bad
 

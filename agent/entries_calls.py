@@ -50,12 +50,16 @@ class Decision(Guest):
     input: str | None = sparse(None)
     """Other arguments to run with, as JSON; None = as the model wrote them."""
     rules: tuple[PermissionRule, ...] = sparse(())
+    digest: str = sparse("")
+    """Of what the person had before them; empty when they did not say."""
 
 
 class HumanDecided(Entry):
     kind: Literal["decided"] = "decided"
     decisions: tuple[Decision, ...]
     approver: str = sparse("")
+    key: str = sparse("")
+    """Id of the key that it was signed with."""
 
 
 class ToolReturned(Entry):

@@ -5,6 +5,7 @@ from typing import assert_never
 from agent import entries as e
 from agent import fold_doubts
 from agent.deadline import deadline_of
+from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.permission.rulebook import accepted, added
@@ -69,6 +70,7 @@ def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
             case "ask":
                 call.state = ToolCallState.ASKING
                 call.suggested_rules = verdict.suggested_rules
+                call.approvals = () if call.approved else call.approvals
                 call.approved, call.approved_facts, call.changed = False, None, ""
                 _begin_to_wait(ledger, call, entry.at)
             case "external":
@@ -96,8 +98,9 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
     for decision in entry.decisions:
         call = ledger.current.calls[decision.call_id]
         call.approver = entry.approver
+        note_decision(ledger, call, decision, entry)
         if decision.allow:
-            _approve(ledger, call, decision, entry.at)
+            _approve(ledger, call, decision, entry)
         else:
             call.reason = decision.reason
             ledger.current.rejected = True
@@ -107,15 +110,19 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             ledger.set_rules(added(ledger.state.permission_context.rules, taken, entry.at))
 
 
-def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, at: int) -> None:
-    call.approved, call.state = True, ToolCallState.PENDING
-    call.approved_facts = call.facts
+def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, entry: e.HumanDecided) -> None:
+    """An edit is another call: who makes it is the first to approve that one, and it is judged before a second may."""
+    call.approvals = approvals_with(ledger, call, decision, entry.approver, entry.key)
+    call.approved = len(call.approvals) >= ledger.state.permission_context.approvers(call.block.name)
     tool = ledger.tools.get(call.block.name)
     if tool is not None and ledger.state.behaviour >= SUPERVISED:
         call.approved_terms = terms(tool, ledger.permission)
+    if not call.approved and not is_edit(call, decision):
+        return
+    call.state, call.approved_facts = ToolCallState.PENDING, call.facts
     if decision.input is not None and decision.input != call.input:
         call.input, call.facts_stale, call.approved_facts = decision.input, True, None
-    if at - call.facts_at > FACTS_LAST_MS:
+    if entry.at - call.facts_at > FACTS_LAST_MS:
         call.facts_stale = True
 
 
@@ -132,7 +139,7 @@ def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
 def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
     call = ledger.current.calls[entry.call_id]
     call.facts, call.facts_at, call.state = entry.facts, entry.at, ToolCallState.PENDING
-    call.facts_stale, call.approved, call.changed = False, False, entry.reason
+    call.facts_stale, call.approved, call.approvals, call.changed = False, False, (), entry.reason
     call.times_unsettled += 1
 
 

@@ -62,7 +62,7 @@ def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     own = ledger.state
     state = AgentState.model_validate(entry.state)
     state.session_id, state.user_id, state.agent = own.session_id, own.user_id, own.agent
-    state.behaviour, state.reply_context = own.behaviour, None
+    state.behaviour, state.reply_context, state.decisions = own.behaviour, None, own.decisions
     state.tool_context.cwd = own.tool_context.cwd
     context, state.context = state.context, []
     ledger.state, ledger.marks, ledger.anchor, ledger.heard = state, [], NOWHERE, UNHEARD

@@ -115,7 +115,11 @@ _NEEDLESS = (
 
 def _slim(ledger: Ledger) -> Ledger:
     kept = {part.name: getattr(ledger, part.name) for part in fields(Ledger) if part.name not in _NEEDLESS}
-    plain: dict[str, Any] = {"context": [], "summary": "", "permission_context": PermissionContext()}
+    plain: dict[str, Any] = {"context": [], "summary": "", "permission_context": PermissionContext(), "decisions": ()}
+    if (reply := ledger.state.reply_context) is not None:
+        # What an approval rests on follows from tools and rules, which are not held here either.
+        calls = {key: call.model_copy(update={"approved_terms": ""}) for key, call in reply.calls.items()}
+        plain["reply_context"] = reply.model_copy(update={"calls": calls})
     kept["state"] = ledger.state.model_copy(update=plain)
     kept["spec"] = AgentSpec(name=ledger.spec.name)
     kept["doubts"] = {key: doubt.model_copy(update={"input": "", "why": ""}) for key, doubt in ledger.doubts.items()}

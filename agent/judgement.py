@@ -94,6 +94,9 @@ def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: Pe
 def _why_again(call: OpenCall) -> str:
     if call.changed:
         return f"It was about to run when something had changed: {call.changed}. "
+    if not call.approved and call.approvals:
+        who = ", ".join(one.approver for one in call.approvals)
+        return f"{who} has changed the arguments and approves them so; somebody else has to approve them too. "
     if not call.approved:
         return ""
     if _findings_hold(call):

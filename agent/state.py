@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.deadline import Deadline
+from agent.decided import Approval, DecisionMade
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionRule
@@ -55,6 +56,8 @@ class OpenCall(Living):
     """What was handed in from outside, until a worker has looked at its length."""
     approved_facts: CallFacts | None = None
     """What the approver had before them; None until the approver's own arguments have been looked at."""
+    approvals: tuple[Approval, ...] = sparse(())
+    """Of the call as it stands; it runs when there are as many as its tool takes."""
     approved_terms: str = sparse("")
     """`agent.seen.terms` at the approval; empty under the rules of older sessions, which did not look at them."""
 
@@ -134,4 +137,6 @@ class AgentState(Living):
     tool_context: ToolContext = Field(default_factory=ToolContext)
     tasks_context: TasksContext = sparse(NO_TASKS)
     reply_context: ReplyContext | None = sparse(None)
+    decisions: tuple[DecisionMade, ...] = sparse(())
+    """What people decided, oldest first; the newest ones."""
     shutdown_interrupted: bool = False

@@ -100,6 +100,10 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
     """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments."""
     shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
     shown.append_text(arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
+    if call.approvers > 1:
+        shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
+        by = ", ".join(one_line(visible(who)) for who in call.approved_by)
+        shown.append(f" (by {by}); somebody else has to approve it too" if by else "", "yellow")
     if call.reason:
         shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
     for line in deadline(call):

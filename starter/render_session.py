@@ -19,7 +19,7 @@ from agent.messages import (
 from agent.trajectory import TrajectoryEvent
 from starter import render
 from starter.cards import SessionCard
-from starter.visible import one_line
+from starter.visible import one_line, visible
 from workflows.contract import PendingCall, Status
 
 _COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green"}
@@ -158,6 +158,21 @@ def waiting(session_id: str, calls: Sequence[PendingCall], flags: Sequence[str] 
         yield Text(f"{_WAITS.get(call.waits_for, 'waits for somebody')}, {ago(call.asked_at)}:", style="yellow")
         yield render.pending_call(call)
         yield render.how_to_answer(session_id, call, flags)
+
+
+def decisions(status: Status) -> Iterator[Text]:
+    """What people decided on: who, when, why, and the beginning of the digest of what they had before them."""
+    if status.decisions:
+        yield Text("decided:", style="dim")
+    for made in status.decisions:
+        who = one_line(visible(made.approver)) or "somebody"
+        word = {"allow": "allowed", "deny": "denied"}.get(made.decision, made.decision)
+        line = Text(f"  {ago(made.at)}  {who} {word} {one_line(visible(f'{made.tool} {made.call_id}'))}")
+        told = [made.counts, "with other arguments" if made.edited else "", *made.rules]
+        told += [f"seen {made.digest[: render.SHORT_DIGEST]}" if made.digest else "what was seen is not said"]
+        told += [f"signed with key {made.key}"] if made.key else []
+        line.append(f" ({one_line(visible(', '.join(filter(None, told))))})", "dim")
+        yield line.append(f": {one_line(visible(made.reason))}" if made.reason else "")
 
 
 def refusals(status: Status) -> Iterator[Text]:

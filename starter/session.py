@@ -125,13 +125,15 @@ class Session:
         input: dict[str, Any] | str | None = None,  # noqa: A002  the field's name on the wire
         rules: bool | Sequence[PermissionRule] = (),
         approver: str = "",
-    ) -> None:
+    ) -> str:
         """Decide on one call. `rules=True` takes the suggested rules along. Raises Refused.
 
-        A PendingCall stands for what was seen: when that has changed since, the decision is refused.
+        A PendingCall stands for what was seen: when that has changed since, the decision is refused. Returns `1 of 2`
+        for an approval that another person's has to follow, else nothing.
         """
         decision = decision_on(call, "allow" if allow else "deny", reason, input, rules)
-        await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
+        answer = await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
+        return str(answer.get("approvals", {}).get(call_id_of(call), ""))
 
     async def external_result(
         self, call: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""

@@ -10,6 +10,7 @@ from activities.contract import MessagePage as MessagePage
 from activities.contract import SnapshotPage as SnapshotPage
 from activities.contract import TranscriptPage as TranscriptPage
 from agent.carried import Carried
+from agent.decided import DecisionMade
 from agent.entries import AnyEntry, Segment
 from agent.event import AgentEvent
 from agent.messages import ErrorInfo, Msg
@@ -108,6 +109,10 @@ class PendingCall(Guest):
     """It waits all the same: such a call is parked."""
     digest: str = sparse("")
     """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
+    approvers: int = sparse(1)
+    """Different people who have to approve it."""
+    approved_by: tuple[str, ...] = sparse(())
+    """Who has; it still waits for the others."""
     preview: Preview | None = sparse(None)
     """What to show to whoever decides. None: of an earlier release's session whose tool is not known any more."""
 
@@ -143,6 +148,8 @@ class Status(Guest):
     output_tokens: int = 0
     refused: int = 0
     last_refusals: tuple[dict[str, str], ...] = ()
+    decisions: tuple[DecisionMade, ...] = ()
+    """The newest ones, oldest first."""
     filled: float = 0.0
     """Share of what a session can carry; at 1 it takes no more messages."""
     mode: str = ""

@@ -24,6 +24,7 @@ from agent.waiting import when
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
 KEPT_SNAPSHOTS = 3
+SHOWN_DECISIONS = 20
 
 
 class SnapshotAsk(NamedTuple):
@@ -54,6 +55,8 @@ def pending(record: Record) -> list[PendingCall]:
             digest=seen_digest(call, record),
             preview=_preview(record, call),
             **when(call),
+            approvers=record.state.permission_context.approvers(call.block.name),
+            approved_by=tuple(one.approver for one in call.approvals),
         )
         for call in waiting(record)
     ] + [_in_doubt(doubt) for doubt in open_doubts(record)]
@@ -101,6 +104,7 @@ def status(record: Record) -> Status:
         output_tokens=record.usage.output_tokens,
         refused=record.refused_count,
         last_refusals=_last_refusals(record),
+        decisions=state.decisions[-SHOWN_DECISIONS:],
         filled=round(record.weight / CARRY_LIMIT, 3),
         mode=state.permission_context.mode.value,
         **_tasks(record),

@@ -6,6 +6,7 @@ from typing import Any, cast
 from pydantic import field_validator
 
 from agent.deadline import Deadlines
+from agent.decided import ToolApproval
 from agent.times import moment
 from agent.values import Guest, sparse
 
@@ -70,12 +71,15 @@ class PermissionRule(Guest):
     def _ends_at_a_moment(cls, given: object) -> object:
         return given if given in ("", None) else moment(given)
 
+    def spelt(self) -> str:
+        """`Bash(git add:*)`, as commands take it."""
+        return f"{self.tool_name}({self.rule_content})" if self.rule_content else self.tool_name
+
 
 def cited(rule: PermissionRule) -> str:
     """A sentence without its full stop for a rule that matches a call."""
-    what = f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
     source = f" of {rule.source}" if rule.source else ""
-    return f"The {rule.behavior.value} rule {what}{source} matches"
+    return f"The {rule.behavior.value} rule {rule.spelt()}{source} matches"
 
 
 def only_known_keys(rules: Any) -> Any:
@@ -96,3 +100,11 @@ class PermissionContext(Guest):
     rules: tuple[PermissionRule, ...] = ()
     deadline: Deadlines | None = sparse(None)
     """Of calls that wait for a person or an outside system."""
+    tools: dict[str, ToolApproval] = sparse({})
+    """How calls of a tool are approved, by its name."""
+    grantable: tuple[str, ...] = sparse(())
+    """Allow rules that an approver may take along although they were not suggested, or narrower: `Bash(make:*)`."""
+
+    def approvers(self, tool: str) -> int:
+        """How many different people have to say yes to a call of this tool."""
+        return self.tools[tool].approvers if tool in self.tools else 1

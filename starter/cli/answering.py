@@ -58,15 +58,17 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
                 _check_seen(session, waiting[call_id], decision.seen)
                 if not screen.as_json:
                     screen.remark(render.pending_call(waiting[call_id]))
-            await _confirm(session, call_id, waiting.get(call_id), decision)
+            still_open = await _confirm(session, call_id, waiting.get(call_id), decision)
             decided.append(call_id)
             tool = waiting[call_id].tool if call_id in waiting else "call"
-            screen.show(Text(one_line(f"{'approved' if decision.allow else 'denied'} {tool} {call_id}")))
+            more = f" ({still_open}; somebody else has to approve it too)" if still_open else ""
+            screen.show(Text(one_line(f"{'approved' if decision.allow else 'denied'} {tool} {call_id}{more}")))
         screen.document({"session": session.id, "decision": "allow" if decision.allow else "deny", "decided": decided})
     return 0
 
 
-async def _confirm(session: Session, call_id: str, call: PendingCall | None, decision: Decision) -> None:
+async def _confirm(session: Session, call_id: str, call: PendingCall | None, decision: Decision) -> str:
+    """How many approvals there are, as `1 of 2`, where the call needs more."""
     approver = whoami() if decision.approver is None else decision.approver
     rules: bool | list[PermissionRule] = decision.accept_rules
     if decision.rules and call is not None:
@@ -76,7 +78,7 @@ async def _confirm(session: Session, call_id: str, call: PendingCall | None, dec
     if isinstance(rules, list):
         ends = "" if decision.until is None else end_of(decision.until)
         rules = [rule.model_copy(update={"expires_at": ends, "reason": decision.why}) for rule in rules]
-    await session.confirm(
+    return await session.confirm(
         call or call_id,
         allow=decision.allow,
         reason=decision.reason,

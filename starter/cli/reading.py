@@ -68,6 +68,7 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         )
     screen.show(*render_session.transcript(messages, width=screen.width))
     screen.show(*render_session.waiting(session.id, pending, name.flags()))
+    screen.show(*render_session.decisions(status))
     screen.show(*render_session.refusals(status))
     return 0
 

@@ -55,6 +55,7 @@ def test_a_run_parks_and_goes_on_when_it_is_approved(cli: Cli) -> None:
     waiting = cli("inbox", "--json")
     approved = cli("approve", "parks", "--accept-rules", "--as", "ana")
     finished = cli("run", "Greet the moon", "--session", "parks", "--request-id", "r-1", "--json")
+    shown, exported = cli("show", "parks"), cli("state", "export", "parks")
 
     assert parked.code == 3
     assert parked.document["status"] == "waiting"
@@ -65,6 +66,10 @@ def test_a_run_parks_and_goes_on_when_it_is_approved(cli: Cli) -> None:
     assert finished.code == 0
     assert finished.document["text"] == "Done."
     assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
+    digest = parked.document["pending"][0]["digest"]
+    assert f"ana allowed Edit edit-7 (Edit({cli.folder}/**), seen {digest[:12]})" in shown.out
+    (made,) = exported.document["decisions"]
+    assert (made["approver"], made["decision"], made["digest"]) == ("ana", "allow", digest)
 
 
 def test_a_parked_run_says_with_which_command_to_answer(cli: Cli) -> None:
