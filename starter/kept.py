@@ -16,12 +16,15 @@ from activities.stores.opening import open_store
 from activities.stores.store import BadStoreSetting, StateStore, StoreError
 from activities.streams.opening import open_streams
 from activities.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
+from agent.ledger import Ledger
+from agent.settings import AgentSpec
 from agent.state import AgentState
 from starter.asking import NoSession
 from starter.connection import Unreachable, blobs_of
+from starter.patience import Pauses
 from starter.settings import Settings
-from starter.wire import Refused
-from workflows.contract import stored_in
+from starter.wire import Refused, start_of
+from workflows.contract import WORKFLOW, stored_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,24 @@ class Kept:
     user_id: str | None
     agent: str
     workflow_id: str
+
+    async def bring_back(self, ask: Callable[[], Awaitable[Ledger]], *, was_there: bool) -> None:
+        """Open the session again that has closed, and wait until it knows what it was. Raises NoSession when nothing
+        is known of it, by the server (`was_there`) or in the store, and Unreachable."""
+        async with self._store() as store:
+            record = await store.get_session(self.user_id, self.agent, self.session_id)
+        if record is None and not was_there:
+            raise NoSession(f"there is no session {self.session_id!r} of agent {self.agent!r}, open or stored")
+        # What it was set up with comes with what is restored.
+        spec = AgentSpec(name=self.agent)
+        start = start_of(self.settings, self.session_id, self.user_id, spec, self.workflow_id)
+        await self.client.start_workflow(WORKFLOW, **start)
+        pauses = Pauses()
+        while True:
+            ledger = await ask()
+            if ledger.restored or ledger.hold:
+                return
+            await pauses.rest()
 
     async def state_or(self, ask: Callable[[], Awaitable[AgentState]]) -> AgentState:
         """What the session says; when it is gone, what it wrote down last. Raises NoSession, Unreachable."""

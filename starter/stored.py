@@ -1,12 +1,12 @@
 """A session's state as a thing of its own: taken out, put in, changed in places, copied, deleted."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent.ledger import Ledger
 from agent.settings import AgentSpec
 from agent.state import AgentState
-from starter.asking import Asking
+from starter.asking import Asking, NoSession
 from starter.kept import Deleted, Kept
 from starter.reading import Reading
 from starter.sending import Sending
@@ -16,6 +16,7 @@ from starter.wire import Refused
 if TYPE_CHECKING:
     from starter.session import Session
 
+Answer = TypeVar("Answer")
 Another = Callable[[str, AgentSpec], "Session"]
 """A session of the same user, by its name and the agent's settings."""
 
@@ -45,8 +46,9 @@ class Stored:
     async def import_state(self, given: State, *, by: str = "", why: str = "", expected_seq: int | None = None) -> None:
         """Put this state in the place of the session's own; starts the session when there is none.
 
-        `expected_seq`: as `Status.seq` was; when something has been recorded since, MovedOn is raised and nothing is
-        changed. Raises Refused, which names each place that is wrong, and for a session that is at work.
+        `expected_seq`: as `Status.seq` was; when something has been recorded since (also that it was opened again),
+        MovedOn is raised and nothing is changed. Raises Refused, which names each place that is wrong, and for a
+        session that is at work.
         """
         body = replacement(read(given), by=by, why=why, expected_seq=expected_seq)
         await self._sending.update_with_start("replace_state", body)
@@ -56,11 +58,17 @@ class Stored:
         await self.edit_all({path: value}, by=by, why=why)
 
     async def edit_all(self, changes: Mapping[str, Any], *, by: str = "", why: str = "") -> None:
-        """Set several places at once. Raises BadPath, Refused, and MovedOn when the session went on meanwhile."""
-        ledger = await self._reading.ledger()
-        changed = edited(ledger.state, changes)
-        body = replacement(changed, by=by, why=why, expected_seq=ledger.changed)
-        await self._sending.update("replace_state", body)
+        """Set several places at once; a session that has closed is opened again for it.
+
+        Raises BadPath, Refused, and MovedOn when the session went on meanwhile.
+        """
+
+        async def edit() -> None:
+            ledger = await self._reading.ledger()
+            body = replacement(edited(ledger.state, changes), by=by, why=why, expected_seq=ledger.changed)
+            await self._sending.update("replace_state", body)
+
+        await self._open_or_not(edit)
 
     async def fork(self, new_id: str, at: int | None = None, *, by: str = "") -> "Session":
         """Another session that goes on from this one's state after step `at`: a model call and all of its results.
@@ -68,7 +76,9 @@ class Stored:
         None = from now. Nothing is done again, and calls that were open are closed as cancelled. The copy has the
         agent's settings, so it works in the same workspace if one is named there. Raises Refused, NoSuchStep.
         """
-        ledger = await (self._reading.ledger() if at is None else self._reading.ledger_after(at))
+        ledger = await self._open_or_not(
+            lambda: self._reading.ledger() if at is None else self._reading.ledger_after(at)
+        )
         copy = self._another(new_id, ledger.spec)
         why = f"a copy of {self._kept.workflow_id} after {ledger.model_calls} model calls"
         await copy.stored.begin_as(ledger, by=by, why=why)
@@ -80,6 +90,14 @@ class Stored:
             raise Refused(f"there is a {self._named} already; take another name")
         body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH)
         await self._sending.update_with_start("replace_state", body)
+
+    async def _open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Do it; with a session that is closed, after it has been opened again. Raises NoSession."""
+        try:
+            return await do()
+        except NoSession:
+            await self._kept.bring_back(self._reading.ledger, was_there=await self._asking.was_there())
+            return await do()
 
     async def _state(self) -> AgentState:
         return (await self._reading.ledger()).state

@@ -75,18 +75,29 @@ def start_operation(
     settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
 ) -> WithStartWorkflowOperation[Any, Any]:
     """How a session comes to be with its first message; a running one is left as it is."""
+    start = start_of(settings, session_id, user, spec, workflow_id)
+    return WithStartWorkflowOperation(WORKFLOW, start.pop("arg"), **start)
+
+
+def start_of(
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+) -> dict[str, Any]:
+    """The same for a start without a message, as the arguments of `Client.start_workflow`."""
     use_attributes = settings.search_attributes
-    return WithStartWorkflowOperation(
-        WORKFLOW,
-        SessionStart(session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes, format=FORMAT),
-        id=workflow_id,
-        task_queue=settings.task_queue,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        task_timeout=TASK_TIMEOUT,
-        memo={"agent": spec.name, "user": user, "session": session_id},
-        search_attributes=_attributes(session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty,
-        static_summary=f"{spec.name}: {session_id}"[:120],
-    )
+    return {
+        "arg": SessionStart(
+            session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes, format=FORMAT
+        ),
+        "id": workflow_id,
+        "task_queue": settings.task_queue,
+        "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
+        "task_timeout": TASK_TIMEOUT,
+        "memo": {"agent": spec.name, "user": user, "session": session_id},
+        "search_attributes": (
+            _attributes(session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
+        ),
+        "static_summary": f"{spec.name}: {session_id}"[:120],
+    }
 
 
 def _attributes(session_id: str, user: str | None, agent: str) -> TypedSearchAttributes:

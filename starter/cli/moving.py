@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from starter.cli.finding import Name, connected, find_any, find_if_open, find_session
+from starter.cli.finding import Name, connected, find_any, find_if_open
 from starter.cli.leaving import Misuse
 from starter.cli.opening import Wishes, open_session, whoami
 from starter.cli.screen import Screen, write_json
@@ -69,7 +69,7 @@ async def edit_state(screen: Screen, name: Name, settings: Sequence[str], why: s
     """Set each PATH=JSON."""
     changes = dict(_change(setting) for setting in settings)
     async with connected() as app:
-        session = await find_session(app, name)
+        session = await find_any(app, name)
         await session.stored.edit_all(changes, by=whoami(), why=why)
     screen.show(Text(one_line(f"{session.id}: changed {', '.join(changes)}")))
     screen.document({"session": session.id, "edited": list(changes)})
@@ -92,7 +92,7 @@ def _change(setting: str) -> tuple[str, Any]:
 async def fork_state(screen: Screen, name: Name, new: str, at: int | None) -> int:
     """Another session from this one's state."""
     async with connected() as app:
-        session = await find_session(app, name)
+        session = await find_any(app, name)
         copy = await session.stored.fork(new, at, by=whoami())
     user = ["--user", copy.user] if copy.user is not None else []
     command = shlex.join(["longhaul", "run", "PROMPT", "--session", copy.id, *user, "--agent", copy.spec.name])

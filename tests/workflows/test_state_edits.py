@@ -1,16 +1,19 @@
 """A session's state from outside: exported, imported, edited in places, and copied into another session."""
 
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
+from temporalio.client import WorkflowExecutionStatus
 
 from agent.forking import NoSuchStep
 from agent.messages import Msg
+from starter.asking import NoSession
 from starter.session import Session
 from starter.state_paths import BadPath
 from starter.wire import MovedOn, Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, calls
+from tests.workflows.letters import ASKS, calls, until
 
 pytestmark = pytest.mark.server
 
@@ -30,8 +33,11 @@ async def first_text(session: Session) -> str:
 
 
 async def audit(session: Session) -> list[dict[str, str]]:
-    page = await session.events()
-    return [event.value for event in page.events if event.name == "state_replaced"]
+    found, page = [], await session.events()
+    while page.events:
+        found += [event.value for event in page.events if event.name == "state_replaced"]
+        page = await session.events(page.events[-1].seq + 1)
+    return found
 
 
 async def test_an_export_goes_into_a_session_that_does_not_exist_yet(stage: Stage) -> None:
@@ -179,3 +185,39 @@ async def test_a_fork_never_overwrites_a_session(stage: Stage) -> None:
         await first.stored.fork(f"{first.id}-copy", at=2)
 
     assert await talked(other) == ["What colour?", "Forty."]
+
+
+async def test_a_session_that_has_closed_is_opened_again_to_be_edited_and_copied(stage: Stage) -> None:
+    session = stage.session(*BRICKS, idle_close_seconds=1)
+    await session.reply("How many bricks?")
+    await until(closed(stage, session))
+
+    await session.stored.edit("context[1].content[0].text", "Fifty.", by="ben", why="recounted")
+    edited = await session.status()
+    await until(closed(stage, session))
+    copy = await session.stored.fork(f"{session.id}-copy", at=1, by="ana")
+    await until(closed(stage, session))
+    await session.stored.import_state(await session.stored.export(), by="eve")
+    answer = await session.reply("And now?")
+
+    assert edited.generation == 2
+    assert await talked(copy) == ["How many bricks?", "Forty."]
+    assert await talked(session) == ["How many bricks?", "Fifty.", "And now?", "Red."]
+    assert answer.get_text_content() == "Red."
+    assert [(event["by"], event["why"]) for event in await audit(session)] == [("ben", "recounted"), ("eve", "")]
+
+
+async def test_what_never_was_is_not_begun_by_an_edit_or_a_copy(stage: Stage) -> None:
+    session = stage.session(*BRICKS)
+
+    with pytest.raises(NoSession, match="open or stored"):
+        await session.stored.edit("summary", "x")
+    with pytest.raises(NoSession, match="open or stored"):
+        await session.stored.fork(f"{session.id}-copy")
+
+
+def closed(stage: Stage, session: Session) -> Callable[[], Awaitable[bool]]:
+    async def looked() -> bool:
+        return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
+
+    return looked
