@@ -5,6 +5,7 @@ from typing import assert_never
 
 from agent import entries as e
 from agent.event import AgentEvent
+from agent.permission.rules import PermissionMode
 
 Other = (
     e.ModelFailed
@@ -50,6 +51,8 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return AgentEvent(type="CUSTOM", name="state_replaced", value={"by": entry.by, "why": entry.why})
         case e.RulesChanged():
             return AgentEvent(type="CUSTOM", name="rules_changed", value=_ruled(entry))
+        case e.Configured() if entry.mode is PermissionMode.PLAN:
+            return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
@@ -67,6 +70,9 @@ def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
     if entry.tasks is not None:
         told = [task.model_dump(mode="json", exclude={"created_at"}) for task in entry.tasks]
         yield AgentEvent(type="CUSTOM", name="tasks_changed", value={"tasks": told})
+    if entry.plan is not None:
+        value = {"active": entry.plan.active, "file": entry.plan.place}
+        yield AgentEvent(type="CUSTOM", name="plan_mode_changed", value=value)
 
 
 def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from agent.entry import Entry
 from agent.messages import ToolResultBlock
+from agent.plan import PlanModeContext
 from agent.tasks import Task
 from agent.values import sparse
 
@@ -14,3 +15,4 @@ class CallAnswered(Entry):
     kind: Literal["answered"] = "answered"
     result: ToolResultBlock
     tasks: tuple[Task, ...] | None = sparse(None)
+    plan: PlanModeContext | None = sparse(None)

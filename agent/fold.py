@@ -16,7 +16,7 @@ from agent.messages import Usage
 from agent.permission import rulebook
 from agent.permission.facts import CallFacts
 from agent.permission.rules import Scope
-from agent.standing import stamped, standing_hints
+from agent.standing import plan_hints, stamped, standing_hints
 from agent.state import OpenCall, ReplyContext
 from agent.times import iso
 
@@ -71,11 +71,7 @@ def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
 
 
 def _observe(ledger: Ledger, entry: e.Observed) -> None:
-    messages = stamped(entry.messages, entry)
-    if ledger.reply and ledger.reply.calls:
-        ledger.deferred.extend(messages)
-    else:
-        ledger.append(messages)
+    ledger.hear(stamped(entry.messages, entry))
 
 
 def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
@@ -88,9 +84,10 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
     new = rulebook.stamped(entry.add_rules, Scope.SESSION, author=entry.by, at_ms=entry.at)
     ledger.set_rules(rulebook.added(ledger.state.permission_context.rules, new, entry.at))
     if entry.mode is not None:
-        context = ledger.state.permission_context
-        ledger.state.permission_context = context.model_copy(update={"mode": entry.mode})
+        ledger.state.take_mode(entry.mode)
         ledger.ruled = entry.seq
+        if ledger.reply is not None:
+            ledger.hear(stamped(plan_hints(ledger), entry))
     if entry.max_iters is not None:
         react = ledger.spec.react_config.model_copy(update={"max_iters": entry.max_iters})
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})

@@ -12,4 +12,7 @@ def apply(ledger: Ledger, entry: CallAnswered) -> None:
         now = iso(entry.at)
         stamped = (task if task.created_at else task.model_copy(update={"created_at": now}) for task in entry.tasks)
         ledger.state.tasks_context = TasksContext(tasks=tuple(stamped))
+    if entry.plan is not None:
+        ledger.state.take_plan(entry.plan)
+        ledger.ruled = entry.seq
     close(ledger, ledger.current.calls[entry.result.id], entry.result, entry)

@@ -4,8 +4,10 @@ from agent.canonical import digest_of
 from agent.entries import Ruling, Verdict
 from agent.ledger import SUPERVISED
 from agent.permission.engine import PermissionDecision, decide_call
+from agent.permission.plan_mode import decide_plan_tool, decide_planning
 from agent.permission.rulebook import in_force
 from agent.permission.rules import Behavior
+from agent.plan import PLAN_EXIT, plan_file
 from agent.preview import preview
 from agent.record import Record
 from agent.seen import asked, essence, material, terms
@@ -34,14 +36,9 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
         return _verdict(call, "invalid", call.facts.arguments_error)
     if call.times_unsettled > MAX_UNSETTLED:
         return _verdict(call, "invalid", f"each time it was about to run, something had changed: {call.changed}")
-    decision = decide_call(
-        tool,
-        call.input,
-        call.facts,
-        in_force(record.permission, at_ms or record.latest_at),
-        record.workspace_root,
-        proves=record.state.behaviour >= SUPERVISED,
-    )
+    if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
+        return _verdict(call, "invalid", "plan mode is not on, so there is nothing to leave")
+    decision = _permission(call, record, tool, at_ms)
     match decision.behavior:
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)
@@ -55,6 +52,18 @@ def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
     """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
     now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
     return call.judged < record.ruled or now.rules != then.rules
+
+
+def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int) -> PermissionDecision:
+    state, root = record.state, record.workspace_root
+    context = in_force(record.permission, at_ms or record.latest_at)
+    proves = state.behaviour >= SUPERVISED
+    if not state.planning:
+        decision = decide_call(tool, call.input, call.facts, context, root, proves=proves)
+    else:
+        file = plan_file(state.plan_mode_context, root)
+        decision = decide_planning(tool, call.input, call.facts, context, root, file)
+    return decide_plan_tool(tool, context.mode, decision)
 
 
 def seen_digest(call: OpenCall, record: Record) -> str:

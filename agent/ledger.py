@@ -229,3 +229,10 @@ class Ledger:
             self.transcript.append(message)
             self.state.context.append(message)
             self.context_tokens += counted
+
+    def hear(self, messages: tuple[Msg, ...]) -> None:
+        """Add to the context as soon as it may be: nothing may stand between a call and its result."""
+        if self.reply and self.reply.calls:
+            self.deferred.extend(messages)
+        else:
+            self.append(messages)

@@ -36,6 +36,7 @@ class Record(Ledger):
             format=opened.format,
             restored=opened.format < RESTORING,
         )
+        record.state.take_mode(opened.spec.permission.mode)
         for entry in entries:
             record.take(entry)
         return record

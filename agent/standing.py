@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from agent.entry import Entry
 from agent.ledger import Ledger
 from agent.messages import HintBlock, Msg, ToolResultBlock
+from agent.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from agent.prompt import hint_message
 from agent.tasks import progress, tasks_text
 from agent.times import iso
@@ -21,28 +22,42 @@ def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
 
 def standing_hints(ledger: Ledger) -> tuple[Msg, ...]:
     """Hints for what holds now and stands nowhere in the context."""
-    return tuple(hint_message(hint, source) for hint, source, proof in _standing(ledger) if not _shown(ledger, proof))
+    return (*plan_hints(ledger), *_task_hints(ledger))
 
 
-def _standing(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
-    """Hint, source, and the text by which it is known that the context says it already."""
+def _task_hints(ledger: Ledger) -> Iterator[Msg]:
     tasks = ledger.state.tasks_context.tasks
     done, total, _ = progress(tasks)
-    if done < total:
-        text = tasks_text(tasks)
-        yield f"Your list of tasks, as it stands:\n{text}", "tasks", text
+    text = tasks_text(tasks)
+    if done < total and not any(text in told for _, told in _told(ledger)):
+        yield hint_message(f"Your list of tasks, as it stands:\n{text}", "tasks")
 
 
-def _shown(ledger: Ledger, text: str) -> bool:
-    blocks = (block for message in reversed(ledger.state.context) for block in message.content)
-    return any(text in _read(block) for block in blocks)
+def plan_hints(ledger: Ledger) -> tuple[Msg, ...]:
+    """That plan mode is on, or that it is over, when what the model was told last is something else."""
+    last = next((told for source, told in _told(ledger) if source in _OF_PLANS and told.startswith(_WORDS)), "")
+    if ledger.state.planning and not last.startswith(IS_ON):
+        text = on_text(ledger.state.plan_mode_context, may_exit=PLAN_EXIT in ledger.tools)
+    elif not ledger.state.planning and last.startswith(IS_ON):
+        text = over_text(ledger.state.mode.value)
+    else:
+        return ()
+    return (hint_message(text, PLAN_SOURCE),)
 
 
-def _read(block: object) -> str:
-    match block:
-        case HintBlock(hint=str(hint)):
-            return hint
-        case ToolResultBlock():
-            return block.get_text()
-        case _:
-            return ""
+PLAN_SOURCE = "plan_mode"
+_OF_PLANS = (PLAN_SOURCE, PLAN_ENTER, PLAN_EXIT)
+_WORDS = (IS_ON, IS_OVER)
+
+
+def _told(ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Source or tool, and text, of the hints and results that the model reads or is about to, newest first."""
+    for message in (*reversed(ledger.deferred), *reversed(ledger.state.context)):
+        for block in message.content:
+            match block:
+                case HintBlock(hint=str(hint)):
+                    yield block.source or "", hint
+                case ToolResultBlock():
+                    yield block.name, block.get_text()
+                case _:
+                    pass

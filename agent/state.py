@@ -8,7 +8,8 @@ from agent.deadline import Deadline
 from agent.decided import Approval, DecisionMade
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
-from agent.permission.rules import PermissionContext, PermissionRule
+from agent.permission.rules import PermissionContext, PermissionMode, PermissionRule
+from agent.plan import NO_PLAN, PlanModeContext
 from agent.tasks import NO_TASKS, TasksContext
 from agent.tools import Effect, ToolDescriptor
 from agent.values import sparse
@@ -135,8 +136,32 @@ class AgentState(Living):
     summary: str = ""
     permission_context: PermissionContext = Field(default_factory=PermissionContext)
     tool_context: ToolContext = Field(default_factory=ToolContext)
+    plan_mode_context: PlanModeContext = sparse(NO_PLAN)
     tasks_context: TasksContext = sparse(NO_TASKS)
     reply_context: ReplyContext | None = sparse(None)
     decisions: tuple[DecisionMade, ...] = sparse(())
     """What people decided, oldest first; the newest ones."""
     shutdown_interrupted: bool = False
+
+    @property
+    def planning(self) -> bool:
+        """Whether plan mode is on. An imported or edited state may say it in either place."""
+        return self.plan_mode_context.active or self.permission_context.mode is PermissionMode.PLAN
+
+    @property
+    def mode(self) -> PermissionMode:
+        """As people know it."""
+        return PermissionMode.PLAN if self.planning else self.permission_context.mode
+
+    def take_mode(self, mode: PermissionMode) -> None:
+        """Turn plan mode on above the mode that there is, or take another mode, which ends it."""
+        if mode is PermissionMode.PLAN:
+            self.take_plan(self.plan_mode_context.model_copy(update={"active": True}))
+            return
+        self.permission_context = self.permission_context.model_copy(update={"mode": mode})
+        self.take_plan(self.plan_mode_context.model_copy(update={"active": False}))
+
+    def take_plan(self, plan: PlanModeContext) -> None:
+        self.plan_mode_context = plan
+        if self.permission_context.mode is PermissionMode.PLAN:
+            self.permission_context = self.permission_context.model_copy(update={"mode": PermissionMode.DEFAULT})

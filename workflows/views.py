@@ -106,7 +106,7 @@ def status(record: Record) -> Status:
         last_refusals=_last_refusals(record),
         decisions=state.decisions[-SHOWN_DECISIONS:],
         filled=round(record.weight / CARRY_LIMIT, 3),
-        mode=state.permission_context.mode.value,
+        mode=state.mode.value,
         **_tasks(record),
         workspace_root=record.workspace_root,
         cwd=state.tool_context.cwd,

@@ -3,7 +3,8 @@
 from typing import Any
 
 from activities.tools.tool import Place, Tool
-from agent.inside import INSIDE, InsideTool
+from agent.inside import INSIDE
+from agent.inside_tool import InsideTool
 from agent.permission.facts import CallFacts
 from agent.tools import Effect
 

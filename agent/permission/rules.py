@@ -27,6 +27,8 @@ class PermissionMode(StrEnum):
     EXPLORE = "explore"
     BYPASS = "bypass"
     DONT_ASK = "dont_ask"
+    PLAN = "plan"
+    """Asked for like a mode, but it stands above one: `agent.plan`."""
 
 
 class Scope(StrEnum):

@@ -15,7 +15,7 @@ Model = Annotated[
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Where the tools work; else the current directory.")]
 Mode = Annotated[
     str | None,
-    typer.Option("--mode", help="What it may do unasked: default, accept_edits, explore, bypass, dont_ask."),
+    typer.Option("--mode", help="What it may do unasked: default, accept_edits, explore, bypass, dont_ask, plan."),
 ]
 Session = Annotated[
     str | None, typer.Option("--session", help="Go on with this session, or begin it; else a fresh one.")

@@ -1,9 +1,13 @@
 """Tools that a session answers itself, on a real server: no activity, and people see what came of it."""
 
+import json
+
 import pytest
 
+from starter.session import Session
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.letters import calls, until
+from workflows.contract import PendingCall
 
 pytestmark = pytest.mark.server
 
@@ -39,3 +43,53 @@ async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: S
     assert (await session.status()).tasks_done == 2
     names = [event.name for event in (await session.events()).events if event.type == "CUSTOM"]
     assert names.count("tasks_changed") == 1
+
+
+async def test_a_plan_goes_through_the_inbox_and_only_then_is_something_changed(stage: Stage) -> None:
+    plan = "# Plan\n\n1. Write the letter.\n"
+    session = stage.session(
+        calls("plan_enter"),
+        calls("Write", file_path="letter.txt", content="too early"),
+        calls("Write", file_path="plans/PLAN.md", content=plan),
+        calls("Bash", command="touch early; ls"),
+        calls("plan_exit", plan=plan),
+        calls("plan_exit", plan=plan + "2. Read it.\n"),
+        calls("Write", file_path="letter.txt", content="in time"),
+        {"text": "Done.", "expect": {"last_contains": "Created"}},
+        tools=["plan_enter", "plan_exit", "Write", "Bash"],
+        permission={"mode": "bypass"},
+    )
+
+    waiting = await session.reply("Write a letter")
+
+    (asked,) = await session.pending()
+    assert waiting.metadata["waiting_for"]
+    assert (asked.tool, json.loads(asked.input)) == ("plan_exit", {"plan": plan})
+    assert (await session.status()).mode == "plan"
+    assert [path.name for path in stage.workspace.iterdir() if path.name != ".longhaul"] == ["plans"]
+    assert (stage.workspace / "plans" / "PLAN.md").read_text() == plan
+    await session.confirm(asked, allow=False, reason="and who reads it?", approver="ana")
+    second = await until_waiting(session)
+    await session.confirm(second, allow=True, input={"plan": "Write it, and read it aloud."}, approver="ana")
+    done = await session.wait(waiting.id)
+
+    assert (done.error, done.get_text_content()) == (None, "Done.")
+    assert (stage.workspace / "letter.txt").read_text() == "in time"
+    results = [block for message in [m async for m in session.transcript()] for block in message.get_tool_results()]
+    states = [result.state.value for result in results]
+    assert states == ["success", "denied", "success", "denied", "denied", "success", "success"]
+    assert "plan mode is on" in results[1].get_text()
+    assert "and who reads it?" in results[4].get_text()
+    assert results[5].get_text().endswith("approved by ana; carry out this one:\n\nWrite it, and read it aloud.")
+    assert (await session.status()).mode == "bypass"
+
+
+async def until_waiting(session: Session) -> PendingCall:
+    """The call that waits next."""
+
+    async def waits() -> bool:
+        return bool(await session.pending())
+
+    await until(waits)
+    (call,) = await session.pending()
+    return call
