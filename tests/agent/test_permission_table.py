@@ -31,7 +31,7 @@ def step_by_step(mode: str, rules: set[str], *, reads: bool, safety: bool, edits
         return "deny" if never_asks else "ask"
     if reads and not safety:
         return "allow"
-    if mode == "explore":
+    if mode in ("explore", "plan"):
         return "deny"
     if safety and mode != "bypass":
         return "deny" if never_asks else "ask"
