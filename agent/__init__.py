@@ -16,6 +16,7 @@ is carried (`agent.carried`).
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call
     Answer     answer a call without any worker (`agent.inside`)
+    Remind     tell the model again what holds and its context has lost (`agent.standing`)
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
     Probe      have a tool look whether a call happened whose outcome is unknown

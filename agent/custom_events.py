@@ -27,6 +27,7 @@ Other = (
     | e.Configured
     | e.RulesChanged
     | e.Prepared
+    | e.Reminded
     | e.CallsExamined
     | e.ResultReceived
     | e.Refused
@@ -59,7 +60,7 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
             return None
-        case e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
+        case e.Reminded() | e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:
             assert_never(never)

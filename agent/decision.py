@@ -7,6 +7,7 @@ tested by calling a function.
 
 from agent.batches import next_batch
 from agent.compaction import must_compress, next_cut, too_big_without_context
+from agent.entries import Reminded
 from agent.inside import answer
 from agent.judgement import judge, must_examine, must_judge_again
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
@@ -28,6 +29,7 @@ from agent.steps import (
     Park,
     Prepare,
     Probe,
+    Remind,
     Restore,
     Step,
     TakeIn,
@@ -171,9 +173,15 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
         return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
     if record.state.behaviour >= COMPRESSING and (too_big := too_big_without_context(record)):
         return Finish(reply.reply_id, FinishedReason.ERROR, too_big)
+    return _next_to_hear(record, reply, closing=over)
+
+
+def _next_to_hear(record: Record, reply: ReplyContext, *, closing: bool) -> Step:
+    if record.reminders and record.state.behaviour >= SUPERVISED:
+        return Remind(Reminded(messages=record.reminders))
     for model in (record.spec.model, record.spec.llm_config.fallback_model):
         if model is not None and model not in reply.failed_models:
-            return Think(model, closing=over)
+            return Think(model, closing=closing)
     return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
 
 

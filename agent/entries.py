@@ -26,6 +26,7 @@ from agent.entries_context import ContextCompressed as ContextCompressed
 from agent.entries_doubts import DoubtProbed as DoubtProbed
 from agent.entries_doubts import DoubtSettled as DoubtSettled
 from agent.entries_inside import CallAnswered as CallAnswered
+from agent.entries_inside import Reminded as Reminded
 from agent.entries_kept import Checkpointed as Checkpointed
 from agent.entries_kept import CheckpointFailed as CheckpointFailed
 from agent.entries_kept import Restored as Restored
@@ -168,6 +169,7 @@ AnyEntry = Annotated[
     | DeadlineReached
     | ToolReturned
     | CallAnswered
+    | Reminded
     | ResultReceived
     | PieceReceived
     | CallUnsettled

@@ -1,12 +1,20 @@
-"""The entry of a call that the session answers itself: no worker runs anything for it."""
+"""Entries that no worker has a part in: calls that the session answers itself, and what it reminds the model of."""
 
 from typing import Literal
 
 from agent.entry import Entry
-from agent.messages import ToolResultBlock
+from agent.messages import Msg, ToolResultBlock
 from agent.plan import PlanModeContext
 from agent.tasks import Task
 from agent.values import sparse
+
+
+class Reminded(Entry):
+    """The model is told again what holds, at the end of its context. The words are recorded, not only the occasion:
+    what a context had lost can't be told from the entries behind a seam."""
+
+    kind: Literal["reminded"] = "reminded"
+    messages: tuple[Msg, ...]
 
 
 class CallAnswered(Entry):

@@ -16,7 +16,7 @@ from agent.messages import Usage
 from agent.permission import rulebook
 from agent.permission.facts import CallFacts
 from agent.permission.rules import Scope
-from agent.standing import plan_hints, stamped, standing_hints
+from agent.standing import stamped, standing_hints
 from agent.state import OpenCall, ReplyContext
 from agent.times import iso
 
@@ -53,7 +53,7 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             calls.apply(ledger, entry)
         case e.ToolReturned() | e.ResultReceived() | e.PieceReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
-        case e.CallAnswered():
+        case e.CallAnswered() | e.Reminded():
             inside.apply(ledger, entry)
         case e.DoubtProbed() | e.DoubtSettled():
             doubts.apply(ledger, entry)
@@ -86,8 +86,7 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
     if entry.mode is not None:
         ledger.state.take_mode(entry.mode)
         ledger.ruled = entry.seq
-        if ledger.reply is not None:
-            ledger.hear(stamped(plan_hints(ledger), entry))
+        ledger.reminders = standing_hints(ledger)
     if entry.max_iters is not None:
         react = ledger.spec.react_config.model_copy(update={"max_iters": entry.max_iters})
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
@@ -122,7 +121,8 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
-    ledger.append(stamped((*entry.hints, *standing_hints(ledger)), entry))
+    ledger.append(stamped(entry.hints, entry))
+    ledger.reminders = standing_hints(ledger)
 
 
 def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:

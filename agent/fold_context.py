@@ -8,7 +8,7 @@ from agent.compaction_texts import MASK
 from agent.ledger import Anchor, Ledger, Mark
 from agent.messages import Msg, ToolResultBlock, Usage
 from agent.sizes import outside_tokens
-from agent.standing import stamped, standing_hints
+from agent.standing import standing_hints
 
 
 def apply(ledger: Ledger, entry: e.CompressAsked | e.ContextCompressed | e.CompressionFailed) -> None:
@@ -36,7 +36,7 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
     ledger.heard = ledger.heard._replace(counted=-1)
     # What was observed meanwhile stands behind the kept messages, so the prefix that the activity saw still holds.
     ledger.anchor = Anchor(entry.context_digest, entry.context_length)
-    ledger.append(stamped(standing_hints(ledger), entry))
+    ledger.reminders = standing_hints(ledger)
     ledger.compressed_at, ledger.compression_failed_at = ledger.messages_total, 0
     ledger.last_compression_error = None
     _tried(ledger, entry.usage)

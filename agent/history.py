@@ -108,7 +108,7 @@ _NEEDLESS = (
     *("anchor", "heard", "goal", "newest", "usage", "weight", "context_tokens", "summary_tokens", "fixed_tokens"),
     *("compress_asked", "last_compression_error", "compressions", "compressed_at", "compression_failed_at", "epoch"),
     *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
-    *("ended", "window", "model_calls", "reply_start"),
+    *("reminders", "ended", "window", "model_calls", "reply_start"),
 )
 """Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
 

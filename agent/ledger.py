@@ -167,6 +167,8 @@ class Ledger:
     queue: list[e.RequestAccepted] = field(default_factory=list[e.RequestAccepted])
     handled: dict[str, Handled] = field(default_factory=dict[str, Handled])
     finished: dict[str, Finished] = field(default_factory=dict[str, Finished])
+    reminders: tuple[Msg, ...] = ()
+    """What the model is told before it is asked again."""
     deferred: list[Msg] = field(default_factory=list[Msg])
     """Observed while calls were open: nothing may stand between a call and its result."""
     call_names: dict[str, str] = field(default_factory=dict[str, str])

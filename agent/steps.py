@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.compaction import Cut
-from agent.entries import CallAnswered, Verdict
+from agent.entries import CallAnswered, Reminded, Verdict
 from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
@@ -78,6 +78,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Remind:
+    """Write down what the model is told again."""
+
+    entry: Reminded
+
+
+@dataclass(frozen=True, slots=True)
 class TakeIn:
     """Have a worker look at the result that was handed in for this call."""
 
@@ -129,6 +136,7 @@ Step = (
     | Judge
     | Act
     | Answer
+    | Remind
     | TakeIn
     | Probe
     | Park

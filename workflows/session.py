@@ -38,6 +38,7 @@ with workflow.unsafe.imports_passed_through():
         Park,
         Prepare,
         Probe,
+        Remind,
         Restore,
         RollOver,
         TakeIn,
@@ -106,7 +107,7 @@ class AgentSession:
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
                     self._doing.act(call_ids)
-                case Answer(entry):
+                case Answer(entry) | Remind(entry):
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)

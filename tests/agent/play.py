@@ -36,6 +36,7 @@ from agent.steps import (
     Park,
     Prepare,
     Probe,
+    Remind,
     Restore,
     RollOver,
     Step,
@@ -194,7 +195,7 @@ class Play:
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
                 self.running.extend(call_ids)
-            case Answer(entry):
+            case Answer(entry) | Remind(entry):
                 self.write(entry)
             case Finish(reply_id, reason, error, closing):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))

@@ -9,6 +9,7 @@ from agent.carried import imported
 from agent.decision import BEHAVIOUR
 from agent.entries import SessionOpened
 from agent.events import EventFold
+from agent.history import messages
 from agent.imports import read_state
 from agent.messages import ContentBlock, HintBlock, ToolCallBlock
 from agent.permission.facts import CallFacts, PathFact, SubCommand
@@ -175,6 +176,7 @@ def test_a_person_turns_it_on_and_off_and_the_model_hears_of_it_in_time() -> Non
     play.run()
     assert [hint[:17] for hint in hints(play)] == ["Plan mode is on: ", "Plan mode is over"]
     assert play.record.state.mode.value == "accept_edits"
+    assert [message for _, message in messages(play.record.log)] == play.record.transcript
 
 
 def test_people_are_told_by_durable_events() -> None:

@@ -9,6 +9,7 @@ from agent.carried import carry
 from agent.decision import BEHAVIOUR
 from agent.event import EventsSoFar
 from agent.events import EventFold
+from agent.history import messages
 from agent.imports import read_state
 from agent.inside import INSIDE
 from agent.messages import ContentBlock, HintBlock, ToolCallBlock
@@ -156,6 +157,7 @@ def test_a_compression_that_drops_the_list_is_followed_by_it() -> None:
     assert play.record.state.summary == "Summary 1."
     assert hints(play) == [f"Your list of tasks, as it stands:\n{tasks_text(play.record.state.tasks_context.tasks)}"]
     assert len(play.record.marks) == len(play.record.state.context)
+    assert [message for _, message in messages(play.record.log)] == play.record.transcript
 
 
 def test_what_is_in_the_context_or_done_is_not_told_again() -> None:
