@@ -16,7 +16,7 @@ from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
 from agent.permission.facts import CallFacts
 from agent.settings import ReActConfig
 from agent.steps import Idle, Park, RollOver, Think
-from tests.agent.play import ENTRIES, SPEC, Line, Play, succeeded, text
+from tests.agent.play import ENTRIES, SPEC, TOOLS, Line, Play, succeeded, text
 
 IDS = ("a", "b", "c", "d")
 TOOL_NAMES = st.sampled_from(["Look", "Look", "Measure", "Paint", "Order", "Demolish", "Fly"])
@@ -53,7 +53,12 @@ class AnyOrder(RuleBasedStateMachine):
         self.script: list[Line] = []
         spec = SPEC.model_copy(update={"react_config": ReActConfig(max_iters=4)})
         self.play = Play(
-            iter(self.script), spec=spec, format=self.format, window=self.window, fixed_tokens=self.fixed_tokens
+            iter(self.script),
+            spec=spec,
+            tools=tuple(tool.model_copy(update={"probes": tool.name == "Measure"}) for tool in TOOLS),
+            format=self.format,
+            window=self.window,
+            fixed_tokens=self.fixed_tokens,
         )
         self.play._lines = iter(lambda: self.script.pop(0), None)  # noqa: SLF001  it grows while it is read
         self.told = 0
@@ -81,6 +86,7 @@ class AnyOrder(RuleBasedStateMachine):
                 record.deferred,
                 record.weight,
                 record.finished,
+                list(record.doubts.values()),
             )
         )
 
@@ -122,6 +128,18 @@ class AnyOrder(RuleBasedStateMachine):
     def hand_in(self, data: st.DataObject) -> None:
         call_id = self.some_call(data, "submitted")
         self.send("external_result", {"results": [{"id": call_id, "output": [1, {"x": None}]}]})
+
+    @precondition(lambda self: self.waiting("submitted"))
+    @rule(data=st.data(), text=st.text(max_size=5))
+    def hand_in_a_piece(self, data: st.DataObject, text: str) -> None:
+        call_id = self.some_call(data, "submitted")
+        self.send("external_result", {"results": [{"id": call_id, "output": text, "partial": True}]})
+
+    @precondition(lambda self: self.play.record.doubts)
+    @rule(data=st.data(), happened=st.booleans())
+    def settle(self, data: st.DataObject, happened: bool) -> None:
+        call_id = data.draw(st.sampled_from([*self.play.record.doubts, "never"]))
+        self.send("settle", {"call_id": call_id, "happened": happened})
 
     @rule(name=LETTERS, body=JSON | st.dictionaries(FIELDS, JSON, max_size=2))
     def send_rubbish(self, name: str, body: Any) -> None:
