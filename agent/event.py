@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from agent.messages import ErrorInfo, FinishedReason, ToolCallBlock, ToolResultState
+from agent.messages import DataBlock, ErrorInfo, FinishedReason, TextBlock, ToolCallBlock, ToolResultState
 from agent.values import Guest, sparse
 
 EventType = Literal[
@@ -32,11 +32,23 @@ EventType = Literal[
 ]
 
 
+class Live(Guest):
+    """Where an event comes from that was told while it happened."""
+
+    call: str
+    """`model:N` (N model calls were answered before it) or `tool:ID`."""
+    attempt: int = 1
+    index: int = 0
+    """Of what was published in this attempt; it counts up."""
+
+
 class AgentEvent(Guest):
     """One event. Which fields are set depends on `type`; the rest are left out of the JSON."""
 
     type: EventType
     seq: int = sparse(0)
+    """Of a recorded event. One without is told while it happens, and what is recorded later takes its place."""
+    live: Live | None = sparse(None)
     created_at: str = sparse("")
     reply_id: str = sparse("")
     name: str = sparse("")
@@ -50,6 +62,11 @@ class AgentEvent(Guest):
     input_tokens: int = sparse(0)
     output_tokens: int = sparse(0)
     cache_input_tokens: int = sparse(0)
+    cache_creation_input_tokens: int = sparse(0)
+    metadata: dict[str, Any] = sparse({})
+    """Of a tool's result (TOOL_RESULT_END), and what a provider has added to its thinking (THINKING_BLOCK_END)."""
+    output: tuple[TextBlock | DataBlock, ...] | None = sparse(None)
+    """Of TOOL_RESULT_END: the parts of a result that is not one text; then the delta is their text alone."""
     state: ToolResultState | None = sparse(None)
     finished_reason: FinishedReason | None = sparse(None)
     error: ErrorInfo | None = sparse(None)

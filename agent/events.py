@@ -102,7 +102,7 @@ class EventFold:
                 case ThinkingBlock():
                     yield AgentEvent(type="THINKING_BLOCK_START", block_id=block_id)
                     yield AgentEvent(type="THINKING_BLOCK_DELTA", block_id=block_id, delta=block.thinking)
-                    yield AgentEvent(type="THINKING_BLOCK_END", block_id=block_id)
+                    yield AgentEvent(type="THINKING_BLOCK_END", block_id=block_id, metadata=block.model_extra or {})
                 case ToolCallBlock():
                     self._calls[block.id] = block
                     yield AgentEvent(type="TOOL_CALL_START", tool_call_id=block.id, tool_call_name=block.name)
@@ -117,6 +117,7 @@ class EventFold:
             input_tokens=usage.input_tokens if usage else 0,
             output_tokens=usage.output_tokens if usage else 0,
             cache_input_tokens=usage.cache_input_tokens if usage else 0,
+            cache_creation_input_tokens=usage.cache_creation_input_tokens if usage else 0,
         )
 
     def _judged(self, entry: e.CallsJudged) -> Iterator[AgentEvent]:
@@ -205,4 +206,11 @@ def _shown(verdict: e.Verdict, at: int) -> dict[str, Any]:
 def _result(result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:
     """`told`: characters of its text that came before in pieces."""
     yield AgentEvent(type="TOOL_RESULT_TEXT_DELTA", tool_call_id=result.id, delta=result.get_text()[told:])
-    yield AgentEvent(type="TOOL_RESULT_END", tool_call_id=result.id, tool_call_name=result.name, state=result.state)
+    yield AgentEvent(
+        type="TOOL_RESULT_END",
+        tool_call_id=result.id,
+        tool_call_name=result.name,
+        state=result.state,
+        metadata=result.metadata,
+        output=None if isinstance(result.output, str) else result.output,
+    )
