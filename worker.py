@@ -39,6 +39,10 @@ from activities.specs import Specs
 from activities.stores.opening import open_store, why_not_shared
 from activities.stores.store import BadStoreSetting, StateStore
 from activities.stores.user_rules import UserRules
+from activities.streaming import Streaming, Waking, address_of, stream_masks
+from activities.streams.opening import open_streams
+from activities.streams.publisher import Publisher
+from activities.streams.streams import BadStreamsSetting
 from activities.take_in import TakingIn
 from activities.think import Thinking
 from activities.tokens import TokenCounter
@@ -92,7 +96,12 @@ async def build(client: Client, settings: Settings, providers: Providers) -> Asy
         if blobs is None:
             blobs = blobs_of(settings)
             opened.push_async_callback(blobs.close)
-        async with _assembled(client, settings, providers, store, Segments(blobs)) as worker:
+        streams = open_streams(settings.redis_url, data_dir=settings.data_dir)
+        opened.push_async_callback(streams.close)
+        publisher = Publisher(streams, stream_masks(Secrets(read_secrets(settings)).masker))
+        opened.push_async_callback(publisher.close)
+        waking = Waking(Streaming(publisher), address_of(streams))
+        async with _assembled(client, settings, providers, store, Segments(blobs), waking) as worker:
             yield worker
 
 
@@ -103,10 +112,10 @@ def toolbox_of(settings: Settings, segments: Segments) -> Toolbox:
 
 
 def _assembled(
-    client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments
+    client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments, waking: Waking
 ) -> Worker:
     toolbox = toolbox_of(settings, segments)
-    workspaces = Workspaces(settings.data_dir)
+    workspaces, live = Workspaces(settings.data_dir), waking.streaming
     contexts, specs, counter = Contexts(), Specs(), TokenCounter()
     secrets, rules = Secrets(read_secrets(settings)), UserRules(store)
     examination = Examination(contexts, toolbox, workspaces, secrets, rules)
@@ -121,7 +130,7 @@ def _assembled(
         workflows=[AgentSession],
         activities=[
             Preparation(toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed).prepare_reply,
-            Thinking(contexts, specs, providers, workspaces, examination, counter, hooks, secrets).call_model,
+            Thinking(contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets).call_model,
             examination.examine_calls,
             Restoring(store).restore,
             Checkpointing(store, segments).checkpoint,
@@ -130,9 +139,9 @@ def _assembled(
             ).compress,
             TakingIn(contexts, returning).take_result,
             Probing(toolbox, workspaces, secrets).probe_call,
-            Acting(contexts, toolbox, workspaces, examination, returning, secrets).run_tool,
+            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets).run_tool,
         ],
-        interceptors=[MaskedFailures(secrets.masker)],
+        interceptors=[MaskedFailures(secrets.masker), waking],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
@@ -210,6 +219,7 @@ _OF_THE_OPERATOR = (
     Refusal,
     Unreachable,
     BadStoreSetting,
+    BadStreamsSetting,
     ToolSetupError,
     OffloadSetupError,
     CondenserSetupError,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from temporalio import activity
@@ -18,7 +19,9 @@ from activities.examine import Examination
 from activities.heartbeat import Stalled, beating
 from activities.returning import Returning
 from activities.secrets import Secrets, given
+from activities.streaming import Streaming
 from activities.tools.arguments import ArgumentsError
+from activities.tools.progress import told_to
 from activities.tools.registry import Toolbox
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from activities.workspaces import Workspaces, not_here
@@ -41,6 +44,7 @@ class Acting:
         workspaces: Workspaces,
         examination: Examination,
         returning: Returning,
+        streaming: Streaming,
         secrets: Secrets | None = None,
     ) -> None:
         self._secrets = secrets or Secrets()
@@ -49,6 +53,7 @@ class Acting:
         self._workspaces = workspaces
         self._examination = examination
         self._returning = returning
+        self._streaming = streaming
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> ToolReturned | CallUnsettled:
@@ -113,10 +118,11 @@ class Acting:
             masker=self._secrets.masker,
         )
         limit = asyncio.timeout(tool.timeout_seconds)
+        outlet = self._streaming.tool_call(ask.call_id, tool.name)
         try:
-            async with limit:
-                with given(call.secrets):
-                    return await tool.run(call)
+            with told_to(partial(outlet.write, "output")), given(call.secrets):
+                async with limit:
+                    output = await tool.run(call)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -125,6 +131,8 @@ class Acting:
                 f"{tool.name} was given up: it ran longer than {tool.timeout_seconds:g} s. It may have done part of "
                 "its work, or still be at it. Find out what is true before you repeat it."
             ) from None
+        outlet.end()
+        return output
 
     async def _stopped(self, name: str, ask: RunTool, why: asyncio.CancelledError | Stalled) -> ToolReturned:
         """This attempt was stopped from outside. What may run twice does so elsewhere; the rest is told truthfully."""

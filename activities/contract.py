@@ -38,6 +38,9 @@ BAD_START = "BadStart"
 STALE_CONTEXT = "StaleContext"
 """Error type: the context that an attempt asked for is not the session's any more."""
 
+STREAM_ADDRESS = "longhaul.stream_address"
+"""Name of the function by which a worker lets its sessions tell where their live streams are."""
+
 TRANSCRIPT = "transcript"
 SPEC = "spec"
 RECEIVED = "received"

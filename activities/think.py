@@ -19,6 +19,8 @@ from activities.models.providers import Providers
 from activities.prompt_hooks import PromptContext, PromptHooks
 from activities.secrets import Secrets
 from activities.specs import Specs, prompt_digest
+from activities.streaming import Streaming
+from activities.streams.outlet import Outlet
 from activities.tokens import INLINE_BYTES, TokenCounter
 from activities.tools.tool import Place
 from activities.workspaces import Workspaces
@@ -61,11 +63,13 @@ class Thinking:
         workspaces: Workspaces,
         examination: Examination,
         counter: TokenCounter,
+        streaming: Streaming,
         hooks: PromptHooks | None = None,
         secrets: Secrets | None = None,
     ) -> None:
         self._secrets = secrets or Secrets()
         self._counter = counter
+        self._streaming = streaming
         self._hooks = hooks or PromptHooks()
         self._contexts = contexts
         self._specs = specs
@@ -78,6 +82,7 @@ class Thinking:
         """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
         async with beating():
             place = await self._workspaces.find(ask.place)
+            outlet = self._streaming.model_call(ask.call_number, ask.model)
             epoch = ask.context.epoch
             session = self._contexts.session(own_session.key(), epoch)
             messages = await self._contexts.resolve(
@@ -97,7 +102,7 @@ class Thinking:
                 attempt=activity.info().attempt,
             )
             estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
-            reply = await self._ask(request)
+            reply = await self._ask(request, outlet)
             said = await self._recorded(ask, place, reply)
             sent_digest = "" if system == spec.system_prompt else prompt_digest(system)
             said = said.model_copy(update={"input_estimate": estimate, "sent_digest": sent_digest})
@@ -118,11 +123,12 @@ class Thinking:
             return session.tokens(measure)
         return await asyncio.to_thread(session.tokens, measure)
 
-    async def _ask(self, request: ModelRequest) -> ModelReply:
+    async def _ask(self, request: ModelRequest, outlet: Outlet) -> ModelReply:
         try:
-            reply = await self._providers.call(request.model, request, _unheard)
+            reply = await self._providers.call(request.model, request, partial(_publish, outlet))
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
             raise as_verdict(error) from None  # the provider's error may quote the request
+        outlet.end()
         for note in reply.notes:
             log.warning("%s: %s", request.model, note)
         return reply
@@ -194,5 +200,5 @@ def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
     return content
 
 
-def _unheard(delta: Delta) -> None:
-    """Nobody listens to the pieces yet; the heartbeat runs beside them."""
+def _publish(outlet: Outlet, delta: Delta) -> None:
+    outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)

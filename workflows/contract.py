@@ -202,3 +202,9 @@ class EventPage(Guest):
     """Sequence number of the newest event that there is."""
     first: int = sparse(1)
     """Of the oldest one that the session still holds; earlier ones follow from the entries in its segments."""
+    reply_id: str = sparse("")
+    """Of the reply that is being made at this moment."""
+    model_calls: int = sparse(0)
+    """Answered so far."""
+    open_calls: tuple[str, ...] = sparse(())
+    """Ids of the tool calls that have no result yet."""

@@ -215,6 +215,12 @@ class AgentSession:
         return views.result(self._record, reply)
 
     @workflow.query
+    def stream(self) -> str:
+        """Address of the live stream, as the worker that answers knows it; empty when it has none."""
+        told = workflow.extern_functions().get(world.STREAM_ADDRESS)
+        return str(told()) if told is not None else ""
+
+    @workflow.query
     def spec(self) -> world.SpecTexts:
         """What a worker needs beside the context to call the model."""
         return views.spec_texts(self._record)

@@ -11,7 +11,7 @@ from agent.events import EventFold
 from agent.index import status_word
 from agent.judgement import seen_digest
 from agent.keeping import CARRY_LIMIT
-from agent.messages import Msg
+from agent.messages import Msg, ToolCallState
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
@@ -186,7 +186,19 @@ def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
     first = fold.before.count + 1
     events = fold.catch_up(record.log)
     shown = page(events, max(start - first, 0), PAGE_BYTES)
-    return EventPage(events=shown, last=fold.before.count + len(events), first=first)
+    return EventPage(
+        events=shown,
+        last=fold.before.count + len(events),
+        first=first,
+        reply_id=record.reply.reply_id if record.reply else "",
+        model_calls=record.model_calls,
+        open_calls=_open_calls(record),
+    )
+
+
+def _open_calls(record: Record) -> tuple[str, ...]:
+    calls = record.reply.calls if record.reply else {}
+    return tuple(call_id for call_id, call in calls.items() if call.state is not ToolCallState.FINISHED)
 
 
 def entries_page(record: Record, start: int) -> EntriesPage:

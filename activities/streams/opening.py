@@ -7,6 +7,7 @@ from activities.streams.directory import DirectoryStreams
 from activities.streams.streams import BadStreamsSetting, Streams, StreamsUnavailable
 
 FOLDER = "streams"
+NO_STREAM = "the session's worker has no live stream, or none that this client could read"
 
 
 def open_streams(redis_url: str, *, data_dir: Path) -> Streams:
@@ -38,7 +39,7 @@ async def reach(address: str, *, redis_url: str = "") -> Streams:
             return streams
     except (BadStreamsSetting, ValueError) as error:
         raise StreamsUnavailable(f"the session's live stream has an address that can't be read: {error}") from error
-    raise StreamsUnavailable("the session says of no live stream that this client could read")
+    raise StreamsUnavailable(NO_STREAM)
 
 
 async def _directory(root: Path, mark: str) -> Streams:

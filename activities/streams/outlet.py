@@ -13,7 +13,7 @@ class Mask(Protocol):
 
     def feed(self, piece: str) -> str: ...
 
-    def rest(self) -> str:
+    def end(self) -> str:
         """What was kept back, when no more comes."""
         ...
 
@@ -24,7 +24,7 @@ class Unmasked:
     def feed(self, piece: str) -> str:
         return piece
 
-    def rest(self) -> str:
+    def end(self) -> str:
         return ""
 
 
@@ -50,7 +50,7 @@ class Outlet:
     def end(self) -> None:
         """The attempt has come to a result; without it, readers take what they have for torn."""
         for (kind, block), (mask, tool_call_id, name) in self._masks.items():
-            self._publish(kind, mask.rest(), block, tool_call_id, name)
+            self._publish(kind, mask.end(), block, tool_call_id, name)
         self._put(Waiting("end", self._attempt))
 
     def _publish(self, kind: Piece, text: str, block: int, tool_call_id: str, name: str) -> None:

@@ -14,6 +14,7 @@ from activities.tools.shell_danger import dangerous_variable
 from activities.tools.shell_facts import examine_command
 from activities.tools.supervised import Ending, run_supervised
 from activities.tools.supervisor import NOTE_FD
+from activities.tools.telling import ToldBytes
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from agent.permission.facts import CallFacts
 from agent.tools import Effect
@@ -106,7 +107,8 @@ class Bash(Tool):
         _refuse_impossible(command)
         cwd = _start_folder(call.place)
         await self._refuse_other_findings(call, cwd)
-        output = MaskedBytes(ClippedBytes(), call.masker)
+        kept = MaskedBytes(ClippedBytes(), call.masker)
+        output = ToldBytes(kept)
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
         environment = scrubbed(os.environ, self._granted)
         # A command that runs unasked reads files of the workspace; it has no use for a secret.
@@ -127,7 +129,7 @@ class Bash(Tool):
             # The sandbox ends what is left in it, and its own first process would be counted.
             ending = replace(ending, killed=0)
         # A folder of the sandbox's own is gone with it.
-        return _tool_output(ending, output.inner, timeout_ms, None if moved and confined.hides(moved) else moved)
+        return _tool_output(ending, kept.inner, timeout_ms, None if moved and confined.hides(moved) else moved)
 
     async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Boxed:
         """With the worker's box around it, or the agent's, the stricter of both."""

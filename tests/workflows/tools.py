@@ -1,11 +1,13 @@
 """The tools of these tests, found by LONGHAUL_TOOLS=tests.workflows.tools."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 from activities.secrets import secret
 from activities.tools.function import tool
+from activities.tools.progress import progress
 from activities.tools.tool import Found, ToolCall, ToolOutput
 from agent.tools import Effect
 
@@ -104,3 +106,12 @@ def oddly(how: str) -> ToolOutput:
     if how == "interrupted":
         raise KeyboardInterrupt
     return ToolOutput(**odd[how])
+
+
+@tool(effect=Effect.READ, read_only=True)
+def chatty() -> str:
+    """Tell how it goes, from a thread."""
+    for done in (1, 2):
+        progress(f"{done} of 2\n")
+        time.sleep(0.05)
+    return "done"

@@ -173,7 +173,7 @@ class HoldsBack:
         shown, self.kept = self.kept[:1], self.kept[1:]
         return shown.upper()
 
-    def rest(self) -> str:
+    def end(self) -> str:
         return self.kept
 
 

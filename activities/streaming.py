@@ -1,0 +1,94 @@
+"""The live stream of the session that an activity works for: what it is told there, and who hears of the address."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, cast
+
+from temporalio import activity
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+)
+
+from activities import own_session
+from activities.contract import STREAM_ADDRESS
+from activities.masking import MaskedStream, Masker
+from activities.streams.items import model_call, tool_call
+from activities.streams.outlet import Mask, Outlet
+from activities.streams.publisher import Publisher
+from activities.streams.streams import Streams, StreamsUnavailable, key_of
+
+log = logging.getLogger(__name__)
+
+
+class Streaming:
+    """Opens an outlet for the attempt that is running."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    def model_call(self, number: int, model: str) -> Outlet:
+        """`number` model calls of the session were answered before."""
+        return self._open(model_call(number), model)
+
+    def tool_call(self, call_id: str, tool: str) -> Outlet:
+        return self._open(tool_call(call_id), tool)
+
+    def wake(self) -> None:
+        self._publisher.wake(_key())
+
+    def _open(self, call: str, name: str) -> Outlet:
+        info = activity.info()
+        turn = int(info.scheduled_time.timestamp() * 1_000_000)
+        return self._publisher.open(_key(), call, turn=turn, attempt=info.attempt, name=name)
+
+
+class Waking(Interceptor):
+    """Wakes a session's readers when an activity begins: what led to it is recorded by then. And lets sessions tell
+    where their stream is, which is for queries alone: no decision may depend on the worker that makes it."""
+
+    def __init__(self, streaming: Streaming, address: str) -> None:
+        self.streaming = streaming
+        self._address = address
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK's name
+        return _WakingFirst(next, self.streaming)
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK's name
+    ) -> type[WorkflowInboundInterceptor] | None:
+        functions = cast(dict[str, Any], input.unsafe_extern_functions)
+        functions[STREAM_ADDRESS] = lambda: self._address
+        return None
+
+
+class _WakingFirst(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, streaming: Streaming) -> None:  # noqa: A002  the SDK's name
+        super().__init__(next)
+        self._streaming = streaming
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
+        self._streaming.wake()
+        return await super().execute_activity(input)
+
+
+def address_of(streams: Streams) -> str:
+    """Where clients find the streams; empty where there is no place for them, and sessions do without."""
+    try:
+        return streams.address
+    except StreamsUnavailable as error:
+        log.warning("no live streams: %s", error)
+        return ""
+
+
+def stream_masks(masker: Masker) -> Callable[[], Mask]:
+    """For a publisher: a mask for each block, without the worker's secrets."""
+    return lambda: MaskedStream(masker)
+
+
+def _key() -> str:
+    return key_of(activity.info().namespace, own_session.key())
