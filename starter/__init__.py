@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from activities.stores.redis import RedisStorage
     from activities.stores.sql import SqlStore
     from activities.stores.store import SessionRecord, StateStore
+    from agent.folding import ReplyFold
     from agent.messages import AssistantMsg, Msg, UserMsg
     from agent.settings import AgentSpec
     from agent.state import AgentState
@@ -29,6 +30,7 @@ __all__ = [
     "NoSession",
     "RedisStorage",
     "Refused",
+    "ReplyFold",
     "Session",
     "SessionRecord",
     "SqlStore",
@@ -47,6 +49,7 @@ _HOMES = {
     "NoSession": "starter.asking",
     "RedisStorage": "activities.stores.redis",
     "Refused": "starter.wire",
+    "ReplyFold": "agent.folding",
     "Session": "starter.session",
     "SessionRecord": "activities.stores.store",
     "SqlStore": "activities.stores.sql",

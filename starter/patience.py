@@ -34,8 +34,12 @@ class Pauses:
         """Seconds since the first asking."""
         return asyncio.get_running_loop().time() - self._began
 
+    def length(self, longest: float = 1.0) -> float:
+        """Seconds of the next one."""
+        return min(max(self.waited / 10, 0.01), longest)
+
     async def rest(self) -> None:
-        await asyncio.sleep(min(max(self.waited / 10, 0.01), 1.0))
+        await asyncio.sleep(self.length())
 
 
 STUCK_SECONDS = 15.0

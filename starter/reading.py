@@ -12,7 +12,6 @@ from agent.pages import Pages
 from agent.trajectory import Trajectory, TrajectoryEvent
 from starter.asking import Asking, NoSession
 from starter.history import Entries
-from starter.patience import Pauses
 from workflows.contract import EventPage, MessagePage, ReplyResult, SnapshotPage, TranscriptPage
 
 EVERYTHING = 2**62
@@ -56,7 +55,8 @@ class Reading:
         page = await self._asking.query("events", EventPage, start)
         if page.first <= max(start, 1):
             return page
-        return EventPage(events=tuple(await self._earlier_events(start, page.first)), last=page.last)
+        earlier = await self._earlier_events(start, page.first)
+        return page.model_copy(update={"events": tuple(earlier), "first": 1})
 
     async def last_event(self) -> int:
         """Asked for a page from far beyond the end, a session sends no events, but the number of the newest."""
@@ -89,18 +89,6 @@ class Reading:
         async for entry in self._entries.all():
             for event in fold.take(entry):
                 yield event
-
-    async def follow(self, start: int) -> AsyncIterator[AgentEvent]:
-        """Events from `start` on, and those to come; ends only when the caller leaves."""
-        pauses = Pauses()
-        while True:
-            page = await self.events(start)
-            for event in page.events:
-                yield event
-            if page.events:
-                start, pauses = page.events[-1].seq + 1, Pauses()
-            else:
-                await pauses.rest()
 
     async def ledger(self) -> Ledger:
         """All that the session needs to go on, as of one moment, without its log and its old messages."""

@@ -1,7 +1,8 @@
 """One session from outside: ask, answer, steer, read."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from temporalio.client import Client
@@ -16,8 +17,10 @@ from agent.state import AgentState
 from agent.trajectory import TrajectoryEvent
 from starter import compacting
 from starter.asking import Asking, NoSession
+from starter.following import LONGEST_WITH_STREAM_SECONDS, Following
 from starter.history import Entries
 from starter.kept import Kept
+from starter.live_stream import LiveStream
 from starter.patience import Pauses
 from starter.reading import Reading
 from starter.rules import SessionRules
@@ -53,6 +56,7 @@ class Session:
             self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
         )
         self._reading = Reading(self._asking, Entries(self._asking, SealedSegments(client, settings)))
+        self._settings = settings
         kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
         self.stored = Stored(
             named,
@@ -76,20 +80,25 @@ class Session:
         return await self.wait(await self._ask(inputs, request_id))
 
     async def reply_stream(self, inputs: Inputs = None, *, request_id: str | None = None) -> AsyncIterator[AgentEvent]:
-        """The same, event by event; ends after REPLY_END, or when the reply waits for somebody."""
+        """The same, event by event as it happens; ends after REPLY_END, or when the reply waits for somebody.
+
+        Events with a `seq` are recorded; the others are told while something is made, and `ReplyFold` puts both into
+        one message. `follow` says more.
+        """
         seen = await self._reading.last_event()
         reply_id = await self._ask(inputs, request_id)
         if (await self._reading.standing(reply_id)).status == "finished":
             seen = 0
         doubted = False
-        async for event in self.follow(seen + 1):
-            if event.reply_id == reply_id:
-                yield event
-                if event.type == "REPLY_END":
+        async with aclosing(self.follow(seen + 1)) as events:
+            async for event in events:
+                if event.reply_id == reply_id:
+                    yield event
+                    if event.type == "REPLY_END":
+                        return
+                doubted = doubted or event.state is ToolResultState.UNKNOWN
+                if _may_wait(event, doubted=doubted) and (await self._reading.standing(reply_id)).status == "waiting":
                     return
-            doubted = doubted or event.state is ToolResultState.UNKNOWN
-            if _may_wait(event, doubted=doubted) and (await self._reading.standing(reply_id)).status == "waiting":
-                return
 
     async def submit(self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None) -> str:
         """Queue a request and return its reply id without waiting; starts the session when there is none."""
@@ -100,13 +109,14 @@ class Session:
     async def wait(self, reply_id: str) -> Msg:
         """Until that reply has ended, or waits for somebody."""
         pauses = Pauses()
-        while True:
-            found = await self.result(reply_id)
-            if found.message is not None and found.status in ("finished", "waiting"):
-                return found.message
-            if found.status == "unknown":
-                raise NoSession(f"session {self.id!r} knows no reply {reply_id!r}")
-            await pauses.rest()
+        async with aclosing(self._stream()) as stream:
+            while True:
+                found = await self.result(reply_id)
+                if found.message is not None and found.status in ("finished", "waiting"):
+                    return found.message
+                if found.status == "unknown":
+                    raise NoSession(f"session {self.id!r} knows no reply {reply_id!r}")
+                await stream.rest(pauses.length(LONGEST_WITH_STREAM_SECONDS if stream.reached else 1.0))
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
         """Add to the context without asking for a reply."""
@@ -215,9 +225,25 @@ class Session:
         """Durable events from sequence number `start` on."""
         return await self._reading.events(start)
 
-    def follow(self, start: int = 1) -> AsyncIterator[AgentEvent]:
-        """Durable events from `start` on, and those to come; ends only when the caller leaves."""
-        return self._reading.follow(start)
+    async def follow(self, start: int = 1, *, live: bool = True) -> AsyncGenerator[AgentEvent]:
+        """Events from `start` on, and those to come; ends only when the caller leaves.
+
+        Recorded ones have a `seq`: each comes once, in order, and a client that comes back goes on from the one after
+        its last. Between them, unless `live` is False, comes what is made while it is made: without `seq`, from the
+        newest attempt, and replaced by what is recorded of it. CUSTOM events say when that begins anew (`restarted`),
+        lacks something (`lost`) or can't be had here (`live_unavailable`).
+        """
+        async with aclosing(self.following(start, live=live)) as following:
+            while True:
+                for event in await following.next():
+                    yield event
+
+    def following(self, start: int = 1, *, live: bool = True) -> Following:
+        """The same in bunches, for whoever has other things to do in between. Close it."""
+        return Following(self._reading.events, self._stream() if live else None, start)
+
+    def _stream(self) -> LiveStream:
+        return LiveStream(self._asking, self._settings, self.workflow_id)
 
     async def _ask(self, inputs: Inputs, request_id: str | None) -> str:
         match inputs:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.server
 
 
 async def streamed(session: Session, inputs: Inputs, request_id: str | None = None) -> list[AgentEvent]:
-    return [event async for event in session.reply_stream(inputs, request_id=request_id)]
+    return [event async for event in session.reply_stream(inputs, request_id=request_id) if event.seq]
 
 
 async def test_a_stream_begins_with_the_reply_and_ends_with_it(stage: Stage) -> None:

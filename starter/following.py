@@ -1,0 +1,89 @@
+"""Following a session: its recorded events, each once and in order, and what is made between them while it is made.
+
+Recorded events come from the session by query, live ones from its stream. The stream also says when to ask: whoever
+can read it hears of an event milliseconds after it was recorded, and asks seldom while nothing happens. Without the
+stream a session is asked again and again, with growing pauses.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from activities.streams.items import PIECES, Item
+from agent.event import AgentEvent
+from starter.live_events import LiveEvents
+from starter.live_stream import LiveStream
+from workflows.contract import EventPage
+
+UNAVAILABLE = "live_unavailable"
+"""Name of the CUSTOM event that says once that there will be recorded events only, and why."""
+SHORTEST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 1.0
+LONGEST_WITH_STREAM_SECONDS = 3.0
+
+_SURELY_RECORDED = ("begin", "wake")
+"""Marks that an activity makes when it starts: what led to it is recorded by then."""
+
+
+class Following:
+    """One reader. Close it."""
+
+    def __init__(self, ask: Callable[[int], Awaitable[EventPage]], stream: LiveStream | None, start: int) -> None:
+        """Recorded events from number `start` on. Without a stream: those alone."""
+        self._ask = ask
+        self._stream = stream
+        self._live = LiveEvents()
+        self._items: list[Item] = []
+        self._next = max(start, 1)
+        self._told_of_trouble = False
+        self._news_at = asyncio.get_running_loop().time()
+        self.caught_up = False
+        """Whether all events that were recorded when it last looked have been given."""
+
+    async def next(self) -> list[AgentEvent]:
+        """What there is to tell; nothing after a pause in which nothing came. Raises NoSession, HistoryUnreadable."""
+        if self.caught_up and not self._items:
+            self._items = await self._listen()
+            if self._items and not any(self._says_more_is_recorded(item) for item in self._items):
+                return self._live_ones()
+        if trouble := self._trouble():
+            return trouble
+        page = await self._ask(self._next)
+        if page.events:
+            self._next = page.events[-1].seq + 1
+            self._news_at = asyncio.get_running_loop().time()
+        self.caught_up = self._next > page.last
+        if not self.caught_up:
+            return list(page.events)
+        self._live.recorded(page)
+        return [*page.events, *self._live_ones()]
+
+    async def aclose(self) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _listen(self) -> list[Item]:
+        now = asyncio.get_running_loop().time()
+        longest = LONGEST_PAUSE_SECONDS
+        if self._stream is not None and self._stream.reached:
+            longest = LONGEST_WITH_STREAM_SECONDS
+        pause = min(max((now - self._news_at) / 10, SHORTEST_PAUSE_SECONDS), longest)
+        if self._stream is None:
+            await asyncio.sleep(pause)
+            return []
+        items = await self._stream.read(pause)
+        if any(item.kind in (*_SURELY_RECORDED, "end") for item in items):
+            self._news_at = asyncio.get_running_loop().time()
+        return items
+
+    def _says_more_is_recorded(self, item: Item) -> bool:
+        return item.kind in _SURELY_RECORDED or (item.kind in PIECES and not self._live.is_open(item.call))
+
+    def _live_ones(self) -> list[AgentEvent]:
+        items, self._items = self._items, []
+        return [event for item in items for event in self._live.of(item)]
+
+    def _trouble(self) -> list[AgentEvent]:
+        if self._told_of_trouble or self._stream is None or not self._stream.trouble:
+            return []
+        self._told_of_trouble = True
+        return [AgentEvent(type="CUSTOM", name=UNAVAILABLE, reply_id=self._live.reply_id, value=self._stream.trouble)]
