@@ -39,9 +39,8 @@ from activities.specs import Specs
 from activities.stores.opening import open_store, why_not_shared
 from activities.stores.store import BadStoreSetting, StateStore
 from activities.stores.user_rules import UserRules
-from activities.streaming import Streaming, Waking, address_of, stream_masks
+from activities.streaming import Waking, waking_through
 from activities.streams.opening import open_streams
-from activities.streams.publisher import Publisher
 from activities.streams.streams import BadStreamsSetting
 from activities.take_in import TakingIn
 from activities.think import Thinking
@@ -97,10 +96,7 @@ async def build(client: Client, settings: Settings, providers: Providers) -> Asy
             blobs = blobs_of(settings)
             opened.push_async_callback(blobs.close)
         streams = open_streams(settings.redis_url, data_dir=settings.data_dir)
-        opened.push_async_callback(streams.close)
-        publisher = Publisher(streams, stream_masks(Secrets(read_secrets(settings)).masker))
-        opened.push_async_callback(publisher.close)
-        waking = Waking(Streaming(publisher), address_of(streams))
+        waking = await opened.enter_async_context(waking_through(streams, Secrets(read_secrets(settings)).masker))
         async with _assembled(client, settings, providers, store, Segments(blobs), waking) as worker:
             yield worker
 

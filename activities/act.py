@@ -37,7 +37,7 @@ class GivenUp(Exception):
 
 
 class Acting:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
         self,
         contexts: Contexts,
         toolbox: Toolbox,

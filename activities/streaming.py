@@ -1,7 +1,8 @@
 """The live stream of the session that an activity works for: what it is told there, and who hears of the address."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from temporalio import activity
@@ -17,7 +18,7 @@ from activities import own_session
 from activities.contract import STREAM_ADDRESS
 from activities.masking import MaskedStream, Masker
 from activities.streams.items import model_call, tool_call
-from activities.streams.outlet import Mask, Outlet
+from activities.streams.outlet import Outlet
 from activities.streams.publisher import Publisher
 from activities.streams.streams import Streams, StreamsUnavailable, key_of
 
@@ -85,9 +86,15 @@ def address_of(streams: Streams) -> str:
         return ""
 
 
-def stream_masks(masker: Masker) -> Callable[[], Mask]:
-    """For a publisher: a mask for each block, without the worker's secrets."""
-    return lambda: MaskedStream(masker)
+@asynccontextmanager
+async def waking_through(streams: Streams, masker: Masker) -> AsyncIterator[Waking]:
+    """A worker's end of the streams, which are closed with it. Each block of text is masked by itself."""
+    publisher = Publisher(streams, lambda: MaskedStream(masker))
+    try:
+        yield Waking(Streaming(publisher), address_of(streams))
+    finally:
+        await publisher.close()
+        await streams.close()
 
 
 def _key() -> str:

@@ -36,12 +36,14 @@ class Following:
         self._next = max(start, 1)
         self._told_of_trouble = False
         self._news_at = asyncio.get_running_loop().time()
-        self.caught_up = False
-        """Whether all events that were recorded when it last looked have been given."""
+        self._caught_up = False
+        self.is_fresh = False
+        """Whether the session has just been asked, and all that it had recorded was given."""
 
     async def next(self) -> list[AgentEvent]:
         """What there is to tell; nothing after a pause in which nothing came. Raises NoSession, HistoryUnreadable."""
-        if self.caught_up and not self._items:
+        self.is_fresh = False
+        if self._caught_up and not self._items:
             self._items = await self._listen()
             if self._items and not any(self._says_more_is_recorded(item) for item in self._items):
                 return self._live_ones()
@@ -51,11 +53,15 @@ class Following:
         if page.events:
             self._next = page.events[-1].seq + 1
             self._news_at = asyncio.get_running_loop().time()
-        self.caught_up = self._next > page.last
-        if not self.caught_up:
+        self._caught_up = self.is_fresh = self._next > page.last
+        if not self._caught_up:
             return list(page.events)
         self._live.recorded(page)
         return [*page.events, *self._live_ones()]
+
+    def expect_news(self) -> None:
+        """Ask again soon: something was done that the session will answer."""
+        self._news_at = asyncio.get_running_loop().time()
 
     async def aclose(self) -> None:
         if self._stream is not None:

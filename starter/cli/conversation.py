@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -16,7 +16,6 @@ from starter.cli.approving import Allow, Deny, Leave, ask_about
 from starter.cli.leaving import Exit
 from starter.cli.progress import Progress
 from starter.cli.screen import Screen
-from starter.patience import Pauses
 from starter.session import Session
 from starter.visible import harmless
 from starter.wire import Refused
@@ -75,23 +74,17 @@ class Conversation:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
         self.reply_id, self._interrupted = reply_id, False
         progress = Progress(self._screen, self.session, reply_id)
-        pauses = Pauses()
-        while True:
-            page = await self.session.events(start)
-            start += len(page.events)
-            for event in page.events:
-                if event.reply_id == reply_id:
-                    await progress.take(event)
-            if progress.ended:
-                return await self._ended(reply_id)
-            if start > page.last and (pending := await self._standing_still(progress, reply_id)):
-                if not await self._decide(progress, pending):
-                    return await self._parked(reply_id, pending)
-                pauses = Pauses()
-            if page.events:
-                pauses = Pauses()
-            else:
-                await pauses.rest()
+        async with aclosing(self.session.following(start)) as following:
+            while True:
+                for event in await following.next():
+                    if event.reply_id == reply_id:
+                        await progress.take(event)
+                if progress.ended:
+                    return await self._ended(reply_id)
+                if following.is_fresh and (pending := await self._standing_still(progress, reply_id)):
+                    if not await self._decide(progress, pending):
+                        return await self._parked(reply_id, pending)
+                    following.expect_news()
 
     async def ask(self, prompt: str, request_id: str, start: int) -> Outcome:
         """Send a request and see its reply through."""

@@ -176,6 +176,25 @@ def show(
 
 
 @app.command()
+def watch(
+    s: options.SessionName,
+    *,
+    start: Annotated[
+        int, typer.Option("--from", min=1, help="Number of the first event; its first one if not given.")
+    ] = 1,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One event a line as JSON, and nothing else.")] = False,
+) -> None:
+    """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
+    from starter.cli import watching
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    leave_by(lambda: watching.watch(Screen(as_json=as_json), Name(s, user, agent), start))
+
+
+@app.command()
 def inbox(
     *,
     user: options.User = None,

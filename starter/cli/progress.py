@@ -6,6 +6,7 @@ from agent.event import AgentEvent
 from agent.messages import FinishedReason, ToolResultState
 from starter import render
 from starter.cli.screen import Screen
+from starter.cli.speech import Speech
 from starter.session import Session
 from starter.visible import one_line
 
@@ -21,6 +22,7 @@ class Progress:
 
     def __init__(self, screen: Screen, session: Session, reply_id: str) -> None:
         self._screen = screen
+        self._speech = Speech(screen)
         self._session = session
         self._reply_id = reply_id
         self._calls: dict[str, tuple[str, str]] = {}
@@ -41,10 +43,12 @@ class Progress:
         match event.type:
             case "REPLY_START":
                 self.begun = True
-            case "TEXT_BLOCK_DELTA":
-                self._screen.show(render.said(event.delta))
-            case "THINKING_BLOCK_DELTA":
-                self._screen.show(render.thought(event.delta))
+            case _ if not event.seq:
+                self._speech.live(event)
+            case "TEXT_BLOCK_DELTA" | "THINKING_BLOCK_DELTA":
+                self._speech.recorded(event)
+            case "MODEL_CALL_END":
+                self._speech.called()
             case "CUSTOM":
                 self._happened(event)
             case "USER_INTERRUPT":
@@ -90,6 +94,7 @@ class Progress:
         self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
+        self._speech.returned(call_id)
         self._screen.show(render.result_line(tool, arguments, event.state, output, width=self._screen.width))
         if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
             await self._show_change(call_id)

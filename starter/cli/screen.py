@@ -20,6 +20,7 @@ class Screen:
         self.as_json = as_json
         self.out = Console(highlight=False, markup=False, emoji=False)
         self.err = Console(highlight=False, markup=False, emoji=False, stderr=True)
+        self._open_line = False
 
     @property
     def width(self) -> int:
@@ -30,15 +31,33 @@ class Screen:
         """Whether a person sits there who can be asked."""
         return not self.as_json and os.isatty(0) and os.isatty(1)
 
+    @property
+    def shows_live(self) -> bool:
+        """Whether text is shown piece by piece: elsewhere it comes whole, so that nothing has to be taken back."""
+        return not self.as_json and self.out.is_terminal
+
+    def say(self, piece: RenderableType) -> None:
+        """Go on in the same line; the next thing that is shown begins a new one."""
+        self.out.print(piece, soft_wrap=True, end="")
+        self._open_line = True
+
+    def end_line(self) -> None:
+        """If something was said in it."""
+        if self._open_line:
+            self._open_line = False
+            self.out.print()
+
     def show(self, *lines: RenderableType) -> None:
         if self.as_json:
             return
+        self.end_line()
         for line in lines:
             # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.
             self.out.print(line, soft_wrap=True)
 
     def remark(self, line: RenderableType) -> None:
         """Beside the matter, so on stderr."""
+        self.end_line()
         self.err.print(line, soft_wrap=True)
 
     def document(self, value: Any) -> None:
