@@ -26,6 +26,7 @@ class WorkerSettings:
     """Holds the worker's data and its log."""
     tools: str = CRASH_TOOLS
     offloaders: str = ""
+    redis_url: str = ""
     program: tuple[str, ...] = ("worker",)
     """The module that is run, and its arguments."""
 
@@ -103,6 +104,7 @@ def environment(settings: WorkerSettings) -> dict[str, str]:
         "LONGHAUL_DATA_DIR": str(settings.directory),
         "LONGHAUL_TOOLS": settings.tools,
         "LONGHAUL_OFFLOADERS": settings.offloaders,
+        "LONGHAUL_REDIS_URL": settings.redis_url,
     }
 
 
