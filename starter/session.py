@@ -10,19 +10,19 @@ from temporalio.client import Client
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from agent.event import AgentEvent
 from agent.ids import workflow_id
-from agent.messages import Msg, ToolResultState
+from agent.messages import Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec, ContextConfig
 from agent.state import AgentState
 from agent.trajectory import TrajectoryEvent
 from starter import compacting
-from starter.asking import Asking, NoSession
-from starter.following import LONGEST_WITH_STREAM_SECONDS, Following
+from starter.asking import Asking
+from starter.following import Following
 from starter.history import Entries
 from starter.kept import Kept
 from starter.live_stream import LiveStream
-from starter.patience import Pauses
 from starter.reading import Reading
+from starter.replying import events_of, message_of
 from starter.rules import SessionRules
 from starter.segments import SealedSegments
 from starter.sending import Sending
@@ -89,16 +89,9 @@ class Session:
         reply_id = await self._ask(inputs, request_id)
         if (await self._reading.standing(reply_id)).status == "finished":
             seen = 0
-        doubted = False
-        async with aclosing(self.follow(seen + 1)) as events:
+        async with aclosing(events_of(reply_id, self._reading.standing, self.follow(seen + 1))) as events:
             async for event in events:
-                if event.reply_id == reply_id:
-                    yield event
-                    if event.type == "REPLY_END":
-                        return
-                doubted = doubted or event.state is ToolResultState.UNKNOWN
-                if _may_wait(event, doubted=doubted) and (await self._reading.standing(reply_id)).status == "waiting":
-                    return
+                yield event
 
     async def submit(self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None) -> str:
         """Queue a request and return its reply id without waiting; starts the session when there is none."""
@@ -108,15 +101,7 @@ class Session:
 
     async def wait(self, reply_id: str) -> Msg:
         """Until that reply has ended, or waits for somebody."""
-        pauses = Pauses()
-        async with aclosing(self._stream()) as stream:
-            while True:
-                found = await self.result(reply_id)
-                if found.message is not None and found.status in ("finished", "waiting"):
-                    return found.message
-                if found.status == "unknown":
-                    raise NoSession(f"session {self.id!r} knows no reply {reply_id!r}")
-                await stream.rest(pauses.length(LONGEST_WITH_STREAM_SECONDS if stream.reached else 1.0))
+        return await message_of(reply_id, self.result, self._stream())
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
         """Add to the context without asking for a reply."""
@@ -255,8 +240,3 @@ class Session:
                 return inputs.reply_id
             case _:
                 return await self.submit(inputs, request_id=request_id)
-
-
-def _may_wait(event: AgentEvent, *, doubted: bool) -> bool:
-    """Whether a reply may stand still after this event. `doubted`: the outcome of a call of it is unknown."""
-    return event.type.startswith("REQUIRE_") or (doubted and event.type in ("TOOL_RESULT_END", "CUSTOM"))

@@ -1,0 +1,48 @@
+"""One reply from outside until it has ended, or waits for somebody: its events, or the message that it came to."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+from agent.event import AgentEvent
+from agent.messages import Msg, ToolResultState
+from starter.asking import NoSession
+from starter.following import LONGEST_PAUSE_SECONDS, LONGEST_WITH_STREAM_SECONDS
+from starter.live_stream import LiveStream
+from starter.patience import Pauses
+from workflows.contract import ReplyResult
+
+Ask = Callable[[str], Awaitable[ReplyResult]]
+"""How the reply of an id stands."""
+
+
+async def events_of(reply_id: str, standing: Ask, following: AsyncGenerator[AgentEvent]) -> AsyncGenerator[AgentEvent]:
+    """Its own among the events of the session, which are closed with it."""
+    doubted = False
+    async with aclosing(following) as events:
+        async for event in events:
+            if event.reply_id == reply_id:
+                yield event
+                if event.type == "REPLY_END":
+                    return
+            doubted = doubted or event.state is ToolResultState.UNKNOWN
+            if _may_wait(event, doubted=doubted) and (await standing(reply_id)).status == "waiting":
+                return
+
+
+async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
+    """Asks when the stream says that something has happened, and after pauses. Raises NoSession for an unknown one."""
+    pauses = Pauses()
+    async with aclosing(stream):
+        while True:
+            found = await result(reply_id)
+            if found.message is not None and found.status in ("finished", "waiting"):
+                return found.message
+            if found.status == "unknown":
+                raise NoSession(f"the session knows no reply {reply_id!r}")
+            longest = LONGEST_WITH_STREAM_SECONDS if stream.reached else LONGEST_PAUSE_SECONDS
+            await stream.rest(pauses.length(longest))
+
+
+def _may_wait(event: AgentEvent, *, doubted: bool) -> bool:
+    """Whether a reply may stand still after this event. `doubted`: the outcome of a call of it is unknown."""
+    return event.type.startswith("REQUIRE_") or (doubted and event.type in ("TOOL_RESULT_END", "CUSTOM"))
