@@ -19,6 +19,8 @@ UNAVAILABLE = "live_unavailable"
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 1.0
 LONGEST_WITH_STREAM_SECONDS = 3.0
+UNHEARD = 4
+"""Times that there was something new of which the stream had said nothing."""
 
 _SURELY_RECORDED = ("begin", "wake")
 """Marks that an activity makes when it starts: what led to it is recorded by then."""
@@ -35,6 +37,8 @@ class Following:
         self._items: list[Item] = []
         self._next = max(start, 1)
         self._told_of_trouble = False
+        self._announced = False
+        self._unheard = 0
         self._news_at = asyncio.get_running_loop().time()
         self._caught_up = False
         self.is_fresh = False
@@ -53,6 +57,7 @@ class Following:
         if page.events:
             self._next = page.events[-1].seq + 1
             self._news_at = asyncio.get_running_loop().time()
+            await self._doubt_the_stream()
         self._caught_up = self.is_fresh = self._next > page.last
         if not self._caught_up:
             return list(page.events)
@@ -79,7 +84,16 @@ class Following:
         items = await self._stream.read(pause)
         if any(item.kind in (*_SURELY_RECORDED, "end") for item in items):
             self._news_at = asyncio.get_running_loop().time()
+            self._announced = True
         return items
+
+    async def _doubt_the_stream(self) -> None:
+        """A session that does this and that, of which its stream says nothing, may have another one by now."""
+        self._unheard = 0 if self._announced else self._unheard + 1
+        self._announced = False
+        if self._unheard >= UNHEARD and self._stream is not None:
+            self._unheard = 0
+            await self._stream.look_again()
 
     def _says_more_is_recorded(self, item: Item) -> bool:
         return item.kind in _SURELY_RECORDED or (item.kind in PIECES and not self._live.is_open(item.call))

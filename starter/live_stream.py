@@ -5,7 +5,7 @@ import asyncio
 from temporalio.client import WorkflowQueryFailedError
 
 from activities.streams.items import PIECES, Item, decode
-from activities.streams.opening import NO_STREAM, reach
+from activities.streams.opening import reach
 from activities.streams.streams import StreamReader, Streams, StreamsUnavailable, key_of
 from starter.asking import Asking
 from starter.settings import Settings
@@ -23,14 +23,15 @@ class LiveStream:
         self._key = key_of(asking.client.namespace, workflow_id)
         self._streams: Streams | None = None
         self._reader: StreamReader | None = None
-        self._asked = False
+        self._address: str | None = None
+        """None: not asked for yet."""
         self.trouble = ""
         """Why nothing can be read; empty while it can, or was not tried yet."""
 
     async def read(self, seconds: float) -> list[Item]:
         """What comes next; nothing after so many seconds, or without a stream. Cut short only by what comes."""
-        if not self._asked:
-            await self._reach()
+        if self._address is None:
+            await self._reach(await self._told())
         if self._reader is None:
             await asyncio.sleep(seconds)
             return []
@@ -55,20 +56,34 @@ class LiveStream:
     def reached(self) -> bool:
         return self._reader is not None and not self.trouble
 
-    async def _reach(self) -> None:
-        """Ask the session where its stream is: the client's own folders may be others than the worker's."""
+    async def look_again(self) -> None:
+        """Where the session's stream is by now: another worker may write to another one, or it has come back."""
+        address = await self._told()
+        if address != self._address or self.trouble:
+            await self.aclose()
+            await self._reach(address)
+
+    async def _told(self) -> str:
+        """By the session: the client's own folders may be others than the worker's. Empty: of no stream."""
         try:
-            address = await self._asking.query("stream", str)
-            self._asked = True
+            return await self._asking.query("stream", str)
+        except WorkflowQueryFailedError:
+            return ""  # a worker of an older release
+
+    async def _reach(self, address: str) -> None:
+        self._address = address
+        try:
             self._streams = await reach(address, redis_url=self._settings.redis_url)
             self._reader = self._streams.reader(self._key)
-        except WorkflowQueryFailedError:
-            self._asked, self.trouble = True, NO_STREAM
         except StreamsUnavailable as error:
             self.trouble = str(error)
+        else:
+            self.trouble = ""
 
     async def aclose(self) -> None:
-        if self._reader is not None:
-            await self._reader.close()
-        if self._streams is not None:
-            await self._streams.close()
+        """It may be read again, from the oldest item that is kept."""
+        reader, streams, self._reader, self._streams = self._reader, self._streams, None, None
+        if reader is not None:
+            await reader.close()
+        if streams is not None:
+            await streams.close()
