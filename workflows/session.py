@@ -4,8 +4,8 @@ Nothing is decided here: `run` interprets steps, the handlers put letters throug
 read the record.
 """
 
-from collections.abc import Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never, cast
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -217,8 +217,8 @@ class AgentSession:
     @workflow.query
     def stream(self) -> str:
         """Address of the live stream, as the worker that answers knows it; empty when it has none."""
-        told = workflow.extern_functions().get(world.STREAM_ADDRESS)
-        return str(told()) if told is not None else ""
+        told = cast(dict[str, Callable[[], str]], workflow.extern_functions()).get(world.STREAM_ADDRESS)  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
+        return told() if told is not None else ""
 
     @workflow.query
     def spec(self) -> world.SpecTexts:
