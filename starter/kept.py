@@ -2,7 +2,7 @@
 histories that the server keeps. Read where the run is gone, and deleted."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.blobs.blobs import BlobsUnavailable, delete_session_blobs
 from activities.offload.forgetting import forget_files, forget_keys
 from activities.stores.opening import open_store
-from activities.stores.store import BadStoreSetting, StateStore, StoreError
+from activities.stores.store import BadStoreSetting, SessionRow, StateStore, StoreError
 from activities.streams.opening import open_streams
 from activities.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
 from agent.ledger import Ledger
@@ -59,12 +59,15 @@ class Kept:
     agent: str
     workflow_id: str
 
+    async def is_stored(self) -> bool:
+        """Whether the store has it. Raises Unreachable."""
+        async with self._store() as store:
+            return await store.get_session(self.user_id, self.agent, self.session_id) is not None
+
     async def bring_back(self, ask: Callable[[], Awaitable[Ledger]], *, was_there: bool) -> None:
         """Open the session again that has closed, and wait until it knows what it was. Raises NoSession when nothing
         is known of it, by the server (`was_there`) or in the store, and Unreachable."""
-        async with self._store() as store:
-            record = await store.get_session(self.user_id, self.agent, self.session_id)
-        if record is None and not was_there:
+        if not was_there and not await self.is_stored():
             raise NoSession(f"there is no session {self.session_id!r} of agent {self.agent!r}, open or stored")
         # What it was set up with comes with what is restored.
         spec = AgentSpec(name=self.agent)
@@ -153,15 +156,25 @@ class Kept:
         finally:
             await streams.close()
 
-    @asynccontextmanager
-    async def _store(self) -> AsyncIterator[StateStore]:
+    def _store(self) -> AbstractAsyncContextManager[StateStore]:
+        return _opened(self.settings)
+
+
+async def stored_sessions(settings: Settings, user_id: str | None) -> list[SessionRow]:
+    """What the store that these settings name holds of a user. Raises Unreachable."""
+    async with _opened(settings) as store:
+        return await store.list_sessions(user_id)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[StateStore]:
+    try:
+        store = open_store(settings.store, data_dir=settings.data_dir)
         try:
-            store = open_store(self.settings.store, data_dir=self.settings.data_dir)
-            try:
-                yield store
-            finally:
-                await store.close()
-        except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
-            raise Unreachable(
-                f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"
-            ) from error
+            yield store
+        finally:
+            await store.close()
+    except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
+        raise Unreachable(
+            f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"
+        ) from error

@@ -39,6 +39,10 @@ class Stored:
         """The state as JSON, which `import_state` takes anywhere; of a session that is gone, as it was stored."""
         return exported(await self._kept.state_or(self._state))
 
+    async def is_known(self) -> bool:
+        """Whether there is or was such a session, for the server or in the store. Raises Unreachable."""
+        return await self._asking.was_there() or await self._kept.is_stored()
+
     async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
         """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
         return await self._kept.delete(by=by, terminate=terminate)

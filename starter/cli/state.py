@@ -10,32 +10,44 @@ from starter.cli.lazy import leave_by
 
 app = typer.Typer(help="A session's AgentState as JSON.", no_args_is_help=True)
 
+MaybeSession = Annotated[str | None, typer.Argument(metavar="[S]", help="Session id, as it was given to run or chat.")]
+All = Annotated[str | None, typer.Option("--all", metavar="FOLDER", help="All sessions, one file each in this folder.")]
 Why = Annotated[str, typer.Option(help="For the record.")]
 
 
 @app.command("export")
 def export_state(
-    s: options.SessionName,
+    s: MaybeSession = None,
     *,
+    all_: All = None,
     out: Annotated[str | None, typer.Option(help="Write it to this file; else to stdout.")] = None,
     user: options.User = None,
     agent: options.Agent = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Write a session's state as JSON, which `state import` takes.
+    """Write a session's state as JSON, which `state import` takes; or the states of all sessions into a folder.
 
     Example: longhaul state export nightly --out nightly.json
     """
-    from starter.cli import moving
+    from starter.cli import bulk, moving
     from starter.cli.finding import Name
+    from starter.cli.screen import Screen
 
+    if all_ is not None and s is None:
+        leave_by(lambda: bulk.export_all(Screen(as_json=as_json), all_, user, agent))
+    if s is None or all_ is not None:
+        raise typer.BadParameter("name one session, or a folder with --all")
     leave_by(lambda: moving.export_state(Name(s, user, agent), out))
 
 
 @app.command("import")
 def import_state(  # noqa: PLR0913  one parameter a flag
-    s: options.SessionName,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An export, or a state of AgentScope Java; - is stdin.")],
+    s: MaybeSession = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="An export, or a state of AgentScope Java; - is stdin.")
+    ] = None,
     *,
+    all_: All = None,
     why: Why = "",
     expect_seq: Annotated[
         int | None, typer.Option(help="Only if nothing was recorded since `show --json` said this `seq`.")
@@ -46,15 +58,20 @@ def import_state(  # noqa: PLR0913  one parameter a flag
     workspace: options.Workspace = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Put a state in the place of an idle session's; begins the session when there is none.
+    """Put a state in the place of an idle session's; begins the session when there is none. With --all each export in
+    a folder goes into the session that it names.
 
     Example: longhaul state import nightly-2 nightly.json --model anthropic:claude-sonnet-4-5
     """
-    from starter.cli import moving
+    from starter.cli import bulk, moving
     from starter.cli.opening import Wishes
     from starter.cli.screen import Screen
 
     wishes = Wishes(agent, model, s, user, workspace)
+    if all_ is not None and s is None:
+        leave_by(lambda: bulk.import_all(Screen(as_json=as_json), all_, wishes, why))
+    if s is None or file is None or all_ is not None:
+        raise typer.BadParameter("name a session and a file, or a folder with --all")
     given = moving.Import(file, why, expect_seq)
     leave_by(lambda: moving.import_state(Screen(as_json=as_json), wishes, given))
 

@@ -73,6 +73,20 @@ def test_a_hundred_equal_batches_are_written_as_a_counter_counts() -> None:
     assert total < 100 * 5 * 8
 
 
+@pytest.mark.parametrize("checkpoints", [1_000, 10_000])
+@pytest.mark.parametrize(("each", "most"), [(1_500, 5.0), (20_000, 3.0), (60_000, 2.5), (250_000, 2.0)])
+def test_what_lies_in_the_store_is_a_small_multiple_of_the_entries(each: int, most: float, checkpoints: int) -> None:
+    """All that was ever written, for nothing is deleted before the session is."""
+    sizes: list[int] = []
+    total = 0
+    for _ in range(checkpoints):
+        keep, whole = plan(sizes, each)
+        sizes = [*sizes[:keep], whole]
+        total += whole
+
+    assert total <= most * each * checkpoints
+
+
 async def test_what_is_read_is_what_was_written(blobs: DirectoryBlobs) -> None:
     written = entries(1, 10, 700, 20)
 

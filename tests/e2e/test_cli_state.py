@@ -159,3 +159,35 @@ async def test_a_session_is_deleted_by_whoever_says_yes(cli: Cli, app: Longhaul)
     assert (still_open.code, "terminate it to delete it" in still_open.err) == (2, True)
     assert (done.code, done.document["terminated"], done.document["runs"]) == (0, True, 1)
     assert (nothing.code, "there is nothing of session" in nothing.err) == (2, True)
+
+
+async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stops_no_other(
+    cli: Cli, app: Longhaul
+) -> None:
+    first, second = await bricks(cli, app), await bricks(cli, app)
+
+    out = cli("state", "export", "--all", "states", "--json")
+    mine = {row["file"] for row in out.document if row["session"] in (first.id, second.id)}
+    for file in (cli.folder / "states").iterdir():
+        if file.name not in mine:
+            file.unlink()
+    (one,) = [name for name in mine if first.id in name]
+    state = json.loads((cli.folder / "states" / one).read_text())
+    copied = {**state, "session_id": f"{first.id}-moved"}
+    (cli.folder / "states" / "moved.json").write_text(json.dumps(copied))
+    (cli.folder / "states" / "broken.json").write_text("{")
+    back = cli("state", "import", "--all", "states", "--model", cli.script({"text": "Red."}), "--json", "--why", "move")
+    shown = cli("state", "import", "--all", "states", "--model", cli.script({"text": "Red."}))
+
+    assert (len(mine), out.code) == (2, 0)
+    errors = {row["file"]: row["error"] for row in back.document}
+    assert (back.code, shown.code) == (1, 1)
+    assert "it is no export" in errors.pop("broken.json")
+    assert set(errors.values()) == {""}
+    assert "3 imported, 1 failed" in shown.out
+    moved = cli("state", "export", f"{first.id}-moved").document
+    assert [block["text"] for message in moved["context"] for block in message["content"]] == [
+        "How many bricks?",
+        "Forty.",
+    ]
+    assert cli("state", "export").code == cli("state", "import", "--all", "nowhere").code == 2
