@@ -10,10 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Acting
@@ -26,6 +23,7 @@ from activities.examine import Examination
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
 from activities.models.providers import Providers
+from activities.notify.opening import BadNotifySetting, open_notifying
 from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
 from activities.prepare import Preparation
 from activities.probe import Probing
@@ -51,10 +49,11 @@ from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
 from activities.workspaces import Workspaces
 from agent.index import ALL_INDEXED
+from starter.attributes import NotRegistered, register_search_attributes
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
-from workflows.contract import SEARCH_ATTRIBUTES, stored_in
+from workflows.contract import stored_in
 from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
 
@@ -129,7 +128,7 @@ def _assembled(
             Thinking(contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets).call_model,
             examination.examine_calls,
             Restoring(store).restore,
-            Checkpointing(store, segments).checkpoint,
+            Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             Compressing(
                 contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
             ).compress,
@@ -155,32 +154,6 @@ def _assembled(
 def forget(worker: Worker, run_id: str) -> None:
     """Drop a run from the worker's memory; the SDK has no public word for it."""
     worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
-
-
-async def register_search_attributes(client: Client) -> None:
-    """Make sure that the server knows our attributes: an unknown one fails a workflow task for ever."""
-    try:
-        listed = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace)
-        )
-        missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in listed.custom_attributes}
-        if missing:
-            await client.operator_service.add_search_attributes(
-                AddSearchAttributesRequest(
-                    namespace=client.namespace,
-                    search_attributes={
-                        name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{kind.upper()}")
-                        for name, kind in missing.items()
-                    },
-                )
-            )
-    except RPCError as error:
-        flags = " ".join(f"--name {name} --type {kind}" for name, kind in SEARCH_ATTRIBUTES.items())
-        raise Refusal(
-            f"the search attributes could not be checked or registered ({error}); run\n"
-            f"  temporal operator search-attribute create {flags}\n"
-            "or set LONGHAUL_SEARCH_ATTRIBUTES=off for worker and clients"
-        ) from error
 
 
 async def serve(settings: Settings) -> None:
@@ -213,9 +186,11 @@ def keep_to_itself() -> None:
 
 _OF_THE_OPERATOR = (
     Refusal,
+    NotRegistered,
     Unreachable,
     BadStoreSetting,
     BadStreamsSetting,
+    BadNotifySetting,
     ToolSetupError,
     OffloadSetupError,
     CondenserSetupError,

@@ -13,6 +13,7 @@ from activities import own_session, readout
 from activities.contract import CHECKPOINT, Checkpoint
 from activities.heartbeat import beating
 from activities.leaving import while_polling
+from activities.notify.notifying import Notifying
 from activities.segments import Segments
 from activities.stored_lives import Life, spelt
 from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
@@ -30,7 +31,8 @@ LATER_IS_STORED = (
 
 
 class Checkpointing:
-    def __init__(self, store: StateStore, segments: Segments) -> None:
+    def __init__(self, store: StateStore, segments: Segments, notifying: Notifying | None = None) -> None:
+        self._notifying = notifying or Notifying()
         self._store = store
         self._segments = segments
 
@@ -55,7 +57,10 @@ class Checkpointing:
             )
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             record = await asyncio.to_thread(spelt, life, once_saved(carried, saved), closed=saved.closing)
-            return saved.model_copy(update={"store_error": await self._save(record)})
+            trouble = await self._save(record)
+            told = await self._notifying.tell(carried.ledger, own_session.blobs_prefix())
+            update = {"store_error": trouble, "notified": told.notified, "notify_error": told.error}
+            return saved.model_copy(update=update)
 
     async def _save(self, record: SessionRecord) -> str:
         """Empty, or why the state could not be stored: the segments are written, and that must not be lost."""

@@ -13,6 +13,7 @@ from agent.judgement import judge, must_examine, must_judge_again
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
 from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
+from agent.notifying import should_notify
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.settling import blocking, to_probe
@@ -41,18 +42,20 @@ BEHAVIOUR = 3
 session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
 
 
-def decide(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911  one line per question, in their order
+def decide(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
     if not record.restored:
         return Park("person") if record.hold else Restore()
     if load.running:
-        return _while_running(record, load)
+        return Checkpoint() if _must_tell(record, load) else _while_running(record, load)
     if history_is_long(record, load):
         return Park("checkpoint") if load.checkpointing else roll_over(record, load)
     if record.hold:
         return Park("person")
     if (doubt := to_probe(record)) and not _is_interrupted(record):
         return Probe(doubt.call_id)
+    if _must_tell(record, load):
+        return Checkpoint()
     reply = record.reply
     if reply is None:
         return _between_replies(record, load)
@@ -70,6 +73,11 @@ def decide(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911  one line
 def _is_interrupted(record: Record) -> bool:
     """Whoever interrupts does not wait for a look: it is made when the reply has ended."""
     return record.reply is not None and record.reply.interrupted
+
+
+def _must_tell(record: Record, load: Load) -> bool:
+    """People hear of what waits for them by a checkpoint, which runs beside whatever else is to be done."""
+    return not load.checkpointing and should_notify(record)
 
 
 def must_refuse_more(record: Record) -> bool:

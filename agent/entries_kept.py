@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from agent.entry import Entry
 from agent.messages import ErrorInfo
+from agent.notices import Given
 from agent.values import Guest, sparse
 
 
@@ -66,6 +67,9 @@ class Checkpointed(Entry):
     segments: tuple[Segment, ...] = sparse(())
     store_error: str = sparse("")
     """Why the state could not be written; the segments were."""
+    notified: tuple[Given, ...] = sparse(())
+    notify_error: str = sparse("")
+    """Why something could not be told."""
     closing: bool = sparse(False)
     """The store says that the session ends with it, unless something else is written there later."""
 

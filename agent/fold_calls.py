@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from agent import entries as e
-from agent import fold_doubts
+from agent import fold_doubts, fold_notices
 from agent.deadline import deadline_of
 from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.ledger import SUPERVISED, Ledger
@@ -72,10 +72,10 @@ def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
                 call.suggested_rules = verdict.suggested_rules
                 call.approvals = () if call.approved else call.approvals
                 call.approved, call.approved_facts, call.changed = False, None, ""
-                _begin_to_wait(ledger, call, entry.at)
+                _begin_to_wait(ledger, call, entry)
             case "external":
                 call.state = ToolCallState.SUBMITTED
-                _begin_to_wait(ledger, call, entry.at)
+                _begin_to_wait(ledger, call, entry)
             case "deny":
                 close(ledger, call, denied_by_permission(call.block, verdict.reason), entry)
             case "invalid":
@@ -84,14 +84,15 @@ def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
                 assert_never(never)
 
 
-def _begin_to_wait(ledger: Ledger, call: OpenCall, at: int) -> None:
+def _begin_to_wait(ledger: Ledger, call: OpenCall, entry: e.CallsJudged) -> None:
     """What is asked again waits anew, from now. The deadline is kept with the call: settings may change meanwhile."""
-    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = at, 0, 0, 0
+    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = entry.at, 0, 0, 0
     if ledger.state.behaviour >= SUPERVISED:
         tool = ledger.tools.get(call.block.name)
         call.deadline = deadline_of(
             call.block.name, tool.deadline if tool else None, ledger.state.permission_context.deadline
         )
+    fold_notices.begin(ledger, call, entry.seq)
 
 
 def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:

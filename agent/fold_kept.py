@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from agent import entries as e
+from agent import fold_notices as notices
 from agent.ledger import NOWHERE, UNHEARD, CheckpointTry, Ledger
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.results import cancelled_before_start, outcome_unknown
@@ -32,10 +33,12 @@ def apply(ledger: Ledger, entry: KeptEntry) -> None:
         case e.Checkpointed():
             _checkpointed(ledger, entry)
         case e.CheckpointFailed():
+            notices.checkpoint_failed(ledger, entry)
             ledger.checkpoint_failed = CheckpointTry(ledger.changed, entry.events, entry.error)
         case e.StateReplaced():
             _state_replaced(ledger, entry)
         case e.TimeReached():
+            notices.time_reached(ledger, entry.at)
             ledger.checkpoint_failed = None  # tried again from time to time, or an idle session would never close
         case _ as never:
             assert_never(never)
@@ -50,6 +53,7 @@ def _checkpointed(ledger: Ledger, entry: e.Checkpointed) -> None:
     ledger.saved, ledger.saved_messages, ledger.saved_seam = entry.through, entry.messages, entry.seam
     ledger.segments = [*ledger.segments[: entry.keep], *entry.segments]
     ledger.checkpoint_failed = None
+    notices.checkpointed(ledger, entry)
     if entry.store_error:
         error = ErrorInfo(type="store", message=entry.store_error)
         ledger.checkpoint_failed = CheckpointTry(ledger.changed, 0, error)

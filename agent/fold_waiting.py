@@ -1,6 +1,7 @@
 """What reached deadlines do to the ledger."""
 
 from agent import entries as e
+from agent import fold_notices
 from agent.fold_calls import close
 from agent.ledger import KEPT_REQUESTS, Ledger
 from agent.results import expired
@@ -10,6 +11,7 @@ from agent.state import OpenCall
 def apply(ledger: Ledger, entry: e.DeadlineReached) -> None:
     for due in entry.due:
         call = ledger.current.calls[due.call_id]
+        fold_notices.due(ledger, call, due, entry)
         _mark(call, due, entry.at)
         if due.closes:
             _close(ledger, call, due, entry)

@@ -109,6 +109,7 @@ _NEEDLESS = (
     *("compress_asked", "last_compression_error", "compressions", "compressed_at", "compression_failed_at", "epoch"),
     *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
     *("reminders", "ended", "window", "model_calls", "reply_start"),
+    *("indexed", "notices", "notify_failed", "expired"),
 )
 """Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
 
@@ -117,8 +118,10 @@ def _slim(ledger: Ledger) -> Ledger:
     kept = {part.name: getattr(ledger, part.name) for part in fields(Ledger) if part.name not in _NEEDLESS}
     plain: dict[str, Any] = {"context": [], "summary": "", "permission_context": PermissionContext(), "decisions": ()}
     if (reply := ledger.state.reply_context) is not None:
-        # What an approval rests on follows from tools and rules, which are not held here either.
-        calls = {key: call.model_copy(update={"approved_terms": ""}) for key, call in reply.calls.items()}
+        # What an approval rests on, and a deadline, follow from tools and rules, which are not held here either.
+        calls = {
+            key: call.model_copy(update={"approved_terms": "", "deadline": None}) for key, call in reply.calls.items()
+        }
         plain["reply_context"] = reply.model_copy(update={"calls": calls})
     kept["state"] = ledger.state.model_copy(update=plain)
     kept["spec"] = AgentSpec(name=ledger.spec.name)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from agent import entries as e
 from agent.doubts import Doubt
 from agent.messages import ErrorInfo, FinishedReason, Msg, Usage
+from agent.notices import Notice, NotifyTry
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec
 from agent.sizes import outside_tokens
@@ -175,6 +176,9 @@ class Ledger:
     """Every call id ever used, and the tool that it named."""
     doubts: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
     """By call id, the oldest first; settled ones are kept for a while, so that nobody settles them anew."""
+    notices: dict[str, Notice] = field(default_factory=dict[str, Notice])
+    """What somebody is still to be told of calls that wait, by key, the oldest first."""
+    notify_failed: NotifyTry | None = None
     expired: dict[str, int] = field(default_factory=dict[str, int])
     """Calls that were closed because nobody answered in time, and when: whoever answers late is told."""
     refusals: list[e.Refused] = field(default_factory=list[e.Refused])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from agent.deadline import Deadline
 from agent.entries_waiting import Due, Stage
 from agent.ledger import SUPERVISED
+from agent.notifying import retry_at
 from agent.record import Record
 from agent.state import OpenCall
 from agent.times import iso
@@ -17,7 +18,15 @@ def next_due(record: Record) -> int | None:
     """Milliseconds since 1970 of the earliest thing that is to come, or None: then no timer is needed."""
     if record.state.behaviour < SUPERVISED:
         return None
-    return min((due.due_at for call in _waiting(record) for due in _to_come(call)), default=None)
+    times = [due.due_at for call in _waiting(record) for due in _to_come(call)]
+    again = retry_at(record)
+    return min(times if again is None else [*times, again], default=None)
+
+
+def retry_is_due(record: Record, now: int) -> bool:
+    """Whether somebody is to be told now of what they could not be told before."""
+    again = retry_at(record)
+    return again is not None and again <= now
 
 
 def reached(record: Record, now: int) -> tuple[Due, ...]:

@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
+    notify: str | list[str] = ""
+    """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     model: str = ""

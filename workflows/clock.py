@@ -10,7 +10,7 @@ from temporalio import workflow
 
 from agent import entries as e
 from agent.record import Record
-from agent.waiting import next_due, reached
+from agent.waiting import next_due, reached, retry_is_due
 
 SHORTEST_SECONDS = 0.001
 """The SDK makes no timer of a shorter time, and one that is overdue has to fire."""
@@ -51,8 +51,11 @@ class DeadlineClock:
         await workflow.sleep(max(left, SHORTEST_SECONDS), summary="deadline of a call that waits")
         self._running, self._aim = None, None
         # Decided or answered in the meantime: then nothing is due any more, and what came first has won.
-        if due_now := reached(self._record, workflow.time_ns() // 1_000_000):
+        now = workflow.time_ns() // 1_000_000
+        if due_now := reached(self._record, now):
             self._write(e.DeadlineReached(due=due_now))
+        elif retry_is_due(self._record, now):
+            self._write(e.TimeReached())
         else:
             self.set()
 

@@ -170,6 +170,8 @@ class Status(Guest):
     """Why it does nothing until somebody resumes it."""
     note: str = ""
     checkpoint_error: str = ""
+    notify_error: str = ""
+    """Why nobody could be told of a call that waits; it is tried again."""
     segments: tuple[Segment, ...] = ()
     """Where its older entries stand in the blob store."""
 

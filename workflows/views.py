@@ -12,6 +12,7 @@ from agent.index import status_word
 from agent.judgement import seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg, ToolCallState
+from agent.notifying import to_tell
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
@@ -117,9 +118,17 @@ def status(record: Record) -> Status:
         generation=record.generation,
         hold=record.hold,
         note=record.note,
-        checkpoint_error=record.checkpoint_failed.error.message if record.checkpoint_failed else "",
         segments=tuple(record.segments),
+        **_trouble(record),
     )
+
+
+def _trouble(record: Record) -> dict[str, Any]:
+    """What stands in the way of writing it down, and of telling people."""
+    return {
+        "checkpoint_error": record.checkpoint_failed.error.message if record.checkpoint_failed else "",
+        "notify_error": record.notify_failed.error if record.notify_failed and to_tell(record) else "",
+    }
 
 
 def _tasks(record: Record) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from agent.event import EventsSoFar
 from agent.keeping import Load
 from agent.letters import Letter
 from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
+from agent.notices import Given
 from agent.permission.facts import CallFacts, PathFact
 from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 from agent.reception import receive
@@ -243,7 +244,8 @@ class Play:
                 self.record.restore(found, self.earlier.ledger if self.earlier else None, self.now)
             case Checkpoint(closing):
                 total = self.record.messages_total
-                self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing))
+                told = tuple(Given(key=key, done=True) for key in self.record.notices)
+                self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing, notified=told))
             case None:
                 raise AssertionError("nothing was started")
             case _ as never:

@@ -1,0 +1,50 @@
+"""Tells by running a program of the operator's: JSON on its stdin, and nothing of the worker's keys around it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+
+from activities.notify.channel import Message, NotTold
+from activities.tools.bash import scrubbed
+from agent.canonical import digest_of
+from agent.visible import visible
+
+SECONDS = 5.0
+TAIL_CHARS = 200
+
+
+class Command:
+    """Exit status 0 means that it is told."""
+
+    def __init__(self, argv: list[str], seconds: float = SECONDS) -> None:
+        self._argv, self._seconds = argv, seconds
+        self.name = f"command:{digest_of(argv)[:8]}"
+
+    async def tell(self, message: Message) -> None:
+        process = await self._started()
+        try:
+            async with asyncio.timeout(self._seconds):
+                said, _ = await process.communicate(message.model_dump_json().encode() + b"\n")
+        except TimeoutError:
+            raise NotTold(f"the command {self._argv[0]!r} did not end within {self._seconds:g} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if process.returncode:
+            tail = visible(said.decode("utf-8", "replace").strip()[-TAIL_CHARS:])
+            raise NotTold(f"the command {self._argv[0]!r} ended with {process.returncode}: {tail}")
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=scrubbed(os.environ),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NotTold(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error

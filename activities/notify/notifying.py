@@ -1,0 +1,107 @@
+"""Tells what a session has recorded of its waiting calls, on all channels; what fails is left for another time."""
+
+import asyncio
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from activities.masking import NO_SECRETS, Masker
+from activities.notify.channel import Channel, Message, NotTold
+from agent.ledger import Ledger
+from agent.notices import Given, Notice, shown_arguments
+from agent.notifying import is_stale
+from agent.times import iso
+from agent.visible import visible
+
+SECONDS = 10.0
+"""For all of it: a checkpoint has half a minute."""
+NAME_CHARS = 300
+REASON_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of it, as `entries.Checkpointed` has it."""
+
+    notified: tuple[Given, ...] = ()
+    error: str = ""
+
+
+class Notifying:
+    def __init__(self, channels: Sequence[Channel] = (), masker: Masker = NO_SECRETS) -> None:
+        self._channels = channels
+        self._masker = masker
+
+    async def tell(self, ledger: Ledger, session_key: str) -> Told:
+        """Never raises. `session_key` is unique among all sessions."""
+        given: dict[str, Given] = {}
+        trouble: list[str] = []
+        try:
+            async with asyncio.timeout(SECONDS):
+                for notice in list(ledger.notices.values()):
+                    given[notice.key] = await self._told(ledger, notice, session_key, trouble)
+        except TimeoutError:
+            trouble.append(f"there was no time to tell all of it within {SECONDS:g} s")
+        return Told(tuple(given.values()), "; ".join(dict.fromkeys(trouble))[:500])
+
+    async def _told(self, ledger: Ledger, notice: Notice, session_key: str, trouble: list[str]) -> Given:
+        if not self._channels or is_stale(ledger, notice):
+            return Given(key=notice.key, done=True)
+        message = message_of(ledger, notice, session_key, self._masker)
+        have = list(notice.given)
+        for channel in self._channels:
+            if channel.name in have:
+                continue
+            try:
+                await channel.tell(message)
+            except NotTold as error:
+                trouble.append(str(error))
+            except Exception as error:  # noqa: BLE001  a checkpoint must not be lost for want of a listener
+                trouble.append(f"{channel.name} failed: {type(error).__name__}")
+            else:
+                have.append(channel.name)
+        missing = [channel for channel in self._channels if channel.name not in have]
+        return Given(key=notice.key, channels=tuple(have), done=not missing)
+
+
+def message_of(ledger: Ledger, notice: Notice, session_key: str, masker: Masker = NO_SECRETS) -> Message:
+    """Of a notice that is not stale. Nothing in it moves a cursor, hides, or is longer than it must be."""
+    call = ledger.reply.calls.get(notice.call_id) if ledger.reply else None
+    arguments = notice.shown or (shown_arguments(call.input) if call else "")
+    state = ledger.state
+    return Message(
+        key=hashlib.sha256(f"{session_key}\n{notice.key}".encode()).hexdigest()[:40],
+        event=notice.event,
+        session=_line(state.session_id),
+        user=None if state.user_id is None else _line(state.user_id),
+        agent=_line(ledger.spec.name),
+        team=_line(ledger.spec.team),
+        call_id=_line(notice.call_id),
+        tool=_line(notice.tool),
+        waits_for=notice.waits_for,
+        arguments=masker.masked(arguments),
+        reason=_line(masker.masked(notice.reason), REASON_CHARS),
+        asked_at=iso(notice.asked_at),
+        at=iso(notice.at),
+        expires_at=iso(notice.expires_at) if notice.expires_at else "",
+        escalated_to=_line(notice.to),
+        closed=notice.closed,
+        answers=() if notice.closed else _answers(ledger, notice),
+    )
+
+
+def _answers(ledger: Ledger, notice: Notice) -> tuple[str, ...]:
+    state = ledger.state
+    named = [*(["--user", state.user_id] if state.user_id else []), "--agent", ledger.spec.name]
+    words: dict[str, tuple[list[str], ...]] = {
+        "person": (["approve"], ["deny", "--reason", "TEXT"]),
+        "outside": (["result", "--output", "TEXT"],),
+    }
+    lines = ([word, state.session_id, notice.call_id, *rest, *named] for word, *rest in words[notice.waits_for])
+    return tuple(_line(shlex.join(["longhaul", *line])) for line in lines)
+
+
+def _line(text: str, chars: int = NAME_CHARS) -> str:
+    shown = " ".join(visible(text).split())
+    return shown if len(shown) <= chars else f"{shown[: chars - 1]}…"
