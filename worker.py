@@ -14,6 +14,7 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Acting
+from activities.analysis.opening import open_analyzers
 from activities.checkpoint import Checkpointing
 from activities.compress.compressing import Compressing
 from activities.compress.condensers import CondenserSetupError, load_condensers
@@ -110,10 +111,10 @@ def _assembled(
     client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments, waking: Waking
 ) -> Worker:
     toolbox = toolbox_of(settings, segments)
-    workspaces, live = Workspaces(settings.data_dir), waking.streaming
-    contexts, specs, counter = Contexts(), Specs(), TokenCounter()
+    workspaces, contexts, specs, counter = Workspaces(settings.data_dir), Contexts(), Specs(), TokenCounter()
     secrets, rules = Secrets(read_secrets(settings)), UserRules(store)
-    examination = Examination(contexts, toolbox, workspaces, secrets, rules)
+    analyzers, live = open_analyzers(settings.analyzers, providers), waking.streaming
+    examination = Examination(contexts, toolbox, workspaces, secrets, rules, analyzers)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     returning = Returning(offloaders, counter, secrets)
     # Whoever works without search attributes has not seen to it that the server knows them.

@@ -167,11 +167,24 @@ class CallToExamine(Guest):
     """None: longer than INLINE_ARGUMENTS; it stands in the message at `said_in`."""
 
 
+class Analysis(Guest):
+    """How risky the calls are is to be found out too, by these analyzers."""
+
+    analyzers: tuple[str, ...]
+    tainted: str = sparse("")
+    model: str
+    config: ModelConfig
+    call_number: int = sparse(0)
+    """Calls of the session that a model was asked about before."""
+    context: ContextAddress
+
+
 class ExamineCalls(Guest):
     calls: tuple[CallToExamine, ...]
     place: Place
     said_in: MessageAddress
     user_rules_digest: str = sparse("")
+    analysis: Analysis | None = sparse(None)
 
 
 INLINE_ARGUMENTS = 2_000

@@ -3,6 +3,8 @@
 from temporalio import activity
 
 from activities import own_session
+from activities.analysis.chain import Analyzers
+from activities.analysis.looking import Analysing
 from activities.contexts import Contexts, message_at
 from activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress
 from activities.heartbeat import beating
@@ -26,7 +28,9 @@ class Examination:
         workspaces: Workspaces,
         secrets: Secrets | None = None,
         user_rules: UserRules | None = None,
+        analyzers: Analyzers | None = None,
     ) -> None:
+        self._analysing = Analysing(analyzers or Analyzers(), contexts, toolbox)
         self._user_rules = user_rules
         self._secrets = secrets or Secrets()
         self._contexts = contexts
@@ -40,14 +44,15 @@ class Examination:
             if missing := [call.name for call in ask.calls if not self.knows(call.name)]:
                 raise not_here(f"this worker has no tool {missing[0]!r} to look with")
             place = await self._workspaces.find(ask.place)
-            facts = {}
+            texts, facts, usage = dict[str, str](), dict[str, CallFacts](), None
             for call in ask.calls:
-                text = call.input
-                if text is None:
-                    text = await self.arguments_of(call.id, ask.said_in)
-                facts[call.id] = await self.look(call.name, text, place)
+                texts[call.id] = await self.arguments_of(call.id, ask.said_in) if call.input is None else call.input
+                facts[call.id] = await self.look(call.name, texts[call.id], place)
+            if ask.analysis is not None:
+                facts, usage = await self._analysing.analyzed(ask, ask.analysis, texts, facts)
+                facts = {call_id: self._secrets.out_of_facts(each) for call_id, each in facts.items()}
             rules = await found(self._user_rules, ask.place.user_id, ask.user_rules_digest)
-            return CallsExamined(facts=facts, user_rules=rules.rules, user_rules_digest=rules.digest)
+            return CallsExamined(facts=facts, user_rules=rules.rules, user_rules_digest=rules.digest, usage=usage)
 
     def knows(self, name: str) -> bool:
         """Whether this worker has the tool, and so can look at its calls."""

@@ -7,6 +7,7 @@ from activities.examine import Examination
 from activities.tools.registry import Toolbox
 from activities.tools.tool import Place
 from activities.workspaces import Workspaces
+from agent.decision import BEHAVIOUR
 from agent.entries import Verdict
 from agent.judgement import judge
 from agent.messages import ToolCallBlock
@@ -28,7 +29,9 @@ class Rehearsal:
         self._place = Place(root=root, cwd=root)
         self._examination = Examination(Contexts(), toolbox, Workspaces(root))
         self._record = Record(
-            state=AgentState(session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission),
+            state=AgentState(
+                session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission, behaviour=BEHAVIOUR
+            ),
             spec=AgentSpec(name=AGENT, permission=permission),
             tools={tool.name: tool for tool in toolbox.descriptors(toolbox.names)},
             workspace_root=str(root),

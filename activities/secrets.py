@@ -77,7 +77,7 @@ class Secrets:
         """Findings without secrets in what people and models read. Paths and commands stay: they are compared."""
         if not self.masker:
             return facts
-        texts = ("arguments_error", "not_understood", "safety", "notice")
+        texts = ("arguments_error", "not_understood", "safety", "notice", "risk_reason")
         masked = {name: self.masker.masked(getattr(facts, name)) for name in texts}
         return facts.model_copy(update=masked)
 

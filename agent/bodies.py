@@ -15,8 +15,8 @@ from agent.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from agent.permission.rules import PermissionMode, PermissionRule
-from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, ReplaceState, Resume, Rules, Settle
+from agent.permission.rules import PermissionRule
+from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, ReplaceState, Resume, Rules, Settle
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
@@ -86,14 +86,6 @@ class Interrupt(Value):
     message: Messages = ()
 
     _checked = field_validator("message")(_from_outside)
-
-
-class Configure(Value):
-    mode: PermissionMode | None = None
-    rules: Rules = ()
-    max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
-    model: str | None = Field(default=None, min_length=1, max_length=1_000)
-    by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 def _as_json_text(value: object) -> object:

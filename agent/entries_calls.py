@@ -3,7 +3,7 @@
 from typing import Literal
 
 from agent.entry import Entry
-from agent.messages import ToolResultBlock
+from agent.messages import ToolResultBlock, Usage
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionRule
 from agent.preview import Preview
@@ -18,6 +18,8 @@ class CallsExamined(Entry):
     user_rules: tuple[PermissionRule, ...] | None = sparse(None)
     """As in `Prepared`: they may have changed while calls waited."""
     user_rules_digest: str = sparse("")
+    usage: Usage | None = sparse(None)
+    """What a model cost that was asked how risky they are."""
 
 
 Ruling = Literal["allow", "deny", "ask", "external", "invalid"]
@@ -31,6 +33,8 @@ class Verdict(Guest):
     behavior: Ruling
     reason: str = sparse("")
     suggested_rules: tuple[PermissionRule, ...] = sparse(())
+    warning: str = sparse("")
+    """Of a call that runs: why people should know of it."""
     seen: str = sparse("")
     """Of a call that is asked about: `agent.seen.material` of it, and below what a person is shown."""
     preview: Preview | None = sparse(None)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from agent.entry import Entry
-from agent.permission.rules import PermissionMode, PermissionRule
+from agent.permission.rules import Confirming, PermissionMode, PermissionRule
 from agent.values import sparse
 
 
@@ -15,6 +15,8 @@ class Configured(Entry):
     add_rules: tuple[PermissionRule, ...] = sparse(())
     max_iters: int | None = sparse(None)
     model: str | None = sparse(None)
+    confirm: Confirming | None = sparse(None)
+    analyzers: tuple[str, ...] | None = sparse(None)
     by: str = sparse("")
 
 

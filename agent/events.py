@@ -122,6 +122,9 @@ class EventFold:
 
     def _judged(self, entry: e.CallsJudged) -> Iterator[AgentEvent]:
         for verdict in entry.verdicts:
+            if verdict.warning:
+                value = {"reason": verdict.warning}
+                yield AgentEvent(type="CUSTOM", name="risk_warning", tool_call_id=verdict.call_id, value=value)
             if verdict.behavior == "allow":
                 yield from self._start(verdict.call_id)
             elif verdict.behavior in ("deny", "invalid"):

@@ -87,6 +87,10 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.state.take_mode(entry.mode)
         ledger.ruled = entry.seq
         ledger.reminders = standing_hints(ledger)
+    given = {"confirm": entry.confirm, "analyzers": entry.analyzers}
+    if changes := {name: value for name, value in given.items() if value is not None}:
+        ledger.state.permission_context = ledger.state.permission_context.model_copy(update=changes)
+        ledger.ruled = entry.seq
     if entry.max_iters is not None:
         react = ledger.spec.react_config.model_copy(update={"max_iters": entry.max_iters})
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})

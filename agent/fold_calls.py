@@ -9,6 +9,7 @@ from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.permission.rulebook import accepted, added
+from agent.permission.taint import brings_in
 from agent.results import denied_by_permission, denied_by_person, not_a_call
 from agent.seen import terms
 from agent.state import OpenCall
@@ -53,9 +54,12 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
 def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
     if entry.user_rules is not None:
         ledger.set_user_rules(entry.user_rules, entry.user_rules_digest)
+    if entry.usage is not None:
+        ledger.current.usage, ledger.usage = ledger.current.usage + entry.usage, ledger.usage + entry.usage
+        ledger.analyses += len(entry.facts)
     for call_id, facts in entry.facts.items():
         if call := ledger.current.calls.get(call_id):
-            call.facts, call.facts_at, call.facts_stale = facts, entry.at, False
+            call.facts, call.facts_at, call.facts_stale, call.analyzed = facts, entry.at, False, True
             if call.approved and call.approved_facts is None:
                 call.approved_facts = facts
 
@@ -131,16 +135,24 @@ def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
     if entry.cwd is not None:
         ledger.state.tool_context.cwd = entry.cwd
     call = ledger.current.calls[entry.result.id]
+    _taint(ledger, call, outside=entry.outside)
     for other in ledger.current.calls.values():
         may_have_changed = bool(other.facts.before) and not call.facts.read_only
         other.facts_stale |= entry.cwd is not None or may_have_changed
     close(ledger, call, entry.result, entry, entry.digest, entry.tokens)
 
 
+def _taint(ledger: Ledger, call: OpenCall, *, outside: bool) -> None:
+    name = call.block.name
+    if ledger.state.behaviour >= SUPERVISED and not ledger.state.tainted:
+        ledger.state.tainted = brings_in(ledger.tools.get(name), call.facts, name, outside=outside)
+
+
 def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
     call = ledger.current.calls[entry.call_id]
     call.facts, call.facts_at, call.state = entry.facts, entry.at, ToolCallState.PENDING
     call.facts_stale, call.approved, call.approvals, call.changed = False, False, (), entry.reason
+    call.analyzed = False
     call.times_unsettled += 1
 
 

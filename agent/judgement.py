@@ -5,6 +5,7 @@ from agent.entries import Ruling, Verdict
 from agent.ledger import SUPERVISED
 from agent.permission.engine import PermissionDecision, decide_call
 from agent.permission.plan_mode import decide_plan_tool, decide_planning
+from agent.permission.policies import analyzers_of, stricter, warning_of
 from agent.permission.rulebook import in_force
 from agent.permission.rules import Behavior
 from agent.plan import PLAN_EXIT, plan_file
@@ -23,7 +24,12 @@ def must_examine(call: OpenCall, record: Record) -> bool:
     tool = record.tools.get(call.block.name)
     if tool is None or (call.facts.arguments_error and not (call.edited and call.facts_stale)):
         return False
-    return call.facts_stale
+    return call.facts_stale or _must_analyze(call, record, tool)
+
+
+def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    """Once for the same findings: one that gave nothing counts as unknown."""
+    return _is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
 
 
 def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
@@ -45,7 +51,11 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
         case Behavior.ASK if not (_findings_hold(call) and _terms_hold(call, record, tool)):
             return _question(call, record, tool, decision)
         case _:
-            return _verdict(call, "external" if tool.external else "allow", decision.reason)
+            verdict = _verdict(call, "external" if tool.external else "allow", decision.reason)
+            warning = (
+                "" if call.approved or not _is_watched(record, tool) else warning_of(record.permission, call.facts)
+            )
+            return verdict.model_copy(update={"warning": warning}) if warning else verdict
 
 
 def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
@@ -63,7 +73,13 @@ def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int
     else:
         file = plan_file(state.plan_mode_context, root)
         decision = decide_planning(tool, call.input, call.facts, context, root, file)
-    return decide_plan_tool(tool, context.mode, decision)
+    decision = decide_plan_tool(tool, context.mode, decision)
+    return stricter(decision, context, call.facts) if _is_watched(record, tool) else decision
+
+
+def _is_watched(record: Record, tool: ToolDescriptor) -> bool:
+    """Whether policies and analyzers count: not for what the session answers itself."""
+    return record.state.behaviour >= SUPERVISED and not tool.inside
 
 
 def seen_digest(call: OpenCall, record: Record) -> str:

@@ -134,6 +134,8 @@ class Ledger:
     user_rules: tuple[PermissionRule, ...] = ()
     """Those of the session's user; not in its state, which may be given to somebody else."""
     user_rules_digest: str = ""
+    analyses: int = 0
+    """Calls that a model was asked about."""
     ruled: int = 0
     """The newest entry that changed the mode or a rule."""
     workspace_root: str = ""

@@ -10,7 +10,6 @@ from agent import answers, outside, rule_letters, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
-    Configure,
     Confirm,
     ExternalExecutionResultEvent,
     ExternalResult,
@@ -27,7 +26,7 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING, SUPERVISED
 from agent.letters import Letter, Received
 from agent.record import Record
-from agent.upkeep_bodies import ChangeRules, Compact, ReplaceState, Resume, Settle
+from agent.upkeep_bodies import ChangeRules, Compact, Configure, ReplaceState, Resume, Settle
 
 MAX_QUEUE = 500
 MAX_QUEUE_BYTES = 32_000_000

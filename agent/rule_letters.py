@@ -1,18 +1,26 @@
 """Letters that change what a session may do unasked: its mode and limits, and its rules."""
 
 from agent import entries as e
-from agent.bodies import Configure, Unusable
+from agent.bodies import Unusable
 from agent.letters import Received
 from agent.permission.checks import BadRule, check_rules
 from agent.permission.rulebook import changed, id_of, named, stamped
 from agent.permission.rules import PermissionRule, Scope
 from agent.record import Record
-from agent.upkeep_bodies import ChangeRules
+from agent.upkeep_bodies import ChangeRules, Configure
 
 
 def configure(record: Record, body: Configure) -> Received:
     _checked(record, body.rules, ())
-    entry = e.Configured(mode=body.mode, add_rules=body.rules, max_iters=body.max_iters, model=body.model, by=body.by)
+    entry = e.Configured(
+        mode=body.mode,
+        add_rules=body.rules,
+        max_iters=body.max_iters,
+        model=body.model,
+        confirm=body.confirm,
+        analyzers=body.analyzers,
+        by=body.by,
+    )
     return Received((entry,), {"configured": True})
 
 

@@ -37,6 +37,8 @@ class OpenCall(Living):
     """How often the world had changed when it was about to run."""
     changed: str = ""
     """What had changed the last time, until somebody was told."""
+    analyzed: bool = sparse(False)
+    """The agent's analyzers were asked about these findings, whatever came of it."""
     judged: int = sparse(0)
     """Number of the entry with the newest verdict on it, and its time in milliseconds since 1970."""
     judged_at: int = sparse(0)
@@ -142,6 +144,8 @@ class AgentState(Living):
     decisions: tuple[DecisionMade, ...] = sparse(())
     """What people decided, oldest first; the newest ones."""
     shutdown_interrupted: bool = False
+    tainted: str = sparse("")
+    """How words came into the context that nobody here vouches for, the first time; empty: never."""
 
     @property
     def planning(self) -> bool:

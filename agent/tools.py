@@ -36,6 +36,8 @@ class ToolDescriptor(Guest):
     """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
     inside: bool = sparse(False)
     """The session answers it itself (`agent.inside`): no worker runs anything."""
+    untrusted: bool = sparse(False)
+    """Its results are what others wrote: a page, a mail. After one, a call that goes out is asked about."""
     probes: bool = sparse(False)
     """It can look whether a call of it happened, when the outcome is unknown."""
     result_schema: dict[str, Any] | None = sparse(None)

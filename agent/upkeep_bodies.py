@@ -4,12 +4,22 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from agent.permission.rules import PermissionRule, only_known_keys
+from agent.permission.rules import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
 from agent.settings import ContextConfig
 from agent.values import Value
 
 MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
+
+
+class Configure(Value):
+    mode: PermissionMode | None = None
+    rules: Rules = ()
+    max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
+    model: str | None = Field(default=None, min_length=1, max_length=1_000)
+    confirm: Confirming | None = None
+    analyzers: Analyzers | None = None
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 
 class ChangeRules(Value):

@@ -108,7 +108,7 @@ class Session:
         await self._sending.update_with_start("observe", {"messages": as_messages(messages)})
 
     async def configure(self, **settings: Any) -> None:
-        """Change `mode`, add `rules`, set `max_iters` or `model`; `by` says who."""
+        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""
         await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
 
     async def confirm(

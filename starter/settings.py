@@ -24,6 +24,8 @@ class Settings(BaseSettings):
     """Further offloaders that agents may name, comma-separated: `module:name`."""
     condensers: str = ""
     """Further condensers that agents may name, comma-separated: `module:name`."""
+    analyzers: str = ""
+    """Further security analyzers that agents may name, comma-separated: `module:name`."""
     hooks: str = ""
     """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
     secrets: str = ""

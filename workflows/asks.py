@@ -6,7 +6,9 @@ from activities import contract as world
 from agent.compaction import Cut, tokens
 from agent.doubts import Doubt
 from agent.gist import gist
+from agent.ledger import SUPERVISED
 from agent.messages import ToolCallBlock
+from agent.permission.policies import analyzers_of
 from agent.prompt import summary_message
 from agent.record import Record
 from agent.skills import shown_skills
@@ -147,6 +149,21 @@ def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
         place=place(record),
         said_in=_said_in(record, calls[0]),
         user_rules_digest=record.user_rules_digest,
+        analysis=_analysis(record),
+    )
+
+
+def _analysis(record: Record) -> world.Analysis | None:
+    names = analyzers_of(record.permission) if record.state.behaviour >= SUPERVISED else ()
+    if not names:
+        return None
+    return world.Analysis(
+        analyzers=names,
+        tainted=record.state.tainted,
+        model=record.permission.analyzer_model or record.spec.model,
+        config=record.spec.llm_config,
+        call_number=record.analyses,
+        context=_context(record),
     )
 
 

@@ -100,7 +100,7 @@ class Doing:
         calls = [asks.open_call(self._record, call_id) for call_id in call_ids]
         ask = asks.examine_calls(self._record, calls)
         try:
-            how = options.examine(len(calls))
+            how = options.examine(len(calls), analyzed=ask.analysis is not None)
             examined = await self.underway.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except Interrupted:
             pass  # the calls are closed with the reply

@@ -42,6 +42,7 @@ class FunctionTool(Tool):
         probe: Probe | None = None,
         deadline: Deadline | None = None,
         result_schema: dict[str, Any] | None = None,
+        untrusted: bool = False,
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
@@ -57,6 +58,7 @@ class FunctionTool(Tool):
         self._probe = probe
         self.deadline = deadline
         self.result_schema = result_schema
+        self.untrusted = untrusted
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -105,6 +107,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     probe: Probe | None = None,
     deadline: Deadline | None = None,
     result_schema: dict[str, Any] | None = None,
+    untrusted: bool = False,
 ) -> Callable[[Function], FunctionTool]:
     """Make a tool of a function: `@tool(effect=Effect.READ)`.
 
@@ -126,6 +129,7 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
         probe=probe,
         deadline=deadline,
         result_schema=result_schema,
+        untrusted=untrusted,
     )
 
 

@@ -133,8 +133,8 @@ def describe(tool: Tool) -> ToolDescriptor:
     }
     if tool.inside:
         plain["inside"] = True
-    if tool.probes:
-        plain["probes"] = True  # absent otherwise: the digests of all other tools stay as they were recorded
+    # Absent otherwise: the digests of all other tools stay as they were recorded.
+    plain |= {name: True for name in ("probes", "untrusted") if getattr(tool, name)}
     if tool.deadline is not None:
         plain["deadline"] = tool.deadline.model_dump(mode="json")
     if tool.result_schema is not None:

@@ -98,6 +98,8 @@ class Tool:
     result_schema: dict[str, Any] | None = None
     """Of an external tool: what its results have to fit, in the words of `agent.result_schema`; None = anything."""
     timeout_seconds: float = 600.0
+    untrusted: bool = False
+    """Its results are what others wrote: a page, a mail."""
     deadline: Deadline | None = None
     """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
 

@@ -54,5 +54,8 @@ class CallFacts(Guest):
     """For edits: sha-256 of the file's bytes as seen; "absent" when there is no file."""
     after: str = sparse("")
     """For edits: sha-256 of the bytes that the call would write."""
+    risk: Literal["", "low", "medium", "high", "unknown"] = sparse("")
+    """What the agent's security analyzers think of it, the worst of them; empty: none has looked."""
+    risk_reason: str = sparse("")
     notice: str = sparse("")
     """What a person should see beside the arguments: a unified diff for edits (≤ 4,000 characters)."""

@@ -1,14 +1,14 @@
 """Permission rules and the context they live in."""
 
 from enum import StrEnum
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from agent.deadline import Deadlines
 from agent.decided import ToolApproval
 from agent.times import moment
-from agent.values import Guest, sparse
+from agent.values import Guest, Value, sparse
 
 
 class Behavior(StrEnum):
@@ -93,6 +93,34 @@ def only_known_keys(rules: Any) -> Any:
     return cast(Any, rules)
 
 
+class Risk(StrEnum):
+    """What a security analyzer thinks of a call."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    UNKNOWN = "unknown"
+    """It can't tell: the call is asked about as one of high risk is."""
+
+
+class Confirmation(Value):
+    """When a person is asked although the engine would let a call run. It never lets run what the engine would not."""
+
+    policy: Literal["never", "always", "risky"] = "never"
+    threshold: Literal[Risk.LOW, Risk.MEDIUM, Risk.HIGH] = sparse(Risk.HIGH)
+    """For `risky`: from this risk on."""
+
+
+def _as_confirmation(given: object) -> object:
+    return {"policy": given} if isinstance(given, str) else given
+
+
+Confirming = Annotated[Confirmation, BeforeValidator(_as_confirmation)]
+"""As `"always"`, or as a table."""
+Analyzers = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(max_length=10)]
+"""`rules`, `model`, or `module:name` on the worker."""
+
+
 class PermissionContext(Guest):
     """Mode, rules and the directories that edits may touch unasked in `accept_edits` and `dont_ask`."""
 
@@ -106,6 +134,11 @@ class PermissionContext(Guest):
     """How calls of a tool are approved, by its name."""
     grantable: tuple[str, ...] = sparse(())
     """Allow rules that an approver may take along although they were not suggested, or narrower: `Bash(make:*)`."""
+    confirm: Confirming = sparse(Confirmation())
+    analyzers: Analyzers = sparse(())
+    """What says how risky a call is before it runs: low runs, medium runs with a warning, high asks."""
+    analyzer_model: str = sparse("", max_length=1_000)
+    """For the analyzer `model`; empty: the agent's own."""
 
     def approvers(self, tool: str) -> int:
         """How many different people have to say yes to a call of this tool."""

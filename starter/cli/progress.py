@@ -119,6 +119,8 @@ class Progress:
         elif event.name == "call_unsettled":
             self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
 
+        elif event.name == "risk_warning":
+            self._screen.show(Text(f"! runs with a risk: {one_line(str(event.value['reason']))}", style="yellow"))
         elif event.name == "doubt_probed" and event.value["finding"] != "unknown":
             self._screen.show(Text("! looked: it " + _FOUND[event.value["finding"] == "happened"], style="yellow"))
         elif event.name == "doubt_settled":

@@ -1,0 +1,12 @@
+"""The analyzers of one worker: those that every worker has, and the operator's own."""
+
+from activities.analysis.chain import Analyzers, load_analyzers
+from activities.analysis.judging_model import JudgingModel
+from activities.models.providers import Providers
+from agent.permission.policies import MODEL_ANALYZER
+
+
+def open_analyzers(names: str, providers: Providers) -> Analyzers:
+    """`names` as in LONGHAUL_ANALYZERS. Raises AnalyzerSetupError."""
+    model = JudgingModel(lambda name, request: providers.call(name, request, lambda delta: None))
+    return Analyzers({MODEL_ANALYZER: model, **load_analyzers(names)})
