@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent.record import Record
-from agent.settling import blocking
+from agent.settling import blocking, open_doubts
 from agent.waiting import expires_at
 
 ALL_INDEXED = 2
@@ -17,7 +17,7 @@ class Row:
     status: str
     """idle, working or waiting."""
     tools: tuple[str, ...] = ()
-    """Of the calls that wait."""
+    """Of the calls that wait, and of those of which nobody knows whether they ran."""
     risk: str = ""
     team: str = ""
     deadline: int = 0
@@ -40,7 +40,7 @@ def row_of(record: Record) -> Row:
     ends = [end for call in waiting if not call.expired_at and (end := expires_at(call)) is not None]
     return Row(
         status=status,
-        tools=tuple(sorted({call.block.name for call in waiting})),
+        tools=tuple(sorted({call.block.name for call in waiting} | {doubt.tool for doubt in open_doubts(record)})),
         team=record.spec.team,
         deadline=min(ends, default=0),
     )

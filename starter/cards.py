@@ -51,6 +51,11 @@ def query(
     return f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'{narrowed}"
 
 
+def in_doubt(query: str) -> str:
+    """Of the sessions that a query finds, those that do not wait, and of which a call is in doubt."""
+    return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"
+
+
 def _narrowed(attribute: str, wanted: str | None) -> str:
     """The condition for one attribute, where the server can apply it.
 

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from agent.settings import AgentSpec
 from starter.agents import find_agent
-from starter.cards import SessionCard, card_of, query
+from starter.cards import SessionCard, card_of, in_doubt, query
 from starter.connection import connect, let_go
 from starter.inbox import Inbox, gather
 from starter.rules import RulesOfUser
@@ -80,6 +81,7 @@ class Longhaul:
         """
         if self.settings.search_attributes:
             cards = await self._cards(query(user=user, status="waiting", team=team, tool=tool))
+            cards += await self._in_doubt(query(user=user, team=team, tool=tool))
         else:
             cards = await self._cards(query())
         # Not everything can be asked of the server, and not of each server.
@@ -93,6 +95,13 @@ class Longhaul:
         for task in silent:
             task.cancel()
         return {asked[task].workflow_id: task.result() for task in done if task.exception() is None}
+
+    async def _in_doubt(self, wanted: str) -> list[SessionCard]:
+        """None where the server does not know the attribute by which they are found."""
+        try:
+            return await self._cards(in_doubt(wanted))
+        except RPCError:
+            return []
 
     async def _cards(self, wanted: str) -> list[SessionCard]:
         return [await card_of(row) async for row in self.client.list_workflows(wanted)]

@@ -59,6 +59,20 @@ async def test_a_reply_of_an_agent_that_asks_waits_for_a_persons_word(stage: Sta
     assert hint.endswith("it did happen. On the word of bo: I have the ring here\nIts output:\nANA")
 
 
+async def test_a_call_in_doubt_stands_in_the_inbox_when_its_session_has_gone_on(stage: Stage) -> None:
+    session = stage.session(calls("engrave", text="Ana"), {"text": "I go on."}, **FREE)
+
+    done = await session.reply("Engrave it")
+    await until(lambda: listed(stage, session))
+    await session.settle("call_0_0", happened=False, by="bo")
+
+    async def forgotten() -> bool:
+        return not await listed(stage, session)
+
+    await until(forgotten)
+    assert (done.get_text_content(), (await session.status()).status) == ("I go on.", "idle")
+
+
 async def listed(stage: Stage, session: Session) -> bool:
     """Whether the inbox shows the call."""
     found = await stage.app.inbox()
