@@ -10,6 +10,10 @@ ALL_INDEXED = 2
 """A namespace with the first search attributes has 1; with all that `Row` has, 2."""
 
 
+_RISKS = ("", "low", "medium", "unknown", "high")
+"""The lowest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """The searchable part of a session. What the namespace has no attribute for stays empty."""
@@ -41,6 +45,7 @@ def row_of(record: Record) -> Row:
     return Row(
         status=status,
         tools=tuple(sorted({call.block.name for call in waiting} | {doubt.tool for doubt in open_doubts(record)})),
+        risk=max((call.facts.risk for call in waiting), key=_RISKS.index, default=""),
         team=record.spec.team,
         deadline=min(ends, default=0),
     )

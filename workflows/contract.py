@@ -49,7 +49,7 @@ SESSION = SearchAttributeKey.for_keyword("LonghaulSession")
 WAITING_SINCE = SearchAttributeKey.for_datetime("LonghaulWaitingSince")
 TOOLS = SearchAttributeKey.for_keyword_list("LonghaulWaitingTools")
 RISK = SearchAttributeKey.for_keyword("LonghaulRisk")
-"""The highest of the calls that wait: low, medium or high."""
+"""The highest of the calls that wait: low, medium, unknown or high; empty where nothing analyses calls."""
 TEAM = SearchAttributeKey.for_keyword("LonghaulTeam")
 DEADLINE = SearchAttributeKey.for_datetime("LonghaulDeadline")
 """The earliest time at which a call that waits expires."""

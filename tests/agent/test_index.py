@@ -2,6 +2,7 @@
 
 from agent.deadline import Deadlines
 from agent.index import Row, row_of
+from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext
 from agent.settings import AgentSpec
 from tests.agent.play import NOON, RULES, Play, calls
@@ -24,6 +25,16 @@ def test_the_row_says_what_waits_and_until_when() -> None:
     assert (row.status, row.tools, row.team) == ("waiting", ("Measure",), "tea")
     assert NOON + 60_000 < row.deadline < NOON + 61_000
     assert row_of(parked(2, "o Order").record) == Row("waiting", ("Order",), team="tea")
+
+
+def test_the_row_says_the_highest_risk_of_what_waits() -> None:
+    play = Play([calls("m Measure", "n Measure")], behaviour=3)
+    play.facts = {"m": [CallFacts(risk="high")], "n": [CallFacts(risk="low")]}
+    play.record.indexed = 2
+    play.say("Go")
+    play.run()
+
+    assert row_of(play.record).risk == "high"
 
 
 def test_a_namespace_without_the_newer_attributes_is_told_of_none() -> None:
