@@ -18,6 +18,8 @@ UNAVAILABLE = "live_unavailable"
 """Name of the CUSTOM event that says once that there will be recorded events only, and why."""
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 1.0
+SHORTEST_WITH_STREAM_SECONDS = 0.1
+"""Nearly everything is announced, and each question holds up what is live."""
 LONGEST_WITH_STREAM_SECONDS = 3.0
 UNHEARD = 4
 """Times that there was something new of which the stream had said nothing."""
@@ -74,10 +76,10 @@ class Following:
 
     async def _listen(self) -> list[Item]:
         now = asyncio.get_running_loop().time()
-        longest = LONGEST_PAUSE_SECONDS
+        shortest, longest = SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
         if self._stream is not None and self._stream.reached:
-            longest = LONGEST_WITH_STREAM_SECONDS
-        pause = min(max((now - self._news_at) / 10, SHORTEST_PAUSE_SECONDS), longest)
+            shortest, longest = SHORTEST_WITH_STREAM_SECONDS, LONGEST_WITH_STREAM_SECONDS
+        pause = min(max((now - self._news_at) / 10, shortest), longest)
         if self._stream is None:
             await asyncio.sleep(pause)
             return []

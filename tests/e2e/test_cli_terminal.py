@@ -1,8 +1,13 @@
 """`longhaul run` and `chat` with a person at the terminal."""
 
+import json
+import signal
+import subprocess
+from typing import Any
+
 import pytest
 
-from tests.e2e.conftest import Cli
+from tests.e2e.conftest import CLI, Cli
 from tests.e2e.terminal import at_a_terminal
 
 pytestmark = pytest.mark.server
@@ -74,3 +79,33 @@ def test_no_color_is_respected(cli: Cli) -> None:
 
     assert "(+1 line)" in seen.text
     assert "\x1b[32m" not in seen.text
+
+
+def test_text_is_shown_while_it_is_said_and_once(cli: Cli) -> None:
+    said = "The tide comes in, and the tide goes out."
+    model = cli.script({"text": said, "chunk_chars": 4, "delay_ms": 120})
+
+    seen = at_a_terminal(cli, "run", "Speak", "--model", model, answers=[])
+
+    assert seen.code == 0, seen.text
+    assert seen.text.count("goes out.") == 1
+    assert said in seen.text
+
+
+def test_a_session_is_watched_line_by_line_until_one_leaves(cli: Cli) -> None:
+    model = cli.script({"text": "The tide comes in, and the tide goes out.", "chunk_chars": 4, "delay_ms": 500})
+    assert cli("run", "Speak", "--model", model, "--session", "tide", "--detach").code == 0
+    command = [*CLI, "watch", "tide", "--json"]
+
+    with subprocess.Popen(command, env=cli.environment, cwd=cli.folder, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        events: list[dict[str, Any]] = []
+        while not events or events[-1]["type"] != "REPLY_END":
+            events.append(json.loads(watching.stdout.readline()))
+        watching.send_signal(signal.SIGINT)
+        code = watching.wait(10)
+
+    recorded = [event["seq"] for event in events if "seq" in event]
+    assert recorded == list(range(1, len(recorded) + 1))
+    assert "".join(event["delta"] for event in events if "live" in event and "delta" in event).endswith("goes out.")
+    assert code == 130

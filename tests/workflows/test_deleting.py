@@ -58,6 +58,7 @@ async def test_an_open_session_is_deleted_only_when_it_may_be_terminated(stage: 
 
     assert (before, kept > 1) == (WorkflowExecutionStatus.RUNNING, True)
     assert (done.terminated, done.record, done.blobs, done.offloaded) == (True, True, kept - 1, 1)
+    assert done.stream
     assert done.runs >= 1
     assert not offloaded.exists()
     assert await kept_by(stage, session) == 0
