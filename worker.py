@@ -48,6 +48,7 @@ from activities.tools.box import Box, Limits
 from activities.tools.inside import inside_tools
 from activities.tools.recall import Recall
 from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
+from activities.verify import Verifying
 from activities.workspaces import Workspaces
 from agent.index import ALL_INDEXED
 from starter.attributes import NotRegistered, register_search_attributes
@@ -110,11 +111,10 @@ def toolbox_of(settings: Settings, segments: Segments) -> Toolbox:
 def _assembled(
     client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments, waking: Waking
 ) -> Worker:
-    toolbox = toolbox_of(settings, segments)
+    toolbox, risks = toolbox_of(settings, segments), open_analyzers(settings.analyzers, providers)
     workspaces, contexts, specs, counter = Workspaces(settings.data_dir), Contexts(), Specs(), TokenCounter()
-    secrets, rules = Secrets(read_secrets(settings)), UserRules(store)
-    analyzers, live = open_analyzers(settings.analyzers, providers), waking.streaming
-    examination = Examination(contexts, toolbox, workspaces, secrets, rules, analyzers)
+    secrets, rules, live = Secrets(read_secrets(settings)), UserRules(store), waking.streaming
+    examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     returning = Returning(offloaders, counter, secrets)
     # Whoever works without search attributes has not seen to it that the server knows them.
@@ -134,6 +134,7 @@ def _assembled(
                 contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
             ).compress,
             TakingIn(contexts, returning).take_result,
+            Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets).run_tool,
         ],

@@ -19,6 +19,7 @@ is carried (`agent.carried`).
     Remind     tell the model again what holds and its context has lost (`agent.standing`)
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
+    Verify     have signed decisions checked
     Probe      have a tool look whether a call happened whose outcome is unknown
     Park       wait for a person, for an outside system, or for calls that are running
     Finish     end the reply

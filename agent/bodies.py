@@ -1,22 +1,23 @@
 """The bodies that signals and updates may carry: plain JSON that a person can type, and the seed's own events."""
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
+from agent.decision_bodies import CallDecision as CallDecision
+from agent.decision_bodies import Confirm as Confirm
+from agent.decision_bodies import ConfirmResult as ConfirmResult
+from agent.decision_bodies import UserConfirmResultEvent as UserConfirmResultEvent
 from agent.messages import (
     DataBlock,
     HintBlock,
     Msg,
     TextBlock,
-    ToolCallBlock,
     ToolResultBlock,
     ToolResultState,
 )
-from agent.permission.rules import PermissionRule
-from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, ReplaceState, Resume, Rules, Settle
+from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, ReplaceState, Resume, Settle
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
@@ -86,43 +87,6 @@ class Interrupt(Value):
     message: Messages = ()
 
     _checked = field_validator("message")(_from_outside)
-
-
-def _as_json_text(value: object) -> object:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
-
-
-class CallDecision(Value):
-    """`rules`: true takes all that were suggested; a list takes those of them."""
-
-    call_id: str
-    decision: Literal["allow", "deny"]
-    reason: str = Field(default="", max_length=20_000)
-    input: Annotated[str | None, BeforeValidator(_as_json_text)] = None
-    rules: bool | Rules = ()
-    digest: str | None = None
-
-
-class Confirm(Value):
-    reply_id: str | None = None
-    decisions: tuple[CallDecision, ...] = Field(min_length=1)
-    approver: str = Field(default="", max_length=MAX_ID_CHARS)
-
-
-class ConfirmResult(Guest):
-    """The seed's answer to one call: the block comes back, perhaps with other arguments."""
-
-    confirmed: bool
-    tool_call: ToolCallBlock
-    rules: tuple[PermissionRule, ...] | None = None
-
-
-class UserConfirmResultEvent(Guest):
-    """The seed's event, valid as it stands (agentscope/event)."""
-
-    type: Literal["USER_CONFIRM_RESULT"] = "USER_CONFIRM_RESULT"
-    reply_id: str
-    confirm_results: tuple[ConfirmResult, ...] = Field(min_length=1)
 
 
 class ExternalResultItem(Value):

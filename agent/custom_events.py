@@ -11,6 +11,8 @@ Other = (
     e.ModelFailed
     | e.CallUnsettled
     | e.DoubtProbed
+    | e.DecisionsOffered
+    | e.OfferSettled
     | e.DoubtSettled
     | e.ContextCompressed
     | e.CompressionFailed
@@ -59,6 +61,8 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
+            return None
+        case e.DecisionsOffered() | e.OfferSettled():
             return None
         case e.Reminded() | e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
             return None  # refusals are forgotten in time: an event for them would shift all later numbers

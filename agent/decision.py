@@ -35,6 +35,7 @@ from agent.steps import (
     Step,
     TakeIn,
     Think,
+    Verify,
 )
 
 BEHAVIOUR = 3
@@ -98,6 +99,8 @@ def _while_running(record: Record, load: Load) -> Step:
 
 
 def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
+    if record.offers:
+        return Verify(next(iter(record.offers)))
     batch = next_batch(reply, record.tools, parallel=record.spec.react_config.parallel_tool_calls)
     undecided = [call for call in batch if _is_undecided(call, record, load)]
     if stale := [call.block.id for call in undecided if must_examine(call, record)]:

@@ -35,6 +35,8 @@ from agent.entries_kept import Resumed as Resumed
 from agent.entries_kept import Segment as Segment
 from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
+from agent.entries_offered import DecisionsOffered as DecisionsOffered
+from agent.entries_offered import OfferSettled as OfferSettled
 from agent.entries_prepared import Prepared as Prepared
 from agent.entries_rules import Configured as Configured
 from agent.entries_rules import RulesChanged as RulesChanged
@@ -174,6 +176,8 @@ AnyEntry = Annotated[
     | PieceReceived
     | CallUnsettled
     | DoubtProbed
+    | DecisionsOffered
+    | OfferSettled
     | DoubtSettled
     | InterruptAsked
     | Refused

@@ -10,6 +10,7 @@ from agent import fold_context as context
 from agent import fold_doubts as doubts
 from agent import fold_inside as inside
 from agent import fold_kept as kept
+from agent import fold_offers as offers
 from agent import fold_waiting as waiting
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Usage
@@ -49,7 +50,7 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             _finish(ledger, entry)
         case e.CompressAsked() | e.ContextCompressed() | e.CompressionFailed():
             context.apply(ledger, entry)
-        case e.CallsExamined() | e.CallsJudged() | e.HumanDecided():
+        case e.CallsExamined() | e.CallsJudged() | e.HumanDecided() | e.DecisionsOffered() | e.OfferSettled():
             calls.apply(ledger, entry)
         case e.ToolReturned() | e.ResultReceived() | e.PieceReceived() | e.CallUnsettled():
             calls.apply(ledger, entry)
@@ -212,6 +213,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     while len(ledger.finished) > KEPT_REQUESTS:
         del ledger.finished[next(iter(ledger.finished))]
     ledger.ended = entry.seq
+    offers.end_of_reply(ledger)
     ledger.state.reply_context = None
 
 

@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from agent import entries as e
-from agent import fold_doubts, fold_notices
+from agent import fold_doubts, fold_notices, fold_offers
 from agent.deadline import deadline_of
 from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.ledger import SUPERVISED, Ledger
@@ -27,6 +27,8 @@ CallEntry = (
     | e.ResultReceived
     | e.PieceReceived
     | e.CallUnsettled
+    | e.DecisionsOffered
+    | e.OfferSettled
 )
 
 
@@ -47,6 +49,8 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
             call.pieces = (*call.pieces, entry.text)
         case e.CallUnsettled():
             _unsettled(ledger, entry)
+        case e.DecisionsOffered() | e.OfferSettled():
+            fold_offers.apply(ledger, entry)
         case _ as never:
             assert_never(never)
 

@@ -176,6 +176,10 @@ class Ledger:
     """Observed while calls were open: nothing may stand between a call and its result."""
     call_names: dict[str, str] = field(default_factory=dict[str, str])
     """Every call id ever used, and the tool that it named."""
+    offers: dict[int, e.DecisionsOffered] = field(default_factory=dict[int, e.DecisionsOffered])
+    """Signed decisions that nobody has checked yet, by the number of their entry."""
+    settled_offers: dict[int, str] = field(default_factory=dict[int, str])
+    """Why the newest of those that were do not count; empty for one that does."""
     doubts: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
     """By call id, the oldest first; settled ones are kept for a while, so that nobody settles them anew."""
     notices: dict[str, Notice] = field(default_factory=dict[str, Notice])

@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers, outside, rule_letters, settling, upkeep
+from agent import answers, offers, outside, rule_letters, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -41,6 +41,7 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
     body = parse(letter.name, letter.arguments)
     if record.format < RESTORING and record.weight + letter.weight > CARRY_LIMIT and not _ends_something(body):
         raise Unusable(FULL.message)
+    offers.refuse_unsigned(record, body)
     match body:
         case Submit():
             return _submit(record, body, letter, reply_id_of)
@@ -62,7 +63,7 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
         case Settle():
             return settling.settle(record, body)
         case Confirm():
-            return answers.confirm(record, body.reply_id, body.decisions, body.approver)
+            return offers.decide(record, body)
         case UserConfirmResultEvent():
             decisions = tuple(answers.as_decision(record, result) for result in body.confirm_results)
             return answers.confirm(record, body.reply_id, decisions, "")

@@ -92,6 +92,13 @@ class TakeIn:
 
 
 @dataclass(frozen=True, slots=True)
+class Verify:
+    """Have a worker check the signatures of these decisions."""
+
+    offer: int
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """Have the tool look whether this call happened, whose outcome is unknown."""
 
@@ -139,6 +146,7 @@ Step = (
     | Remind
     | TakeIn
     | Probe
+    | Verify
     | Park
     | Finish
     | Idle

@@ -27,6 +27,7 @@ from starter.rules import SessionRules
 from starter.segments import SealedSegments
 from starter.sending import Sending
 from starter.settings import Settings
+from starter.signed import Deciding
 from starter.stored import Stored
 from starter.wire import as_messages, call_id_of, decision_on, plain, start_operation
 from workflows.contract import EventPage, PendingCall, ReplyResult, Status
@@ -55,6 +56,7 @@ class Session:
         self._sending = Sending(
             self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
         )
+        self._deciding = Deciding(self._asking, self._sending, settings, self.workflow_id)
         self._reading = Reading(self._asking, Entries(self._asking, SealedSegments(client, settings)))
         self._settings = settings
         kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
@@ -127,7 +129,7 @@ class Session:
         for an approval that another person's has to follow, else nothing.
         """
         decision = decision_on(call, "allow" if allow else "deny", reason, input, rules)
-        answer = await self._sending.update("confirm", {"decisions": [decision], "approver": approver})
+        answer = await self._deciding.send(call, decision, approver)
         return str(answer.get("approvals", {}).get(call_id_of(call), ""))
 
     async def external_result(

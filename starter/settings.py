@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import TomlConfigSettingsSource as Toml
 
@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
+    approval_key: SecretStr = SecretStr("")
+    """Keys of signed decisions, `id:secret,id:secret`: clients sign with the first, workers take all of them."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
 

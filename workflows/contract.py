@@ -113,6 +113,8 @@ class PendingCall(Guest):
     """Different people who have to approve it."""
     approved_by: tuple[str, ...] = sparse(())
     """Who has; it still waits for the others."""
+    signed: bool = sparse(False)
+    """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
     """What to show to whoever decides. None: of an earlier release's session whose tool is not known any more."""
 

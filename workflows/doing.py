@@ -12,10 +12,13 @@ from agent import entries as e
 from agent.calls import with_own_call_ids
 from agent.carried import Carried
 from agent.compaction import Cut
+from agent.entries_offered import Verified, VerifyDecisions
 from agent.event import EventsSoFar
 from agent.messages import FinishedReason
+from agent.offers import settle
 from agent.record import Record
 from agent.state import effect_of
+from agent.steps import Probe, Verify
 from workflows import asks, options, outcomes
 from workflows.underway import Interrupted, Underway, undisturbed
 
@@ -129,6 +132,14 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
+    async def look(self, step: Probe | Verify) -> None:
+        """Find out what is true outside, of a call or of a signature."""
+        match step:
+            case Probe(call_id):
+                await self.probe(call_id)
+            case Verify(offer):
+                await self.verify(offer)
+
     async def probe(self, call_id: str) -> None:
         ask = asks.probe_call(self._record, self._record.doubts[call_id])
         try:
@@ -139,6 +150,17 @@ class Doing:
         except ActivityError as error:
             found = outcomes.probe_failed(call_id, error)
         self._write(found)
+
+    async def verify(self, offer: int) -> None:
+        ask = VerifyDecisions(body=self._record.offers[offer].body)
+        try:
+            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, options.verify())
+        except Interrupted:
+            return  # nobody waits for it any more
+        except ActivityError as error:
+            found = Verified(why=outcomes.not_verified(error))
+        for entry in settle(self._record, offer, found.why, found.key):
+            self._write(entry)
 
     async def take_in(self, call_id: str) -> None:
         call = asks.open_call(self._record, call_id)

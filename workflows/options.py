@@ -92,6 +92,15 @@ def probe(tool: str) -> ActivityConfig:
     )
 
 
+def verify() -> ActivityConfig:
+    """The calls wait for it; where no worker has a key, that is said after some seconds."""
+    return ActivityConfig(
+        summary="check signed decisions",
+        start_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_attempts=5),
+    )
+
+
 def checkpoint() -> ActivityConfig:
     """Beside everything else, so it may take its time; a store that stays away is heard of in half a minute."""
     return ActivityConfig(

@@ -46,6 +46,12 @@ def compression_failed(error: ActivityError) -> e.CompressionFailed:
     return e.CompressionFailed(error=error_info(error), usage=usage)
 
 
+def not_verified(error: ActivityError) -> str:
+    """Signed decisions that nobody could check do not count."""
+    _let_cancellation_pass(error)
+    return f"it could not be checked: {error_info(error).message}"
+
+
 def not_examined(calls: list[OpenCall], error: ActivityError) -> e.CallsExamined:
     """Findings that say that nothing could be found: the calls do not run, and the model reads why."""
     _let_cancellation_pass(error)

@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
         RollOver,
         TakeIn,
         Think,
+        Verify,
     )
     from workflows import views
     from workflows.clock import DeadlineClock, IdleClock
@@ -111,8 +112,8 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe(call_id):
-                    await self._doing.probe(call_id)
+                case Probe() | Verify() as look:
+                    await self._doing.look(look)
                 case Finish(reply, reason, error, closing):
                     self._write(e.ReplyFinished(reply_id=reply, reason=reason, error=error, closing=closing))
                 case Checkpoint(closing):
@@ -198,6 +199,13 @@ class AgentSession:
         if call is None or call.received is None:
             raise ApplicationError(f"no result of {call_id[:100]!r} waits to be taken in", type=REFUSED)
         return call.received
+
+    @workflow.query
+    def offer(self, number: int) -> dict[str, str | None]:
+        """What became of signed decisions: empty when they count, why they do not, or null while nobody knows."""
+        if number in self._record.offers:
+            return {"why_not": None}
+        return {"why_not": self._record.settled_offers.get(number, "nothing is known of it any more")}
 
     @workflow.query
     def entries(self, start: int = 1) -> world.EntriesPage:

@@ -13,6 +13,7 @@ from agent.judgement import seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg, ToolCallState
 from agent.notifying import to_tell
+from agent.offers import must_sign
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
@@ -56,6 +57,7 @@ def pending(record: Record) -> list[PendingCall]:
             digest=seen_digest(call, record),
             preview=_preview(record, call),
             **when(call),
+            signed=must_sign(record),
             approvers=record.state.permission_context.approvers(call.block.name),
             approved_by=tuple(one.approver for one in call.approvals),
         )

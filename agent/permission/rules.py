@@ -139,6 +139,8 @@ class PermissionContext(Guest):
     """What says how risky a call is before it runs: low runs, medium runs with a warning, high asks."""
     analyzer_model: str = sparse("", max_length=1_000)
     """For the analyzer `model`; empty: the agent's own."""
+    approvals: Literal["any", "signed"] = sparse("any")
+    """`signed`: only decisions count whose signature a worker has checked."""
 
     def approvers(self, tool: str) -> int:
         """How many different people have to say yes to a call of this tool."""

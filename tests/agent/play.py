@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from agent import entries as e
-from agent.bodies import Unusable
+from agent.bodies import Confirm, Unusable
 from agent.calls import with_own_call_ids
 from agent.canonical import chain_digest, message_digest
 from agent.carried import Carried, carry
@@ -19,11 +19,13 @@ from agent.keeping import Load
 from agent.letters import Letter
 from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from agent.notices import Given
+from agent.offers import settle
 from agent.permission.facts import CallFacts, PathFact
 from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 from agent.reception import receive
 from agent.record import Record
 from agent.settings import AgentSpec, ReActConfig
+from agent.signing import Key, why_not
 from agent.steps import (
     Act,
     Answer,
@@ -43,6 +45,7 @@ from agent.steps import (
     Step,
     TakeIn,
     Think,
+    Verify,
 )
 from agent.tools import Effect, ToolDescriptor
 
@@ -111,6 +114,8 @@ class Play:
     """By call id: what its tool sees when it looks whether the call happened."""
     tools: tuple[ToolDescriptor, ...] = TOOLS
     behaviour: int = BEHAVIOUR
+    keys: tuple[Key, ...] = ()
+    """With which signed decisions are checked; the session is the workflow `wall-7`."""
     now: int = NOON
     load: Load = field(default_factory=Load)
     window: int = 0
@@ -124,7 +129,7 @@ class Play:
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """Each happens once, while the next step that takes time is under way."""
     events_before: EventsSoFar = field(default_factory=EventsSoFar)
-    asked: Prepare | Think | Examine | TakeIn | Probe | Compress | Restore | Checkpoint | None = None
+    asked: Prepare | Think | Examine | TakeIn | Probe | Verify | Compress | Restore | Checkpoint | None = None
     seen: int = 0
 
     def __post_init__(self) -> None:
@@ -190,7 +195,7 @@ class Play:
                 self.asked = step
             case Think():
                 self.asked, self.seen = step, self.record.context_length
-            case Examine() | TakeIn() | Probe() | Compress() | Restore() | Checkpoint():
+            case Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint():
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
@@ -206,7 +211,7 @@ class Play:
                 assert_never(never)
         return step
 
-    def complete(self) -> None:  # noqa: PLR0915  one arm per step that takes time
+    def complete(self) -> None:  # noqa: C901, PLR0912, PLR0915  one arm per step that takes time
         """Record what came of the step that was started."""
         asked, self.asked = self.asked, None
         match asked:
@@ -234,6 +239,10 @@ class Play:
                 assert call is not None
                 assert call.received is not None
                 self.write(e.ToolReturned(result=call.received, digest=f"d-{call_id}", outside=True))
+            case Verify(offer):
+                body = Confirm.model_validate(self.record.offers[offer].body)
+                for entry in settle(self.record, offer, *why_not(body, self.keys, "wall-7")):
+                    self.write(entry)
             case Probe(call_id):
                 finding, detail = self.findings.pop(call_id, ("unknown", ""))
                 self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))
