@@ -121,6 +121,8 @@ class CallModel(Guest):
     """Of the system prompt and the tools, as they were counted when the reply was prepared."""
     agent: str
     place: Place
+    hidden: tuple[str, ...] = sparse(())
+    """Tools that the model is not shown now."""
 
 
 class Compress(Guest):

@@ -18,6 +18,7 @@ from activities.user_rules import found
 from activities.workspaces import Workspaces, not_here
 from agent.decision import BEHAVIOUR
 from agent.entries import Prepared
+from agent.tool_groups import described
 
 ENCODING_SECONDS = 1.0
 """How long a first reply waits for exact counts; estimates do as well, and are corrected by the provider's report."""
@@ -49,13 +50,14 @@ class Preparation:
     async def prepare_reply(self, ask: PrepareReply) -> Prepared:
         """Raises NotHere when a tool or the workspace is missing here: another worker may have it."""
         async with beating():
-            missing = [name for name in ask.spec.tools if self._toolbox.get(name) is None]
+            missing = [name for name in ask.spec.all_tools if self._toolbox.get(name) is None]
             if missing:
                 known = ", ".join(sorted(self._toolbox.names))
                 raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; they have: {known}")
             if unknown := self._secrets.missing(ask.spec.secrets.names if ask.spec.secrets else ()):
                 raise not_here(f"no secret is named {unknown[0]!r} on the workers that were asked")
-            tools = tuple(self._toolbox.descriptors(ask.spec.tools))
+            plain = self._toolbox.descriptors(ask.spec.all_tools)
+            tools = tuple(described(tool, ask.spec.tool_groups) for tool in plain)
             root, nonce = await self._bind(ask)
             of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
             window = ask.spec.llm_config.context_length or context_length(ask.spec.model)

@@ -75,6 +75,8 @@ def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
     if entry.tasks is not None:
         told = [task.model_dump(mode="json", exclude={"created_at"}) for task in entry.tasks]
         yield AgentEvent(type="CUSTOM", name="tasks_changed", value={"tasks": told})
+    if entry.groups is not None:
+        yield AgentEvent(type="CUSTOM", name="tool_groups_changed", value={"activated_groups": list(entry.groups)})
     if entry.plan is not None:
         value = {"active": entry.plan.active, "file": entry.plan.place}
         yield AgentEvent(type="CUSTOM", name="plan_mode_changed", value=value)

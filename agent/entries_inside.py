@@ -24,3 +24,5 @@ class CallAnswered(Entry):
     result: ToolResultBlock
     tasks: tuple[Task, ...] | None = sparse(None)
     plan: PlanModeContext | None = sparse(None)
+    groups: tuple[str, ...] | None = sparse(None)
+    """Of tools, the active ones."""

@@ -36,6 +36,8 @@ def _answered(ledger: Ledger, entry: CallAnswered) -> None:
     if entry.plan is not None:
         ledger.state.take_plan(entry.plan)
         ledger.ruled = entry.seq
+    if entry.groups is not None:
+        ledger.state.tool_context.activated_groups = entry.groups
     close(ledger, ledger.current.calls[entry.result.id], entry.result, entry)
     if ledger.reminders:
         ledger.reminders = standing_hints(ledger)

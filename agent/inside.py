@@ -5,13 +5,14 @@ check what it hands them.
 """
 
 from agent.entries import CallAnswered
+from agent.inside_groups import RESET_TOOL
 from agent.inside_plan import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
 from agent.inside_tasks import TODO_WRITE
 from agent.inside_tool import InsideTool
 from agent.ledger import Ledger
 from agent.state import OpenCall
 
-INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL)}
+INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL)}
 
 
 def answer(call: OpenCall, ledger: Ledger) -> CallAnswered:

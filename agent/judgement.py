@@ -13,6 +13,7 @@ from agent.preview import preview
 from agent.record import Record
 from agent.seen import asked, essence, material, terms
 from agent.state import OpenCall, effect_of
+from agent.tool_groups import hidden, why_hidden
 from agent.tools import ToolDescriptor
 
 MAX_UNSETTLED = 5
@@ -36,14 +37,13 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
     """The verdict on a call whose facts are fresh, by the rules that count at this time (0: at the newest entry's)."""
     tool = record.tools.get(call.block.name)
     if tool is None:
-        known = ", ".join(sorted(record.tools)) or "none"
+        unseen = hidden(record.spec.tool_groups, record.state.tool_context.activated_groups)
+        known = ", ".join(sorted(name for name in record.tools if name not in unseen)) or "none"
         return _verdict(call, "invalid", f"there is no tool {call.block.name!r}; the tools are: {known}")
-    if call.facts.arguments_error:
-        return _verdict(call, "invalid", call.facts.arguments_error)
+    if (wrong := _why_not_now(call, record)) or (wrong := call.facts.arguments_error):
+        return _verdict(call, "invalid", wrong)
     if call.times_unsettled > MAX_UNSETTLED:
         return _verdict(call, "invalid", f"each time it was about to run, something had changed: {call.changed}")
-    if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
-        return _verdict(call, "invalid", "plan mode is not on, so there is nothing to leave")
     decision = _permission(call, record, tool, at_ms)
     match decision.behavior:
         case Behavior.DENY:
@@ -62,6 +62,17 @@ def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
     """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
     now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
     return call.judged < record.ruled or now.rules != then.rules
+
+
+def _why_not_now(call: OpenCall, record: Record) -> str:
+    """Why a tool that there is can't be called as things stand."""
+    groups, activated = record.spec.tool_groups, record.state.tool_context.activated_groups
+    if call.block.name in hidden(groups, activated):
+        return why_hidden(call.block.name, groups, activated)
+    tool = record.tools[call.block.name]
+    if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
+        return "plan mode is not on, so there is nothing to leave"
+    return ""
 
 
 def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int) -> PermissionDecision:

@@ -13,6 +13,7 @@ from agent.ledger import RESTORING, Ledger
 from agent.permission.facts import CallFacts
 from agent.permission.rulebook import of_agent
 from agent.state import AgentState, OpenCall
+from agent.tool_groups import active_at_first
 
 
 class Record(Ledger):
@@ -37,6 +38,7 @@ class Record(Ledger):
             restored=opened.format < RESTORING,
         )
         record.state.take_mode(opened.spec.permission.mode)
+        record.state.tool_context.activated_groups = active_at_first(opened.spec.tool_groups)
         for entry in entries:
             record.take(entry)
         return record

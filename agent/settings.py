@@ -9,6 +9,7 @@ from agent.permission.rules import PermissionContext, only_known_keys
 from agent.prompt import check_template as check_prompt_template
 from agent.prompt import is_template_name
 from agent.summary_template import DEFAULT_SCHEMA, check_template
+from agent.tool_groups import ToolGroup, check_groups, in_groups
 from agent.values import Value, sparse
 
 
@@ -149,6 +150,8 @@ class AgentSpec(Value):
     model: str = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`."""
     tools: tuple[str, ...] = ("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall")
+    tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
+    """Further tools by group, which the agent itself switches on and off."""
     permission: PermissionContext = Field(default_factory=PermissionContext)
     llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
     react_config: ReActConfig = Field(default_factory=ReActConfig)
@@ -192,4 +195,9 @@ class AgentSpec(Value):
     def _tool_names_are_unique(self) -> "AgentSpec":
         if len(set(self.tools)) != len(self.tools):
             raise ValueError(f"tools: {list(self.tools)} names a tool twice; name each one once")
+        check_groups(self.tool_groups, self.tools)
         return self
+
+    @property
+    def all_tools(self) -> tuple[str, ...]:
+        return (*self.tools, *in_groups(self.tool_groups))

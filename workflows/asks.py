@@ -13,6 +13,7 @@ from agent.prompt import summary_message
 from agent.record import Record
 from agent.skills import shown_skills
 from agent.state import OpenCall, effect_of
+from agent.tool_groups import hidden
 from agent.unfinished import unfinished
 
 NEWEST_SEGMENTS = 12
@@ -100,6 +101,7 @@ def call_model(record: Record, model: str, *, closing: bool = False) -> world.Ca
         fixed_tokens=record.fixed_tokens,
         agent=record.spec.name,
         place=place(record),
+        hidden=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
     )
 
 

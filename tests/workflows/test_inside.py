@@ -7,6 +7,7 @@ import pytest
 from starter.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
+from tests.workflows.listener import asks_for, listening, says
 from workflows.contract import PendingCall
 
 pytestmark = pytest.mark.server
@@ -93,3 +94,31 @@ async def until_waiting(session: Session) -> PendingCall:
     await until(waits)
     (call,) = await session.pending()
     return call
+
+
+async def test_the_model_is_sent_the_tools_of_active_groups_alone(stage: Stage) -> None:
+    async with listening(lambda call: _TURNS[call]) as model:
+        session = stage.session(
+            tools=["fetch"],
+            tool_groups={"post": {"tools": ["send", "courier"], "description": "To write to people."}},
+            **model.config,
+        )
+
+        await session.reply("Hello")
+        before = model.heard["tools"]
+        done = await session.reply("Write to Ana")
+
+    assert done.get_text_content() == "I can write now."
+    names = [[tool["function"]["name"] for tool in tools] for tools in (before, model.heard["tools"])]
+    assert names == [["fetch", "reset_equipped_tools"], ["fetch", "send", "courier", "reset_equipped_tools"]]
+    assert "- post: To write to people. (send, courier)" in before[1]["function"]["description"]
+    assert before[1] == model.heard["tools"][3]
+    assert (await session.state()).tool_context.activated_groups == ("post",)
+
+
+_TURNS = [
+    says("Hello."),
+    asks_for("send", "c1", to="Ana"),
+    asks_for("reset_equipped_tools", "c2", to_activate=["post"]),
+    says("I can write now."),
+]
