@@ -121,8 +121,7 @@ class CallModel(Guest):
     """Of the system prompt and the tools, as they were counted when the reply was prepared."""
     agent: str
     place: Place
-    hidden: tuple[str, ...] = sparse(())
-    """Tools that the model is not shown now."""
+    hidden_tools: tuple[str, ...] = sparse(())
 
 
 class Compress(Guest):
@@ -230,7 +229,6 @@ class ProbeCall(Guest):
     tool_digest: str
     place: Place
     secrets: tuple[str, ...] = sparse(())
-    """Names, as the call itself was given them."""
 
 
 class TranscriptPage(Guest):

@@ -95,7 +95,7 @@ class Thinking:
                 system=system,
                 messages=[_heard_by(ask.agent, message) for message in messages]
                 + ([LIMIT_REACHED] if ask.closing else []),
-                tools=[tool for tool in spec.tools if tool.name not in ask.hidden],
+                tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
                 no_calls=ask.closing,
                 config=ask.config,
                 call_number=ask.call_number,

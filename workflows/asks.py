@@ -101,7 +101,7 @@ def call_model(record: Record, model: str, *, closing: bool = False) -> world.Ca
         fixed_tokens=record.fixed_tokens,
         agent=record.spec.name,
         place=place(record),
-        hidden=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
     )
 
 
