@@ -98,22 +98,22 @@ class Decisions(RuleBasedStateMachine):
         self.lines: list[Any] = []
         spec = SPEC.model_copy(update={"react_config": ReActConfig(parallel_tool_calls=False)})
         self.play = Play(iter(lambda: self.lines.pop(0) if self.lines else text("Done."), None), spec=spec)
-        self.mode, self.rules = "default", {("Demolish", "deny")}
+        self.mode, self.given = "default", {("Demolish", "deny")}
         self.turn, self.queue = 0, list[tuple[str, str]]()
         self.expected: list[tuple[str, str]] = []
         self.allowed: set[str] = set()
         """Calls that the model says may run: unasked, or by a person's word."""
 
     def verdict(self, tool: str) -> str:
-        if (tool, "deny") in self.rules:
+        if (tool, "deny") in self.given:
             return "denied"
-        if (tool, "ask") in self.rules:
+        if (tool, "ask") in self.given:
             return "denied" if self.mode == "dont_ask" else "asked"
         if tool == "Look" or self.mode == "bypass":
             return "success"
         if self.mode == "explore":
             return "denied"
-        if (tool, "allow") in self.rules:
+        if (tool, "allow") in self.given:
             return "success"
         return "denied" if self.mode == "dont_ask" else "asked"
 
@@ -138,9 +138,9 @@ class Decisions(RuleBasedStateMachine):
 
     @rule(tool=TOOL, behavior=st.sampled_from(["allow", "ask", "ask", "deny"]))
     def add_rule(self, tool: str, behavior: str) -> None:
-        if behavior == "deny" and len(self.rules) < 4:
+        if behavior == "deny" and len(self.given) < 4:
             behavior = "ask"
-        self.rules.add((tool, behavior))
+        self.given.add((tool, behavior))
         self.play.tell("configure", {"rules": [{"tool_name": tool, "behavior": behavior}]})
 
     @precondition(lambda self: not self.queue)
