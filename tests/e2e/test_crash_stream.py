@@ -53,8 +53,8 @@ class Reader:
                     return
 
     async def come_back(self) -> None:
-        """Cut off at whatever it does, and go on from the last recorded event."""
-        if self.task is not None and not self.task.done():
+        """Cut off at whatever it does, and go on from the last recorded event; not behind the end."""
+        if self.task is not None and not self.task.done() and not self.fold.ended:
             self.task.cancel()
             await asyncio.wait((self.task,))
             self.attach()
@@ -68,9 +68,12 @@ class Reader:
     async def ends_like_the_record(self, seconds: float = 90) -> None:
         """Everything recorded came once and in order, and folds into the recorded message."""
         assert self.task is not None
-        async with asyncio.timeout(seconds):
-            await self.task
-            whole = await self.job.session.wait(self.job.reply_id)
+        done, _ = await asyncio.wait((self.task,), timeout=seconds)
+        if not done:
+            status, last = await self.job.session.status(), (await self.job.session.events(2**31)).last
+            raise AssertionError(f"told up to {self.fold.seq} of {last} after {seconds:g} s; the session: {status}")
+        await self.task
+        whole = await self.job.session.wait(self.job.reply_id)
         assert self.fold.message() == whole
         assert self.seqs == list(range(1, len(self.seqs) + 1))
 
