@@ -57,7 +57,9 @@ class Reader:
         if self.task is not None and not self.task.done() and not self.fold.ended:
             self.task.cancel()
             await asyncio.wait((self.task,))
-            self.attach()
+            # The end may have come in the very moment of being cut off.
+            if not self.fold.ended:
+                self.attach()
 
     async def has_seen(self, pieces: int) -> None:
         async def seen() -> bool:
@@ -71,8 +73,11 @@ class Reader:
         done, _ = await asyncio.wait((self.task,), timeout=seconds)
         if not done:
             status, last = await self.job.session.status(), (await self.job.session.events(2**31)).last
-            raise AssertionError(f"told up to {self.fold.seq} of {last} after {seconds:g} s; the session: {status}")
-        await self.task
+            where = self.task.get_stack()
+            raise AssertionError(f"told up to {self.fold.seq} of {last} after {seconds:g} s, at {where}; {status}")
+        if not self.task.cancelled():
+            await self.task
+        assert self.fold.ended
         whole = await self.job.session.wait(self.job.reply_id)
         assert self.fold.message() == whole
         assert self.seqs == list(range(1, len(self.seqs) + 1))
