@@ -64,6 +64,8 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return None
         case e.DecisionsOffered() | e.OfferSettled():
             return None
+        case e.Reminded() if entry.stuck:
+            return AgentEvent(type="CUSTOM", name="stuck_warning", value={"pattern": entry.stuck})
         case e.Reminded() | e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:

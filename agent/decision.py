@@ -7,7 +7,7 @@ tested by calling a function.
 
 from agent.batches import next_batch
 from agent.compaction import must_compress, next_cut, too_big_without_context
-from agent.entries import Reminded
+from agent.fold_stuck import is_watched
 from agent.inside import answer
 from agent.judgement import judge, must_examine, must_judge_again
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
@@ -17,6 +17,7 @@ from agent.notifying import should_notify
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.settling import blocking, to_probe
+from agent.standing import to_be_told
 from agent.state import OpenCall, ReplyContext
 from agent.steps import (
     Act,
@@ -37,6 +38,7 @@ from agent.steps import (
     Think,
     Verify,
 )
+from agent.stuck import stuck, why
 
 BEHAVIOUR = 3
 """The newest version of these rules. A rule that changes what a live session does takes a new number, reads the
@@ -172,7 +174,10 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
     react = record.spec.react_config
     if reply.answered:
         over = reply.cur_iter > react.max_iters
-        return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS if over else FinishedReason.COMPLETED)
+        reason = FinishedReason.EXCEED_MAX_ITERS if over else FinishedReason.COMPLETED
+        return _stuck(record, reply) or Finish(reply.reply_id, reason)
+    if stopped := _stuck(record, reply):
+        return stopped
     if must_refuse_more(record):
         return Finish(reply.reply_id, FinishedReason.ERROR, FULL)
     over = reply.cur_iter >= react.max_iters
@@ -187,9 +192,14 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
     return _next_to_hear(record, reply, closing=over)
 
 
+def _stuck(record: Record, reply: ReplyContext) -> Finish | None:
+    seen = stuck(record.state.watch, record.spec.stuck) if is_watched(record) else None
+    return Finish(reply.reply_id, FinishedReason.STUCK, why(seen)) if seen else None
+
+
 def _next_to_hear(record: Record, reply: ReplyContext, *, closing: bool) -> Step:
-    if record.reminders and record.state.behaviour >= SUPERVISED:
-        return Remind(Reminded(messages=record.reminders))
+    if record.state.behaviour >= SUPERVISED and (told := to_be_told(record)):
+        return Remind(told)
     for model in (record.spec.model, record.spec.llm_config.fallback_model):
         if model is not None and model not in reply.failed_models:
             return Think(model, closing=closing)

@@ -5,6 +5,7 @@ from typing import Literal
 from agent.entry import Entry
 from agent.messages import Msg, ToolResultBlock
 from agent.plan import PlanModeContext
+from agent.stuck import Pattern
 from agent.tasks import Task
 from agent.values import sparse
 
@@ -15,6 +16,8 @@ class Reminded(Entry):
 
     kind: Literal["reminded"] = "reminded"
     messages: tuple[Msg, ...]
+    stuck: Pattern = sparse("")
+    """The model is told, too, that it goes round in circles: how."""
 
 
 class CallAnswered(Entry):

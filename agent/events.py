@@ -188,6 +188,8 @@ class EventFold:
             yield from self._closed(result)
         if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
             yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
+        if entry.reason is FinishedReason.STUCK:
+            yield AgentEvent(type="CUSTOM", name="stuck", error=entry.error)
         yield AgentEvent(type="REPLY_END", finished_reason=entry.reason, error=entry.error)
         self._calls, self._started, self._told = {}, {}, {}
 

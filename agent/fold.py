@@ -11,6 +11,7 @@ from agent import fold_doubts as doubts
 from agent import fold_inside as inside
 from agent import fold_kept as kept
 from agent import fold_offers as offers
+from agent import fold_stuck as circles
 from agent import fold_waiting as waiting
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Usage
@@ -73,6 +74,7 @@ def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
 
 def _observe(ledger: Ledger, entry: e.Observed) -> None:
     ledger.hear(stamped(entry.messages, entry))
+    circles.note_observed(ledger)
 
 
 def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
@@ -104,6 +106,7 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
     ledger.compress_asked = None
     ledger.reply_start = ledger.messages_total
     ledger.append(stamped(request.messages, entry))
+    circles.note_request(ledger, says_something=bool(request.messages))
     if request.messages:
         ledger.newest = (ledger.reply_start, ledger.messages_total)
         ledger.goal = ledger.goal if ledger.goal[1] else ledger.newest
@@ -155,8 +158,9 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
             facts_at=entry.at,
             facts_stale=facts is None,
         )
-    reply.answered = not reply.calls
-    reply.cur_iter += reply.answered
+    asked_again = circles.note_words(ledger, message)
+    reply.answered = not reply.calls and not asked_again
+    reply.cur_iter += not reply.calls
 
 
 def _came_meanwhile(ledger: Ledger, entry: e.ModelSaid) -> int:
@@ -213,6 +217,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     while len(ledger.finished) > KEPT_REQUESTS:
         del ledger.finished[next(iter(ledger.finished))]
     ledger.ended = entry.seq
+    circles.note_end(ledger, entry.reason)
     offers.end_of_reply(ledger)
     ledger.state.reply_context = None
 

@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from agent import entries as e
-from agent import fold_doubts, fold_notices, fold_offers
+from agent import fold_doubts, fold_notices, fold_offers, fold_stuck
 from agent.deadline import deadline_of
 from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.ledger import SUPERVISED, Ledger
@@ -173,10 +173,12 @@ def close(
         created_at=iso(entry.at),
     )
     ledger.append((message,), digest, tokens)
+    fold_stuck.note_call(ledger, call.block, result)
     if result.state is ToolResultState.UNKNOWN:
         fold_doubts.begin(ledger, call, result, entry.at)
     if all(other.state is ToolCallState.FINISHED for other in reply.calls.values()):
         reply.calls = {}
         reply.cur_iter += 1
+        fold_stuck.note_turn(ledger)
         ledger.append(tuple(ledger.deferred))
         ledger.deferred = []

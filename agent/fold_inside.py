@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from agent import fold_stuck
 from agent.entries import CallAnswered, Reminded
 from agent.fold_calls import close
 from agent.ledger import Ledger
@@ -25,6 +26,7 @@ def _reminded(ledger: Ledger, entry: Reminded) -> None:
         # These words alone are no reason to compress once more.
         ledger.compressed_at += len(entry.messages)
     ledger.reminders = ()
+    fold_stuck.note_warned(ledger)
     ledger.append(stamped(entry.messages, entry))
 
 

@@ -40,6 +40,8 @@ class FinishedReason(StrEnum):
     INTERRUPTED = "interrupted"
     EXCEED_MAX_ITERS = "exceed_max_iters"
     ERROR = "error"
+    STUCK = "stuck"
+    """The agent went round in circles. AgentScope has no such end; OpenHands calls a conversation so."""
 
 
 class Base64Source(Guest):
@@ -134,8 +136,8 @@ class ErrorInfo(Guest):
     """Why a reply failed, for a person."""
 
     type: str
-    """authentication, permission, rate_limit, invalid_request, context_overflow, upstream, connection, internal
-    or setup."""
+    """authentication, permission, rate_limit, invalid_request, context_overflow, upstream, connection, internal,
+    setup or stuck."""
     message: str
 
 

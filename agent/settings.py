@@ -8,6 +8,7 @@ from agent.knowledge import Knowledge
 from agent.permission.rules import PermissionContext, only_known_keys
 from agent.prompt import check_template as check_prompt_template
 from agent.prompt import is_template_name
+from agent.stuck_config import StuckConfig
 from agent.summary_template import DEFAULT_SCHEMA, check_template
 from agent.tool_groups import ToolGroup, check_groups, in_groups
 from agent.values import Value, sparse
@@ -158,6 +159,8 @@ class AgentSpec(Value):
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
+    stuck: StuckConfig = sparse(StuckConfig())
+    """When it counts as going round in circles."""
     team: str = sparse("", max_length=100)
     """Whose inbox its calls are in: `longhaul inbox --team`."""
     skills: tuple[str, ...] = sparse((), max_length=20)

@@ -3,11 +3,13 @@ the provider would have to read everything anew."""
 
 from collections.abc import Iterator
 
+from agent.entries_inside import Reminded
 from agent.entry import Entry
 from agent.ledger import Ledger
 from agent.messages import HintBlock, Msg, ToolResultBlock
 from agent.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from agent.prompt import hint_message
+from agent.stuck import HINTS
 from agent.tasks import progress, tasks_text
 from agent.times import iso
 
@@ -23,6 +25,14 @@ def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
 def standing_hints(ledger: Ledger) -> tuple[Msg, ...]:
     """Hints for what holds now and stands nowhere in the context."""
     return (*plan_hints(ledger), *_task_hints(ledger))
+
+
+def to_be_told(ledger: Ledger) -> Reminded | None:
+    """All that the model has to hear before it is asked again."""
+    pattern = ledger.state.watch.owed
+    warning = (hint_message(HINTS[pattern], "stuck"),) if pattern else ()
+    told = (*ledger.reminders, *warning)
+    return Reminded(messages=told, stuck=pattern) if told else None
 
 
 def _task_hints(ledger: Ledger) -> Iterator[Msg]:

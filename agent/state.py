@@ -10,6 +10,7 @@ from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolRes
 from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext, PermissionMode, PermissionRule
 from agent.plan import NO_PLAN, PlanModeContext
+from agent.stuck import UNWATCHED, Watch
 from agent.tasks import NO_TASKS, TasksContext
 from agent.tools import Effect, ToolDescriptor
 from agent.values import sparse
@@ -144,6 +145,8 @@ class AgentState(Living):
     decisions: tuple[DecisionMade, ...] = sparse(())
     """What people decided, oldest first; the newest ones."""
     shutdown_interrupted: bool = False
+    watch: Watch = sparse(UNWATCHED)
+    """Whether it goes round in circles."""
     tainted: str = sparse("")
     """How words came into the context that nobody here vouches for, the first time; empty: never."""
 

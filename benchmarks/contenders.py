@@ -16,6 +16,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from agent.messages import FinishedReason
 from agent.settings import AgentSpec, ContextConfig, ModelConfig, ReActConfig
+from agent.stuck_config import StuckConfig
 from starter.client import Longhaul
 from starter.settings import Settings
 
@@ -128,6 +129,7 @@ class Ours:
             name="bench",
             model=f"scripted:{self._script(load)}",
             tools=("fetch",),
+            stuck=StuckConfig(polling=("fetch",)),
             react_config=ReActConfig(max_iters=load.steps + 1),
             model_config=UNBOUNDED,
             context_config=UNCUT,

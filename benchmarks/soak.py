@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agent.settings import AgentSpec, ModelConfig, ReActConfig
+from agent.stuck_config import StuckConfig
 from benchmarks.measure import cpu_ms, history, memory_bytes
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import with_section
@@ -100,6 +101,7 @@ async def soak(steps: int, every: int) -> Soak:
             name="soak",
             model=f"scripted:{script}",
             tools=("fetch",),
+            stuck=StuckConfig(polling=("fetch",)),
             react_config=ReActConfig(max_iters=steps + 1),
             model_config=ModelConfig(context_length=WINDOW_TOKENS),
         )

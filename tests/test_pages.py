@@ -20,6 +20,7 @@ PAGES = (
     "DECISIONS.md",
     "docs/coverage.md",
     "docs/production.md",
+    "docs/stuck.md",
     "docs/permission.md",
     "docs/tools.md",
     "docs/waiting.md",

@@ -25,6 +25,7 @@ INTERRUPT_SECONDS = 10.0
 """Granted to an interrupted reply to end in order; after that the command leaves it alone."""
 
 _BEYOND_THE_LAST = 2**31
+_FAILED = (FinishedReason.ERROR, FinishedReason.EXCEED_MAX_ITERS, FinishedReason.STUCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class Conversation:
 
     async def _ended(self, reply_id: str) -> Outcome:
         message = await self.session.wait(reply_id)
-        failed = message.finished_reason in (FinishedReason.ERROR, FinishedReason.EXCEED_MAX_ITERS)
+        failed = message.finished_reason in _FAILED
         return Outcome("failed" if failed else "finished", message)
 
     async def _parked(self, reply_id: str, pending: Sequence[PendingCall]) -> Outcome:

@@ -119,6 +119,8 @@ class Progress:
         elif event.name == "call_unsettled":
             self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
 
+        elif event.name == "stuck_warning":
+            self._screen.show(Text(f"! goes in circles: {one_line(str(event.value['pattern']))}", style="yellow"))
         elif event.name == "risk_warning":
             self._screen.show(Text(f"! runs with a risk: {one_line(str(event.value['reason']))}", style="yellow"))
         elif event.name == "doubt_probed" and event.value["finding"] != "unknown":

@@ -47,6 +47,7 @@ from agent.steps import (
     Think,
     Verify,
 )
+from agent.stuck_config import StuckConfig
 from agent.tools import Effect, ToolDescriptor
 
 TOOLS = (
@@ -62,7 +63,9 @@ RULES = (
     PermissionRule(tool_name="Order", source="the house"),
     PermissionRule(tool_name="Demolish", behavior=Behavior.DENY, source="the house"),
 )
-SPEC = AgentSpec(name="mason", model="scripted:wall", permission=PermissionContext(rules=RULES))
+UNWATCHED = StuckConfig(enabled=False)
+"""Most stories here repeat themselves, and what they show is something else."""
+SPEC = AgentSpec(name="mason", model="scripted:wall", permission=PermissionContext(rules=RULES), stuck=UNWATCHED)
 NOON = 1_764_072_000_000
 """2025-11-25T12:00:00Z in milliseconds."""
 

@@ -18,6 +18,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from agent.messages import Msg, ToolResultBlock
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec, Workspace
+from agent.stuck_config import StuckConfig
 from starter.client import Longhaul
 from starter.session import Session
 from starter.settings import Settings
@@ -210,6 +211,7 @@ class Stage:
             tools=TOOLS,
             permission=PermissionContext(rules=UNASKED),
             workspace=Workspace(root=str(root)),
+            stuck=StuckConfig(enabled=False),
             **more,
         )
         session = self.app.session(key, agent=spec)

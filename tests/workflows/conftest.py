@@ -15,6 +15,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.models.providers import Providers
 from agent.settings import AgentSpec, Workspace
+from agent.stuck_config import StuckConfig
 from starter.client import Longhaul
 from starter.connection import connect, let_go
 from starter.provision.dev_server import DevServer
@@ -28,6 +29,7 @@ from worker import build
 TOOLS = "tests.workflows.tools"
 
 Line = dict[str, Any]
+UNWATCHED = StuckConfig(enabled=False)
 
 
 @dataclass
@@ -59,7 +61,8 @@ class Stage:
 
     def agent(self, *lines: Line, tools: Sequence[str] = ("fetch", "send", "courier"), **spec: Any) -> AgentSpec:
         """An agent whose model says these lines, in this test's workspace."""
-        given = {"name": "lamp", "model": self.script(*lines), "tools": tuple(tools), **spec}
+        # Scripts repeat themselves; `test_stuck.py` has agents that are watched for it.
+        given = {"name": "lamp", "model": self.script(*lines), "tools": tuple(tools), "stuck": UNWATCHED, **spec}
         return AgentSpec.model_validate({"workspace": Workspace(root=str(self.workspace)), **given})
 
     def session(self, *lines: Line, id: str = "", user: str | None = None, **spec: Any) -> Session:  # noqa: A002
