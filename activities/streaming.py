@@ -15,7 +15,7 @@ from temporalio.worker import (
 )
 
 from activities import own_session
-from activities.contract import STREAM_ADDRESS
+from activities.contract import CALL_MODEL, CHECKPOINT, STREAM_ADDRESS
 from activities.masking import MaskedStream, Masker
 from activities.streams.items import model_call, tool_call
 from activities.streams.outlet import Outlet
@@ -38,8 +38,8 @@ class Streaming:
     def tool_call(self, call_id: str, tool: str) -> Outlet:
         return self._open(tool_call(call_id), tool)
 
-    def wake(self) -> None:
-        self._publisher.wake(_key())
+    def wake(self, *, settled: bool) -> None:
+        self._publisher.wake(_key(), settled=settled)
 
     def _open(self, call: str, name: str) -> Outlet:
         info = activity.info()
@@ -48,8 +48,8 @@ class Streaming:
 
 
 class Waking(Interceptor):
-    """Wakes a session's readers when an activity begins: what led to it is recorded by then. And lets sessions tell
-    where their stream is, which is for queries alone: no decision may depend on the worker that makes it."""
+    """Wakes readers when an activity begins that has no pieces to do so: what led to it is recorded by then. And lets
+    sessions tell where their stream is, for queries alone: no decision may depend on the worker that makes it."""
 
     def __init__(self, streaming: Streaming, address: str) -> None:
         self.streaming = streaming
@@ -73,7 +73,9 @@ class _WakingFirst(ActivityInboundInterceptor):
         self._streaming = streaming
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
-        self._streaming.wake()
+        name = activity.info().activity_type
+        if name != CALL_MODEL and "." in name:
+            self._streaming.wake(settled=name == CHECKPOINT)
         return await super().execute_activity(input)
 
 

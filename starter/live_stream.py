@@ -4,7 +4,7 @@ import asyncio
 
 from temporalio.client import WorkflowQueryFailedError
 
-from activities.streams.items import PIECES, Item, decode
+from activities.streams.items import SETTLED, Item, decode
 from activities.streams.opening import reach
 from activities.streams.streams import StreamReader, Streams, StreamsUnavailable, key_of
 from starter.asking import Asking
@@ -25,6 +25,8 @@ class LiveStream:
         self._reader: StreamReader | None = None
         self._address: str | None = None
         """None: not asked for yet."""
+        self.heard = False
+        """Whether it has said anything: one that has will say when there is more."""
         self.trouble = ""
         """Why nothing can be read; empty while it can, or was not tried yet."""
 
@@ -42,14 +44,15 @@ class LiveStream:
             await asyncio.sleep(min(max(seconds, 0.01), AGAIN_SECONDS))
             return []
         self.trouble = ""
+        self.heard = self.heard or bool(lines)
         return [item for line in lines if (item := decode(line)) is not None]
 
     async def rest(self, seconds: float) -> None:
-        """Until the session has done something that others may see, or so long."""
+        """Until a reply of the session may have ended, or wait for somebody, or so long."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (left := until - loop.time()) > 0:
-            if any(item.kind not in PIECES for item in await self.read(left)):
+            if any(item.kind == "wake" and item.name == SETTLED for item in await self.read(left)):
                 return
 
     @property
@@ -72,6 +75,7 @@ class LiveStream:
 
     async def _reach(self, address: str) -> None:
         self._address = address
+        self.heard = False
         try:
             self._streams = await reach(address, redis_url=self._settings.redis_url)
             self._reader = self._streams.reader(self._key)

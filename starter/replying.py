@@ -30,7 +30,8 @@ async def events_of(reply_id: str, standing: Ask, following: AsyncGenerator[Agen
 
 
 async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
-    """Asks when the stream says that something has happened, and after pauses. Raises NoSession for an unknown one."""
+    """Asks when the stream says that a reply has come to something, and after pauses: a question costs the session's
+    worker as much as a step of its own. Raises NoSession for an unknown one."""
     pauses = Pauses()
     async with aclosing(stream):
         while True:
@@ -39,8 +40,8 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
                 return found.message
             if found.status == "unknown":
                 raise NoSession(f"the session knows no reply {reply_id!r}")
-            longest = LONGEST_WITH_STREAM_SECONDS if stream.reached else LONGEST_PAUSE_SECONDS
-            await stream.rest(pauses.length(longest))
+            announced = stream.reached and stream.heard
+            await stream.rest(LONGEST_WITH_STREAM_SECONDS if announced else pauses.length(LONGEST_PAUSE_SECONDS))
 
 
 def _may_wait(event: AgentEvent, *, doubted: bool) -> bool:

@@ -70,8 +70,13 @@ class Batches:
         self._characters += len(new.text)
         if self._waiting and new.continues(self._waiting[-1]):
             self._waiting[-1].text += new.text
-        elif not (new.kind == "wake" and self._waiting and self._waiting[-1].kind == "wake"):
+        elif not (new.kind == "wake" and not new.name and self._waiting and self._waiting[-1].kind == "wake"):
             self._waiting.append(new)
+
+    @property
+    def urgent(self) -> bool:
+        """Whether there is something that a person would read."""
+        return self._characters > 0
 
     def take(self) -> bytes:
         """The lines of the next batch; empty when nothing waits."""
@@ -86,7 +91,7 @@ class Batches:
         self._characters -= len(one.text)
         attempt = one.attempt
         if attempt is None:
-            return Item(one.kind)
+            return Item(one.kind, name=one.name)
         index, text = attempt.items, one.text
         attempt.items += 1
         if one.kind in PIECES:

@@ -14,6 +14,9 @@ Piece = Literal["text", "thinking", "tool_call", "output"]
 PIECES: frozenset[str] = frozenset(get_args(Piece))
 _KINDS = frozenset(get_args(Kind))
 
+SETTLED = "settled"
+"""Name of a `wake` after which a reply may have ended, or wait for somebody."""
+
 LONGEST_LINE = 200_000
 """Bytes; what we write is shorter, so a longer line is nobody's who keeps to this form."""
 _LARGEST = 2**62
@@ -22,7 +25,7 @@ _LARGEST = 2**62
 @dataclass(frozen=True, slots=True)
 class Item:
     """One line. `begin` and `end` stand around the pieces of one attempt at a call; `lost` says that pieces before it
-    were not written; `wake` says that the session has done something, and carries nothing else."""
+    were not written; `wake` says that the session has done something, and its name perhaps SETTLED."""
 
     kind: Kind
     call: str = ""

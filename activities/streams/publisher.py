@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from activities.streams.batches import Attempt, Batches, Waiting
+from activities.streams.items import SETTLED
 from activities.streams.outlet import Mask, Outlet, Unmasked
 from activities.streams.streams import Streams, StreamsUnavailable
 
@@ -43,10 +44,10 @@ class Publisher:
         self._bind()
         return Outlet(lambda new: self._put(key, new), self._mask, Attempt(call, turn, attempt), name)
 
-    def wake(self, key: str) -> None:
-        """Tell readers that the session has done something."""
+    def wake(self, key: str, *, settled: bool = False) -> None:
+        """Tell readers that the session has done something; `settled`, that a reply has ended or waits."""
         self._bind()
-        self._put(key, Waiting("wake"))
+        self._put(key, Waiting("wake", name=SETTLED if settled else ""))
 
     async def close(self) -> None:
         """Write what is waiting, for a second at most; the streams themselves stay open."""
@@ -75,6 +76,9 @@ class Publisher:
     async def _write_all(self, key: str, batches: Batches) -> None:
         """Until nothing is waiting for this session any more."""
         try:
+            if not batches.urgent:
+                # Marks alone can wait for the pieces that follow: one write instead of two for each call.
+                await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
             while lines := batches.take():
                 await self._write(key, lines)
                 await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
