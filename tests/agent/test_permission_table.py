@@ -118,7 +118,11 @@ def test_a_further_deny_or_ask_rule_never_makes_anything_more_allowed(
         decided(tool, facts, [*rules[:place], strict, *rules[place:]], mode),
     )
 
-    assert after >= before
+    if strict.behavior is Behavior.DENY:
+        assert after >= before
+    else:
+        # By AgentScope's table an ask rule asks in the mode explore too, where without it the call would be denied.
+        assert after >= min(before, STRICTNESS["ask"])
 
 
 @given(CASES, RULE)
