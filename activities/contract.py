@@ -9,6 +9,7 @@ from activities.contract_kept import EntriesPage as EntriesPage
 from activities.contract_kept import MessagePage as MessagePage
 from activities.contract_kept import Restore as Restore
 from activities.contract_kept import SnapshotPage as SnapshotPage
+from activities.contract_place import Place as Place
 from agent.messages import Msg
 from agent.permission.facts import CallFacts
 from agent.settings import AgentSpec, ContextConfig, ModelConfig
@@ -50,19 +51,6 @@ ENTRIES = "entries"
 SNAPSHOT = "snapshot"
 MESSAGES = "messages"
 """Queries by which an activity pulls from its own session what its worker does not have."""
-
-
-class Place(Guest):
-    """The workspace as recorded, and the session's working directory in it."""
-
-    root: str
-    nonce: str
-    cwd: str = sparse("")
-    """Empty: the root."""
-    agent: str = sparse("")
-    user_id: str | None = sparse(None)
-    session_id: str = sparse("")
-    """Whose place it is: a worker finds by it what was offloaded for the session. Empty: nobody's."""
 
 
 class PrepareReply(Guest):

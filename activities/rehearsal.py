@@ -11,6 +11,7 @@ from agent.decision import BEHAVIOUR
 from agent.entries import Verdict
 from agent.judgement import judge
 from agent.messages import ToolCallBlock
+from agent.permission.ruled import ruled_folders
 from agent.permission.rules import PermissionContext
 from agent.record import Record
 from agent.settings import AgentSpec
@@ -26,7 +27,7 @@ class Rehearsal:
     """
 
     def __init__(self, toolbox: Toolbox, permission: PermissionContext, root: Path) -> None:
-        self._place = Place(root=root, cwd=root)
+        self._place = Place(root=root, cwd=root, ruled=ruled_folders(permission, str(root)))
         self._examination = Examination(Contexts(), toolbox, Workspaces(root))
         self._record = Record(
             state=AgentState(

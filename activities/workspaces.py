@@ -62,7 +62,10 @@ class Workspaces:
             self._seen.pop(key, None)
             self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}
         return Place(
-            root=Path(recorded.root), cwd=Path(recorded.cwd or recorded.root), offloaded=self._offloaded(recorded)
+            root=Path(recorded.root),
+            cwd=Path(recorded.cwd or recorded.root),
+            offloaded=self._offloaded(recorded),
+            ruled=recorded.ruled,
         )
 
     def _offloaded(self, recorded: RecordedPlace) -> tuple[Path, ...]:

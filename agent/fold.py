@@ -13,6 +13,7 @@ from agent import fold_kept as kept
 from agent import fold_offers as offers
 from agent import fold_stuck as circles
 from agent import fold_waiting as waiting
+from agent.fold_rules import take_rules, take_user_rules
 from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
 from agent.messages import Usage
 from agent.permission import rulebook
@@ -80,12 +81,12 @@ def _observe(ledger: Ledger, entry: e.Observed) -> None:
 def _change_rules(ledger: Ledger, entry: e.RulesChanged) -> None:
     new = rulebook.stamped(entry.add, Scope.SESSION, author=entry.by, reason=entry.why, at_ms=entry.at)
     left = rulebook.without(ledger.state.permission_context.rules, entry.revoked)
-    ledger.set_rules(rulebook.added(left, new, entry.at))
+    take_rules(ledger, rulebook.added(left, new, entry.at))
 
 
 def _configure(ledger: Ledger, entry: e.Configured) -> None:
     new = rulebook.stamped(entry.add_rules, Scope.SESSION, author=entry.by, at_ms=entry.at)
-    ledger.set_rules(rulebook.added(ledger.state.permission_context.rules, new, entry.at))
+    take_rules(ledger, rulebook.added(ledger.state.permission_context.rules, new, entry.at))
     if entry.mode is not None:
         ledger.state.take_mode(entry.mode)
         ledger.ruled = entry.seq
@@ -119,7 +120,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour
     if entry.user_rules is not None:
-        ledger.set_user_rules(entry.user_rules, entry.user_rules_digest)
+        take_user_rules(ledger, entry.user_rules, entry.user_rules_digest)
     ledger.spec_digest = entry.spec_digest
     ledger.indexed = max(ledger.indexed, entry.indexed)
     ledger.fixed_tokens, ledger.window = entry.fixed_tokens, entry.context_length

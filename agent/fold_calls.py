@@ -6,6 +6,7 @@ from agent import entries as e
 from agent import fold_doubts, fold_notices, fold_offers, fold_stuck
 from agent.deadline import deadline_of
 from agent.fold_decided import approvals_with, is_edit, note_decision
+from agent.fold_rules import take_rules, take_user_rules
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from agent.permission.rulebook import accepted, added
@@ -56,8 +57,6 @@ def apply(ledger: Ledger, entry: CallEntry) -> None:
 
 
 def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
-    if entry.user_rules is not None:
-        ledger.set_user_rules(entry.user_rules, entry.user_rules_digest)
     if entry.usage is not None:
         ledger.current.usage, ledger.usage = ledger.current.usage + entry.usage, ledger.usage + entry.usage
         ledger.analyses += len(entry.facts)
@@ -66,6 +65,9 @@ def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
             call.facts, call.facts_at, call.facts_stale, call.analyzed = facts, entry.at, False, True
             if call.approved and call.approved_facts is None:
                 call.approved_facts = facts
+    # Last: these findings were made before anybody knew of the rules that came with them.
+    if entry.user_rules is not None:
+        take_user_rules(ledger, entry.user_rules, entry.user_rules_digest)
 
 
 def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
@@ -116,7 +118,7 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
         if decision.rules:
             taken = accepted(decision.rules, entry.approver, decision.reason, entry.at)
-            ledger.set_rules(added(ledger.state.permission_context.rules, taken, entry.at))
+            take_rules(ledger, added(ledger.state.permission_context.rules, taken, entry.at))
 
 
 def _approve(ledger: Ledger, call: OpenCall, decision: e.Decision, entry: e.HumanDecided) -> None:

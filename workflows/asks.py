@@ -9,6 +9,7 @@ from agent.gist import gist
 from agent.ledger import SUPERVISED
 from agent.messages import ToolCallBlock
 from agent.permission.policies import analyzers_of
+from agent.permission.ruled import ruled_folders
 from agent.prompt import summary_message
 from agent.record import Record
 from agent.skills import shown_skills
@@ -82,6 +83,7 @@ def place(record: Record) -> world.Place:
         agent=record.spec.name,
         user_id=record.state.user_id,
         session_id=record.state.session_id,
+        ruled=ruled_folders(record.permission, record.workspace_root),
     )
 
 

@@ -100,7 +100,7 @@ class Bash(Tool):
             _refuse_impossible(command)
         except ToolError as error:
             return CallFacts(cwd=str(_start_folder(place)), arguments_error=str(error))
-        return await asyncio.to_thread(examine_command, command, _start_folder(place), place.root)
+        return await asyncio.to_thread(examine_command, command, _start_folder(place), place.root, place.ruled)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         command, timeout_ms = call.arguments["command"], call.arguments.get("timeout", DEFAULT_TIMEOUT_MS)

@@ -10,6 +10,7 @@ from typing import Any
 
 from activities.tools.diff import change_notice
 from activities.tools.files import Changed, Snapshot, digest_of, replace, snapshot
+from activities.tools.path_names import further_names
 from activities.tools.paths import path_fact, resolve_file
 from activities.tools.threads import in_thread
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
@@ -45,9 +46,10 @@ class FileChange(Tool):
         cwd = str(place.cwd)
         try:
             path = resolve_file(arguments["file_path"], place)
+            named = further_names(arguments["file_path"], path, place)
         except ToolError as error:
             return CallFacts(cwd=cwd, arguments_error=str(error))
-        fact = path_fact(path, "write", place.root)
+        fact = path_fact(path, "write", place.root, named)
         try:
             before = snapshot(path)
             after = self.plan(arguments, before).data
@@ -59,7 +61,8 @@ class FileChange(Tool):
 
     def _change(self, call: ToolCall) -> ToolOutput:
         path = resolve_file(call.arguments["file_path"], call.place)
-        if [fact.path for fact in call.facts.paths] != [str(path)]:
+        named = further_names(call.arguments["file_path"], path, call.place)
+        if [(fact.path, fact.named) for fact in call.facts.paths] != [(str(path), named)]:
             raise self._needs_decision(call, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
         before = snapshot(path)
         if call.facts.after and before.digest == call.facts.after:

@@ -48,6 +48,8 @@ class Where:
 
     base: Path
     """Resolved folder in which it starts."""
+    folder: str
+    """The same as the call names it."""
     patterns: tuple[tuple[str, ...], ...]
     """The alternatives, each cut into the names of its parts."""
 
@@ -73,9 +75,10 @@ class Glob(Tool):
 def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
     try:
         where = _where(arguments, place)
+        fact = reading_fact(where.folder, where.base, place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(where.base, place),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def _where(arguments: dict[str, Any], place: Place) -> Where:
@@ -92,7 +95,7 @@ def _where(arguments: dict[str, Any], place: Place) -> Where:
     )
     if any(".." in names for names in patterns):
         raise ToolError(f"pattern: {pattern[:200]!r} contains `..`; name the folder to search in `path`")
-    return Where(resolve(folder, place), patterns)
+    return Where(resolve(folder, place), folder, patterns)
 
 
 def alternatives(pattern: str) -> list[str]:
@@ -113,7 +116,7 @@ def alternatives(pattern: str) -> list[str]:
 
 def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
     where = _where(call.arguments, call.place)
-    if not is_as_decided(call.facts, where.base, call.place):
+    if not is_as_decided(call.facts, where.folder, where.base, call.place):
         raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(where.base)!r}")
     if in_kernel_room(where.base) or not where.base.is_dir():
         raise ToolError(f"{str(where.base)!r} is not a folder that can be searched")

@@ -152,14 +152,16 @@ def options(arguments: dict[str, Any], target: Path) -> list[str]:
 def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
     try:
         target = resolve(arguments.get("path") or ".", place)
+        fact = reading_fact(arguments.get("path") or ".", target, place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(target, place),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def _target(call: ToolCall) -> Path:
-    target = resolve(call.arguments.get("path") or ".", call.place)
-    if not is_as_decided(call.facts, target, call.place):
+    raw = call.arguments.get("path") or "."
+    target = resolve(raw, call.place)
+    if not is_as_decided(call.facts, raw, target, call.place):
         raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(target)!r}")
     if in_kernel_room(target) or (target.exists() and not target.is_dir() and not target.is_file()):
         raise ToolError(f"{str(target)!r} is neither a folder nor a regular file; it was not searched")

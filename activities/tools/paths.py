@@ -8,6 +8,7 @@ import os
 import stat
 from pathlib import Path
 
+from activities.tools.path_names import further_names
 from activities.tools.sensitive import Access, danger_by_kind, danger_by_name, danger_to_others
 from activities.tools.tool import Place, ToolError
 from agent.permission.facts import CallFacts, PathFact
@@ -52,12 +53,14 @@ def in_kernel_room(resolved: Path) -> bool:
     return any(resolved.is_relative_to(room) for room in KERNEL_ROOMS)
 
 
-def path_fact(resolved: Path, access: Access, root: Path) -> PathFact:
-    """What permission needs to know of one resolved path. `root` is the resolved workspace root."""
+def path_fact(resolved: Path, access: Access, root: Path, named: tuple[str, ...] = ()) -> PathFact:
+    """What permission needs to know of one resolved path. `root` is the resolved workspace root, `named` what
+    `further_names` has found."""
     danger = danger_of_name(resolved, access, root) or danger_by_kind(resolved)
     if access == "write" and resolved.is_relative_to(root):
         danger = danger or danger_to_others(resolved.relative_to(root).parts)
-    return PathFact(path=str(resolved), access=access, inside=resolved.is_relative_to(root), danger=danger)
+    inside = resolved.is_relative_to(root)
+    return PathFact(path=str(resolved), named=named, access=access, inside=inside, danger=danger)
 
 
 def danger_of_name(resolved: Path, access: Access, root: Path) -> str:
@@ -67,19 +70,20 @@ def danger_of_name(resolved: Path, access: Access, root: Path) -> str:
     return danger_by_name(looked_at.parts, access)
 
 
-def reading_fact(resolved: Path, place: Place) -> PathFact:
+def reading_fact(raw: str, resolved: Path, place: Place) -> PathFact:
     """As `path_fact`, for a tool that reads, and that follows no link below `resolved`: what was offloaded for the
-    session is as open to it as the workspace."""
+    session is as open to it as the workspace. Raises ToolError, as `further_names` does."""
+    named = further_names(raw, resolved, place)
     folder = next((folder for folder in place.offloaded if resolved in (folder, folder / resolved.name)), None)
     if folder is None or not _holds_own_files(resolved):
-        return path_fact(resolved, "read", place.root)
-    return path_fact(resolved, "read", folder)
+        return path_fact(resolved, "read", place.root, named)
+    return path_fact(resolved, "read", folder, named)
 
 
-def is_as_decided(facts: CallFacts, resolved: Path, place: Place) -> bool:
-    """Whether a reading call still leads to the one path of `facts`, and is as open as it was."""
-    now = reading_fact(resolved, place)
-    return [(fact.path, fact.inside) for fact in facts.paths] == [(now.path, now.inside)]
+def is_as_decided(facts: CallFacts, raw: str, resolved: Path, place: Place) -> bool:
+    """Whether a reading call still leads to the one path of `facts`, on the same way, and is as open as it was."""
+    now = reading_fact(raw, resolved, place)
+    return [(fact.path, fact.named, fact.inside) for fact in facts.paths] == [(now.path, now.named, now.inside)]
 
 
 def is_offloaded(resolved: Path, place: Place) -> bool:

@@ -86,14 +86,15 @@ class Window:
 def _facts(arguments: dict[str, Any], place: Place) -> CallFacts:
     try:
         path = resolve_file(arguments["file_path"], place)
+        fact = reading_fact(arguments["file_path"], path, place)
     except ToolError as error:
         return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(reading_fact(path, place),))
+    return CallFacts(cwd=str(place.cwd), read_only=True, paths=(fact,))
 
 
 def _read(call: ToolCall, stop: threading.Event) -> ToolOutput:
     path = resolve_file(call.arguments["file_path"], call.place)
-    if not is_as_decided(call.facts, path, call.place):
+    if not is_as_decided(call.facts, call.arguments["file_path"], path, call.place):
         fresh = _facts(call.arguments, call.place)
         raise NeedsDecision(fresh, f"{call.arguments['file_path']!r} now leads to {str(path)!r}")
     try:

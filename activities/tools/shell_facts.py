@@ -20,13 +20,14 @@ MAX_COMMANDS = 50
 MAX_DEPTH = 100
 
 
-def examine_command(command: str, cwd: Path, root: Path) -> CallFacts:
+def examine_command(command: str, cwd: Path, root: Path, ruled: tuple[str, ...] = ()) -> CallFacts:
     """Findings about `command` run by bash in `cwd`. Reads directories and links, changes nothing, never raises.
 
-    `cwd` and `root` are absolute; `root` is resolved. `read_only` is proven; `not_understood` names the first construct
-    that prevents a proof of anything, and the sub-commands found inside of it are still listed for deny rules.
+    `cwd` and `root` are absolute; `root` is resolved; `ruled` as in `Place`. `read_only` is proven; `not_understood`
+    names the first construct that prevents a proof of anything, and the sub-commands found inside of it are still
+    listed for deny rules.
     """
-    findings = Findings(root, str(cwd))
+    findings = Findings(root, str(cwd), ruled=ruled)
     findings.foreign = _limits(command)
     if len(command) <= MAX_PARSED_CHARACTERS:
         tree = shell_tree.parse(command)

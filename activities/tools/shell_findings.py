@@ -8,6 +8,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from activities.tools import shell_tree
+from activities.tools.path_names import further_names
 from activities.tools.paths import danger_of_name, path_fact, resolve
 from activities.tools.shell_danger import danger_of
 from activities.tools.shell_files import home_written_out
@@ -31,6 +32,7 @@ class Findings:
     cwd: str
     foreign: str = ""
     safety: str = ""
+    ruled: tuple[str, ...] = ()
     commands: dict[tuple[str, ...], SubCommand] = field(default_factory=dict)
     paths: dict[tuple[str, str], PathFact] = field(default_factory=dict)
 
@@ -70,11 +72,14 @@ class Findings:
         """Record where `raw` leads from each directory; False when that can't be told."""
         for directory in directories:
             try:
-                resolved = resolve(raw, Place(self.root, Path(directory)))
+                place = Place(self.root, Path(directory), ruled=self.ruled)
+                resolved = resolve(raw, place)
+                named = further_names(raw, resolved, place)
             except (ToolError, OSError, ValueError):
                 return False
-            fact = path_fact(resolved, access, self.root)
-            self.paths[fact.path, fact.access] = fact
+            before = self.paths.get((str(resolved), access))
+            named = tuple(dict.fromkeys((*(before.named if before else ()), *named)))
+            self.paths[str(resolved), access] = path_fact(resolved, access, self.root, named)
         return True
 
     def list_loosely(self, tree: Node, depth: int = 0) -> None:

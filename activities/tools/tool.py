@@ -24,6 +24,8 @@ class Place:
     """Working directory of the session, absolute; Bash may have moved it, also out of the root."""
     offloaded: tuple[Path, ...] = ()
     """Folders with what was offloaded for the session, links resolved: open to Read, Grep and Glob, to nobody else."""
+    ruled: tuple[str, ...] = ()
+    """Folders as the session's deny and ask rules spell them, absolute or below `~`: links in them are followed."""
 
 
 @dataclass(frozen=True, slots=True)

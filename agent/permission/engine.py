@@ -16,8 +16,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from agent.permission.commands import allow_matches, command_text, deny_matches, deny_matches_any, loose_commands
-from agent.permission.facts import CallFacts, PathFact
-from agent.permission.globs import path_matches
+from agent.permission.facts import CallFacts, PathFact, commands_named
+from agent.permission.globs import any_matches, path_matches
 from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule, cited
 from agent.permission.suggestions import suggest_rules
 from agent.tools import ToolDescriptor
@@ -161,15 +161,15 @@ class _Case:
                 return cited(rule)
         for path in self._facts.paths:
             for rule in self._rules(behavior, *_tools_of(path)):
-                if rule.rule_content and path_matches(rule.rule_content, path.path, self._root):
+                if rule.rule_content and any_matches(rule.rule_content, path.names, self._root):
                     return cited(rule)
         return ""
 
     def _touches(self, content: str) -> bool:
         """Whether a deny or ask rule speaks of any part of the call."""
         if self._tool.name != "Bash":
-            return any(path_matches(content, path.path, self._root) for path in self._facts.paths)
-        if any(deny_matches(content, command.words) for command in self._facts.commands):
+            return any(any_matches(content, path.names, self._root) for path in self._facts.paths)
+        if any(deny_matches(content, words) for words in commands_named(self._facts)):
             return True
         in_doubt = self._facts.not_understood or not self._facts.commands
         return bool(in_doubt) and deny_matches_any(content, self._loose)

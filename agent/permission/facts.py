@@ -4,6 +4,7 @@ Facts are recorded; the table in `engine` reads nothing else. So a parser or a f
 in an activity, and replay never asks again.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 from agent.values import Guest, sparse
@@ -28,11 +29,19 @@ class PathFact(Guest):
 
     path: str
     """Absolute, symlinks resolved."""
+    named: tuple[str, ...] = sparse(())
+    """Other absolute names of it, where links lead to it: as the call spells it, at each link on the way, and as a deny
+    or ask rule spells it. What is denied or asked by one name is so by all of them; only `path` can be allowed."""
     access: Literal["read", "write"] = sparse("read")
     inside: bool = sparse(False)
     """Under the workspace root, or, where a tool only reads, in what was offloaded for the session."""
     danger: str = sparse("")
     """Why touching it is dangerous (".git is configuration that runs"), empty when it is not."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that are known of it."""
+        return self.path, *self.named
 
 
 class CallFacts(Guest):
@@ -59,3 +68,12 @@ class CallFacts(Guest):
     risk_reason: str = sparse("")
     notice: str = sparse("")
     """What a person should see beside the arguments: a unified diff for edits (≤ 4,000 characters)."""
+
+
+def commands_named(facts: CallFacts) -> Iterator[tuple[str, ...]]:
+    """The words of each command; of a redirection once more for each further name of its file."""
+    further = {path.path: path.named for path in facts.paths if path.access == "write"}
+    for command in facts.commands:
+        yield command.words
+        if command.words[:1] == (">",):
+            yield from ((">", name) for name in further.get(command.words[-1], ()))

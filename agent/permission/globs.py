@@ -5,8 +5,10 @@ step has two seconds.
 """
 
 import re
+from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
+from itertools import takewhile
 
 _HOMES = (("root",), ("home", "?*"), ("Users", "?*"))
 _ANY_FOLDERS = "**"
@@ -21,6 +23,19 @@ def path_matches(pattern: str, path: str, workspace_root: str) -> bool:
     if not path.startswith("/"):
         return False
     return any(_fits(parts, path) for parts in _alternatives(pattern, workspace_root.rstrip("/")))
+
+
+def literal_folder(pattern: str, workspace_root: str) -> str:
+    """The beginning of a pattern that has no wildcard, absolute or below `~`; empty when there is none."""
+    home = pattern.startswith("~/")
+    (parts, *_) = (_parts(pattern[1:]),) if home else _alternatives(pattern, workspace_root.rstrip("/"))
+    literal = takewhile(lambda part: "*" not in part and "?" not in part, parts)
+    return "/".join(("~" if home else "", *literal))
+
+
+def any_matches(pattern: str, paths: Iterable[str], workspace_root: str) -> bool:
+    """`path_matches` for one of several names."""
+    return any(path_matches(pattern, path, workspace_root) for path in paths)
 
 
 @lru_cache(maxsize=512)
