@@ -56,6 +56,9 @@ class FileStore(StateStore):
     async def save_checkpoint(self, record: SessionRecord) -> bool:
         return await self._run(lambda: self._save(stamped(record)))
 
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        return await self._run(lambda: self._replace(stamped(record), expected))
+
     async def close(self) -> None:
         """Nothing is held open between calls."""
 
@@ -97,6 +100,16 @@ class FileStore(StateStore):
             stored = self._stored_position(path, slot)
             if stored is not None and (*record.position(), record.closed) < stored:
                 return record.position() == stored[:2]
+            replace(path, spelt(record))
+            return True
+
+    def _replace(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        slot = slot_of(record)
+        path = self._path(slot)
+        with locked(self._lock(slot), LOCK_SECONDS):
+            stored = self._stored_position(path, slot)
+            if (stored[:2] if stored else None) != expected:
+                return False
             replace(path, spelt(record))
             return True
 

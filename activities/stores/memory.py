@@ -47,5 +47,12 @@ class MemoryStore(StateStore):
         await self.upsert_session(record)
         return True
 
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        kept = self._bodies.get(slot_of(record))
+        if (kept[1] if kept else None) != expected:
+            return False
+        await self.upsert_session(record)
+        return True
+
     async def close(self) -> None:
         """The sessions stay, for whoever has the same object."""

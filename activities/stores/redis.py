@@ -78,6 +78,9 @@ class RedisStorage(StateStore):
     async def save_checkpoint(self, record: SessionRecord) -> bool:
         return await self._save(stamped(record), "later")
 
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        return await self._save(stamped(record), "absent" if expected is None else f"at {expected[0]} {expected[1]}")
+
     async def update_session_state(
         self, user_id: str | None, agent_id: str, session_id: str, state: AgentState
     ) -> None:
@@ -126,7 +129,8 @@ class RedisStorage(StateStore):
         return read(fields[b"body"], slot, self._where), fields.get(b"revision", b"").decode("ascii", "replace")
 
     async def _save(self, record: SessionRecord, condition: str) -> bool:
-        """`condition`: `always`, `later` (not older than what is stored), or the revision that was read before."""
+        """`condition`: `always`, `later` (not older than what is stored), `absent`, `at GENERATION SEQ`, or
+        the revision that was read before."""
         slot = slot_of(record)
         keys = (self._key(slot), self._index(slot.owner))
         line = json.dumps(row_of(record).model_dump())

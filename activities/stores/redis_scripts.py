@@ -6,14 +6,15 @@ local generation, seq, closed = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(A
 local stored = redis.call('HMGET', KEYS[1], 'generation', 'seq', 'closed', 'revision')
 if redis.call('EXISTS', KEYS[1]) == 1 and condition ~= 'always' then
   if condition ~= 'later' then
-    if stored[4] ~= condition then return 0 end
+    local at = 'at ' .. tostring(stored[1]) .. ' ' .. tostring(stored[2])
+    if stored[4] ~= condition and at ~= condition then return 0 end
   else
     local g, s, c = tonumber(stored[1]), tonumber(stored[2]), tonumber(stored[3])
     if not (g and s and c) then return redis.error_reply('DAMAGED the hash has no position') end
     if generation < g or (generation == g and seq < s) then return 0 end
     if generation == g and seq == s and closed < c then return 1 end
   end
-elseif condition ~= 'always' and condition ~= 'later' then
+elseif condition ~= 'always' and condition ~= 'later' and condition ~= 'absent' then
   return 0
 end
 redis.call('HSET', KEYS[1], 'generation', ARGV[5], 'seq', ARGV[6], 'closed', ARGV[7], 'revision', ARGV[8], 'body', body)

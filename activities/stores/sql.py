@@ -72,6 +72,9 @@ class SqlStore(StateStore):
     async def save_checkpoint(self, record: SessionRecord) -> bool:
         return await self._run(lambda: self._save(stamped(record)))
 
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        return await self._run(lambda: self._replace(stamped(record), expected))
+
     async def close(self) -> None:
         await self._threads.run(self._engine.dispose, ANSWER_SECONDS)
 
@@ -130,6 +133,12 @@ class SqlStore(StateStore):
                 return
         raise self._busy(slot)
 
+    def _replace(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        if expected is None:
+            return self._inserted(_columns(record))
+        same = and_(_ROW.slot == slot_of(record).digest, _ROW.generation == expected[0], _ROW.seq == expected[1])
+        return self._done(update(SESSIONS).where(same).values(_columns(record)))
+
     def _rows(self, user_id: str | None, agent_id: str | None) -> list[SessionRow]:
         mine = select(_ROW.ids, _ROW.updated_at, _ROW.closed).where(_ROW.owner == owner(user_id))
         if agent_id is not None:
@@ -150,9 +159,12 @@ class SqlStore(StateStore):
     def _inserted(self, columns: Columns) -> bool:
         """False when somebody else has inserted it meanwhile."""
         try:
-            return self._done(insert(SESSIONS).values(columns))
+            with self._engine.connect() as connection:
+                connection.execute(insert(SESSIONS).values(columns))
         except IntegrityError:
             return False
+        # Not by the number of rows: not every driver tells it of an insert.
+        return True
 
     def _busy(self, slot: Slot) -> StoreBusy:
         return StoreBusy(f"{self._where}: {slot.name!r} was written by others {TRIES} times meanwhile")

@@ -81,6 +81,10 @@ class StoreBusy(StoreUnavailable):
     """Others wrote the same session again and again while this one tried to."""
 
 
+class CantReplace(StoreError):
+    """A store of somebody's own that does not compare and write in one step."""
+
+
 class StateStore(Protocol):
     """The protocol of all stores. Methods raise StoreUnavailable within seconds and never hang.
 
@@ -119,6 +123,14 @@ class StateStore(Protocol):
         True; of two records of one position a closed one stays.
         """
         ...
+
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        """Write if what is stored has exactly the position `expected`, None meaning that nothing is; one step for all
+        writers. False: somebody else was quicker, and nothing was changed.
+
+        Users' rules are changed by it; a store of one's own that can't do it keeps sessions, but takes no such change.
+        """
+        raise CantReplace(f"{type(self).__name__} has no `replace_session`, so users' rules can't be changed in it")
 
     async def close(self) -> None:
         """Let go of connections; the store is not used afterwards."""

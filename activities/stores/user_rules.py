@@ -3,6 +3,8 @@
 Who changed them is kept beside them.
 """
 
+import asyncio
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -20,7 +22,9 @@ NO_AGENT = ""
 """An agent's name has at least one character: what is kept under none is no session's."""
 RULES = "rules"
 KEPT_CHANGES = 200
-TRIES = 5
+TRIES = 50
+"""Of many who change the rules of one user at the same instant, each try lets one through."""
+PAUSE_SECONDS = 0.005
 
 
 class RuleChange(Guest):
@@ -54,7 +58,7 @@ class UserRules:
     ) -> Sequence[str]:
         """Ids of the added ones. Raises BadRule, which changed nothing, and StoreError."""
         check_rules(add)
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             before = await self._store.get_session(user_id, NO_AGENT, RULES)
             present = _rules_of(before, user_id)
             at_ms = int(datetime.now(UTC).timestamp() * 1000)
@@ -64,12 +68,13 @@ class UserRules:
             note = RuleChange(at=iso(at_ms), by=by, why=why, added=new, revoked=gone)
             if await self._saved(user_id, before, after, note):
                 return tuple(id_of(rule) for rule in new)
+            await asyncio.sleep(random.uniform(0, PAUSE_SECONDS * (attempt + 1)))  # noqa: S311  no secret
         raise StoreBusy(f"others changed the rules of user {user_id!r} again and again; try again")
 
     async def _saved(
         self, user_id: str, before: SessionRecord | None, after: tuple[PermissionRule, ...], note: RuleChange
     ) -> bool:
-        """False when somebody else was quicker: of two that write the same number, one finds the other's note."""
+        """False when somebody else was quicker; then nothing was written."""
         changes = [*_changes_of(before), note][-KEPT_CHANGES:]
         state = AgentState(session_id=RULES, user_id=user_id, permission_context=PermissionContext(rules=after))
         record = SessionRecord.model_validate(
@@ -82,9 +87,7 @@ class UserRules:
                 "rule_changes": [change.model_dump(mode="json") for change in changes],
             }
         )
-        if not await self._store.save_checkpoint(record):
-            return False
-        return note in _changes_of(await self._store.get_session(user_id, NO_AGENT, RULES))
+        return await self._store.replace_session(record, before.position() if before else None)
 
 
 def _rules_of(record: SessionRecord | None, user_id: str) -> tuple[PermissionRule, ...]:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, cast
+from typing import IO, Any, Self, cast
 
 from activities.stores.opening import open_store
+from activities.stores.user_rules import UserRules
+from agent.permission.rules import Behavior, PermissionRule
 from starter.provision.processes import bound_to_parent
 from tests.activities.stores.records import record
 
@@ -36,6 +38,14 @@ class Writers:
             answers += json.loads(cast(IO[str], process.stdout).readline())
         return answers
 
+    def change_rules(self, setting: str, shares: Sequence[Sequence[str]]) -> None:
+        """Each process adds its share of deny rules for Ana, one by one, all processes at once."""
+        for process, patterns in zip(self.processes, shares, strict=True):
+            cast(IO[str], process.stdin).write(json.dumps([setting, patterns]) + "\n")
+            cast(IO[str], process.stdin).flush()
+        for process in self.processes:
+            cast(IO[str], process.stdout).readline()
+
     def __enter__(self) -> Self:
         return self
 
@@ -46,6 +56,18 @@ class Writers:
             process.communicate()
 
 
+async def add_all(setting: str, patterns: Sequence[str]) -> None:
+    async with open_store(setting, data_dir=ROOT) as store:
+        rules = UserRules(store)
+        for pattern in patterns:
+            rule = PermissionRule(tool_name="Bash", rule_content=pattern, behavior=Behavior.DENY)
+            await rules.change("ana", (rule,), (), by=pattern, why="")
+
+
+def told(setting: str, share: list[Any]) -> object:
+    return asyncio.run(add_all(setting, share) if isinstance(share[0], str) else save_all(setting, share))
+
+
 async def save_all(setting: str, seqs: Sequence[int]) -> list[bool]:
     async with open_store(setting, data_dir=ROOT) as store:
         return await asyncio.gather(*(store.save_checkpoint(record(seq)) for seq in seqs))
@@ -53,4 +75,4 @@ async def save_all(setting: str, seqs: Sequence[int]) -> list[bool]:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(json.dumps(asyncio.run(save_all(*json.loads(line)))), flush=True)
+        print(json.dumps(told(*json.loads(line))), flush=True)
