@@ -21,6 +21,7 @@ is carried (`agent.carried`).
     TakeIn     have a long result from outside shortened
     Verify     have signed decisions checked
     Probe      have a tool look whether a call happened whose outcome is unknown
+    BeginStep  take the one step that a paused session was asked for
     Park       wait for a person, for an outside system, or for calls that are running
     Finish     end the reply
     Idle       wait for a request

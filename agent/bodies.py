@@ -17,7 +17,17 @@ from agent.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, ReplaceState, Resume, Settle
+from agent.upkeep_bodies import (
+    MAX_ID_CHARS,
+    ChangeRules,
+    Compact,
+    Configure,
+    PauseSession,
+    ReplaceState,
+    Resume,
+    Settle,
+    TakeStep,
+)
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
@@ -126,7 +136,9 @@ Body = (
     | Configure
     | ChangeRules
     | Compact
+    | PauseSession
     | Resume
+    | TakeStep
     | ReplaceState
     | Settle
     | Confirm
@@ -144,7 +156,9 @@ SHAPES: dict[str, tuple[type[Body], ...]] = {
     "configure": (Configure,),
     "rules": (ChangeRules,),
     "compact": (Compact,),
+    "pause": (PauseSession,),
     "resume": (Resume,),
+    "step": (TakeStep,),
     "replace_state": (ReplaceState,),
     "settle": (Settle,),
 }
@@ -152,7 +166,7 @@ _SEED_FIELDS: dict[str, type[Body]] = {
     "confirm_results": UserConfirmResultEvent,
     "execution_results": ExternalExecutionResultEvent,
 }
-_OPTIONAL_BODY = {"interrupt", "submit", "compact", "resume"}
+_OPTIONAL_BODY = {"interrupt", "submit", "compact", "pause", "resume", "step"}
 
 
 def parse(name: str, arguments: list[Any]) -> Body:

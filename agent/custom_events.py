@@ -20,6 +20,10 @@ Other = (
     | e.Restored
     | e.RestoreFailed
     | e.Resumed
+    | e.Paused
+    | e.Unpaused
+    | e.StepAsked
+    | e.StepBegun
     | e.Checkpointed
     | e.CheckpointFailed
     | e.TimeReached
@@ -58,6 +62,14 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
+        case e.Paused():
+            return AgentEvent(type="CUSTOM", name="paused", value={"by": entry.by, "why": entry.why})
+        case e.Unpaused():
+            return AgentEvent(type="CUSTOM", name="resumed", value={"by": entry.by})
+        case e.StepAsked():
+            return AgentEvent(type="CUSTOM", name="step_asked", value={"by": entry.by})
+        case e.StepBegun():
+            return None
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():

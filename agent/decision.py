@@ -14,6 +14,7 @@ from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_lo
 from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.notifying import should_notify
+from agent.pausing import unless_paused
 from agent.record import Record
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.settling import blocking, to_probe
@@ -45,8 +46,12 @@ BEHAVIOUR = 3
 session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
 
 
-def decide(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order
+def decide(record: Record, load: Load) -> Step:
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
+    return unless_paused(_next(record, load), record, load)
+
+
+def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order
     if not record.restored:
         return Park("person") if record.hold else Restore()
     if load.running:

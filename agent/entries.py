@@ -37,6 +37,10 @@ from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
 from agent.entries_offered import DecisionsOffered as DecisionsOffered
 from agent.entries_offered import OfferSettled as OfferSettled
+from agent.entries_paused import Paused as Paused
+from agent.entries_paused import StepAsked as StepAsked
+from agent.entries_paused import StepBegun as StepBegun
+from agent.entries_paused import Unpaused as Unpaused
 from agent.entries_prepared import Prepared as Prepared
 from agent.entries_rules import Configured as Configured
 from agent.entries_rules import RulesChanged as RulesChanged
@@ -150,6 +154,10 @@ AnyEntry = Annotated[
     | Restored
     | RestoreFailed
     | Resumed
+    | Paused
+    | Unpaused
+    | StepAsked
+    | StepBegun
     | Checkpointed
     | CheckpointFailed
     | StateReplaced

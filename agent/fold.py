@@ -10,46 +10,47 @@ from agent import fold_context as context
 from agent import fold_doubts as doubts
 from agent import fold_inside as inside
 from agent import fold_kept as kept
-from agent import fold_offers as offers
+from agent import fold_paused as paused
+from agent import fold_requests as requests
 from agent import fold_stuck as circles
 from agent import fold_waiting as waiting
 from agent.fold_rules import take_rules, take_user_rules
-from agent.ledger import COMPRESSING, KEPT_REFUSALS, KEPT_REQUESTS, SUPERVISED, Anchor, Finished, Handled, Heard, Ledger
+from agent.ledger import COMPRESSING, KEPT_REFUSALS, SUPERVISED, Ledger
+from agent.ledger_values import Anchor, Heard
 from agent.messages import Usage
 from agent.permission import rulebook
 from agent.permission.facts import CallFacts
 from agent.permission.rules import Scope
 from agent.standing import stamped, standing_hints
-from agent.state import OpenCall, ReplyContext
+from agent.state import OpenCall
 from agent.times import iso
 
 
-def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PLR0915  one line per kind of entry
+def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
+    _apply(ledger, entry)
+    paused.end_of_step(ledger, entry)
+
+
+def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PLR0915  one line per kind of entry
     match entry:
         case e.SessionOpened():
             pass
-        case e.RequestAccepted():
-            _accept(ledger, entry)
+        case e.RequestAccepted() | e.ReplyStarted() | e.InterruptAsked() | e.ReplyFinished():
+            requests.apply(ledger, entry)
         case e.Observed():
             _observe(ledger, entry)
         case e.Configured():
             _configure(ledger, entry)
         case e.RulesChanged():
             _change_rules(ledger, entry)
-        case e.ReplyStarted():
-            _start(ledger, entry)
         case e.Prepared():
             _prepare(ledger, entry)
         case e.ModelSaid():
             _model_said(ledger, entry)
         case e.ModelFailed():
             _model_failed(ledger, entry)
-        case e.InterruptAsked():
-            _interrupted(ledger, entry)
         case e.Refused():
             _refuse(ledger, entry)
-        case e.ReplyFinished():
-            _finish(ledger, entry)
         case e.CompressAsked() | e.ContextCompressed() | e.CompressionFailed():
             context.apply(ledger, entry)
         case e.CallsExamined() | e.CallsJudged() | e.HumanDecided() | e.DecisionsOffered() | e.OfferSettled():
@@ -62,15 +63,10 @@ def apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, PL
             doubts.apply(ledger, entry)
         case e.DeadlineReached():
             waiting.apply(ledger, entry)
+        case e.Paused() | e.Unpaused() | e.StepAsked() | e.StepBegun():
+            paused.apply(ledger, entry)
         case _:
             kept.apply(ledger, entry)
-
-
-def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
-    ledger.queue.append(entry)
-    ledger.handled[entry.request_id] = Handled(entry.reply_id, entry.body_digest)
-    while len(ledger.handled) > KEPT_REQUESTS:
-        del ledger.handled[next(iter(ledger.handled))]
 
 
 def _observe(ledger: Ledger, entry: e.Observed) -> None:
@@ -100,20 +96,6 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
     if entry.model is not None:
         ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
-
-
-def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
-    request = ledger.queue.pop(0)
-    ledger.compress_asked = None
-    ledger.reply_start = ledger.messages_total
-    ledger.append(stamped(request.messages, entry))
-    circles.note_request(ledger, says_something=bool(request.messages))
-    if request.messages:
-        ledger.newest = (ledger.reply_start, ledger.messages_total)
-        ledger.goal = ledger.goal if ledger.goal[1] else ledger.newest
-    ledger.state.reply_context = ReplyContext(
-        reply_id=entry.reply_id, request_id=request.request_id, started_at=entry.at
-    )
 
 
 def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
@@ -183,46 +165,3 @@ def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:
 def _refuse(ledger: Ledger, entry: e.Refused) -> None:
     ledger.refused_count = max(ledger.refused_count + 1, entry.count)
     ledger.refusals = [*ledger.refusals[-KEPT_REFUSALS + 1 :], entry]
-
-
-def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
-    ledger.current.interrupted = True
-    if entry.messages:
-        request_id = f"interrupt of {entry.reply_id} at {entry.seq}"
-        follow_up = e.RequestAccepted(
-            seq=entry.seq,
-            at=entry.at,
-            request_id=request_id,
-            reply_id=follow_up_id(entry.reply_id, entry.seq),
-            body_digest="",
-            messages=entry.messages,
-        )
-        ledger.queue.insert(0, follow_up)
-        ledger.handled[request_id] = Handled(follow_up.reply_id, "")
-
-
-def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
-    reply = ledger.current
-    for result in entry.closing:
-        calls.close(ledger, reply.calls[result.id], result, entry)
-    ledger.finished[reply.reply_id] = Finished(
-        reply_id=reply.reply_id,
-        request_id=reply.request_id,
-        reason=entry.reason,
-        at=entry.at,
-        error=entry.error,
-        usage=reply.usage,
-        start=ledger.reply_start,
-        end=ledger.messages_total,
-    )
-    while len(ledger.finished) > KEPT_REQUESTS:
-        del ledger.finished[next(iter(ledger.finished))]
-    ledger.ended = entry.seq
-    circles.note_end(ledger, entry.reason)
-    offers.end_of_reply(ledger)
-    ledger.state.reply_context = None
-
-
-def follow_up_id(reply_id: str, seq: int) -> str:
-    """Reply id of the request that an interrupt's message becomes; no longer for the tenth in a row than for one."""
-    return f"{reply_id.partition('.')[0]}.{seq}"

@@ -5,7 +5,8 @@ from typing import assert_never
 from agent import compaction
 from agent import entries as e
 from agent.compaction_texts import MASK
-from agent.ledger import Anchor, Ledger, Mark
+from agent.ledger import Ledger
+from agent.ledger_values import Anchor, Mark
 from agent.messages import Msg, ToolResultBlock, Usage
 from agent.sizes import outside_tokens
 from agent.standing import standing_hints

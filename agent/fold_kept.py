@@ -4,7 +4,8 @@ from typing import assert_never
 
 from agent import entries as e
 from agent import fold_notices as notices
-from agent.ledger import NOWHERE, UNHEARD, CheckpointTry, Ledger
+from agent.ledger import Ledger
+from agent.ledger_values import NOWHERE, UNHEARD, CheckpointTry
 from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
 from agent.results import cancelled_before_start, outcome_unknown
 from agent.sizes import text_tokens

@@ -109,7 +109,7 @@ _NEEDLESS = (
     *("compress_asked", "last_compression_error", "compressions", "compressed_at", "compression_failed_at", "epoch"),
     *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
     *("reminders", "ended", "window", "model_calls", "reply_start"),
-    *("indexed", "notices", "notify_failed", "expired"),
+    *("indexed", "notices", "notify_failed", "expired", "pause"),
 )
 """Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from agent.pausing import is_paused
 from agent.record import Record
 from agent.settling import blocking, open_doubts
 from agent.waiting import expires_at
@@ -19,7 +20,7 @@ class Row:
     """The searchable part of a session. What the namespace has no attribute for stays empty."""
 
     status: str
-    """idle, working or waiting."""
+    """idle, working, waiting or paused."""
     tools: tuple[str, ...] = ()
     """Of the calls that wait, and of those of which nobody knows whether they ran."""
     risk: str = ""
@@ -29,6 +30,13 @@ class Row:
 
 
 def status_word(record: Record) -> str:
+    if is_paused(record):
+        return "paused"
+    return reply_word(record)
+
+
+def reply_word(record: Record) -> str:
+    """How the reply stands that is being made: a call that waits in it waits in a paused session too."""
     if record.hold:
         return "waiting"
     if record.reply is None:

@@ -1,12 +1,14 @@
 """The ledger of a session: all that follows from its entries, as plain data with a few words of its own."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from agent import entries as e
 from agent.doubts import Doubt
-from agent.messages import ErrorInfo, FinishedReason, Msg, Usage
+from agent.ledger_values import NOWHERE, UNHEARD, Anchor, CheckpointTry, Finished, Handled, Heard, Mark
+from agent.messages import ErrorInfo, Msg, Usage
 from agent.notices import Notice, NotifyTry
+from agent.pause import Pause
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec
 from agent.sizes import outside_tokens
@@ -22,71 +24,6 @@ COMPRESSING = 2
 """The first behaviour under which a context is made shorter."""
 SUPERVISED = 3
 """The first behaviour under which people are reminded, plans are approved and agents that are stuck are stopped."""
-
-
-class Anchor(NamedTuple):
-    """The longest context that some model call has seen whole."""
-
-    digest: str
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Handled:
-    """A request id that was accepted."""
-
-    reply_id: str
-    body_digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How a reply ended. Its text is in the context, under its id."""
-
-    reply_id: str
-    request_id: str
-    reason: FinishedReason
-    at: int
-    error: ErrorInfo | None
-    usage: Usage
-    start: int
-    end: int
-    """Numbers of its messages and of its request's: from, up to."""
-
-
-NOWHERE = Anchor("", 0)
-
-
-class Mark(NamedTuple):
-    """What is known of one message of the context beside its text."""
-
-    number: int
-    """Counts all messages that the session ever had, from 0."""
-    digest: str
-    """As the activity gave it that made the message. Empty when none did: the message then travels inline."""
-    tokens: int
-
-
-class CheckpointTry(NamedTuple):
-    """A checkpoint that failed."""
-
-    changed: int
-    """What `Ledger.changed` was then: the same state is not tried again at once."""
-    events: int
-    """Length of the history then."""
-    error: ErrorInfo
-
-
-class Heard(NamedTuple):
-    """The size of what the last model call was sent: as the worker counted it, and as the provider did."""
-
-    estimated: int
-    reported: int
-    counted: int
-    """What the ledger's own sum was then; -1 when the context has been rewritten since."""
-
-
-UNHEARD = Heard(0, 0, -1)
 
 
 @dataclass
@@ -146,6 +83,7 @@ class Ledger:
     generation: int = 1
     hold: str = ""
     """Why nothing is done until a person says so."""
+    pause: Pause | None = None
     note: str = ""
     segments: list[e.Segment] = field(default_factory=list[e.Segment])
     saved: int = 0

@@ -6,7 +6,7 @@ Rules of this file: it reads the record and never changes it; a refusal is the o
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from agent import answers, offers, outside, rule_letters, settling, upkeep
+from agent import answers, offers, outside, pausing, rule_letters, settling, upkeep
 from agent import entries as e
 from agent.bodies import (
     Body,
@@ -26,7 +26,7 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING, SUPERVISED
 from agent.letters import Letter, Received
 from agent.record import Record
-from agent.upkeep_bodies import ChangeRules, Compact, Configure, ReplaceState, Resume, Settle
+from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, ReplaceState, Resume, Settle, TakeStep
 
 MAX_QUEUE = 500
 MAX_QUEUE_BYTES = 32_000_000
@@ -56,8 +56,12 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
             return rule_letters.change(record, body)
         case Compact():
             return upkeep.compact(record, body)
+        case PauseSession():
+            return pausing.pause(record, body)
         case Resume():
-            return upkeep.resume(record, body)
+            return pausing.resume(record, body)
+        case TakeStep():
+            return pausing.take_step(record, body)
         case ReplaceState():
             return upkeep.replace_state(record, body)
         case Settle():
@@ -78,7 +82,9 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
 def _ends_something(body: Body) -> bool:
     """What a full session still takes: else a call that waits could neither be decided on nor be interrupted."""
     match body:
-        case Confirm() | UserConfirmResultEvent() | Configure() | ChangeRules() | Compact() | Resume():
+        case Confirm() | UserConfirmResultEvent() | Configure() | ChangeRules() | Compact():
+            return True
+        case PauseSession() | Resume() | TakeStep():
             return True
         case Interrupt():
             return not body.message

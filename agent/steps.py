@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.compaction import Cut
-from agent.entries import CallAnswered, Reminded, Verdict
+from agent.entries import CallAnswered, Reminded, StepBegun, Verdict
 from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
@@ -106,10 +106,17 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginStep:
+    """Write down that a paused session takes the step now that it was asked for."""
+
+    entry: StepBegun
+
+
+@dataclass(frozen=True, slots=True)
 class Park:
     """Wait until something is recorded."""
 
-    waits_for: Literal["running calls", "person", "outside", "checkpoint"]
+    waits_for: Literal["running calls", "person", "outside", "checkpoint", "resume"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +154,7 @@ Step = (
     | TakeIn
     | Probe
     | Verify
+    | BeginStep
     | Park
     | Finish
     | Idle

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from agent.ledger import Finished
+from agent.ledger_values import Finished
 from agent.messages import ContentBlock, FinishedReason, Msg, ToolCallBlock, ToolCallState
 from agent.record import Record
 from agent.settling import blocking

@@ -1,4 +1,4 @@
-"""Letters about a session as a whole: make its context shorter, let it go on, give it another state."""
+"""Letters about a session as a whole: make its context shorter, give it another state."""
 
 from pydantic import ValidationError
 
@@ -9,7 +9,7 @@ from agent.ledger import COMPRESSING
 from agent.letters import Received
 from agent.record import Record
 from agent.state import AgentState
-from agent.upkeep_bodies import Compact, ReplaceState, Resume
+from agent.upkeep_bodies import Compact, ReplaceState
 from agent.wellformed import problem
 
 TOO_BIG = "too_big"
@@ -30,12 +30,6 @@ def compact(record: Record, body: Compact) -> Received:
         return Received((), answer)
     asked = e.CompressAsked(config=body.context_config, instructions=body.instructions, by=body.by)
     return Received((asked,), answer)
-
-
-def resume(record: Record, body: Resume) -> Received:
-    if not record.hold:
-        raise Unusable("there is nothing to resume: the session is not held")
-    return Received((e.Resumed(by=body.by),), {"resumed": True})
 
 
 def replace_state(record: Record, body: ReplaceState) -> Received:

@@ -32,8 +32,21 @@ class ChangeRules(Value):
     why: str = Field(default="", max_length=2_000)
 
 
+class PauseSession(Value):
+    """Begin nothing new until somebody resumes."""
+
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+    why: str = Field(default="", max_length=2_000)
+
+
+class TakeStep(Value):
+    """Let a paused session take one step."""
+
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
 class Resume(Value):
-    """Let a session go on that is held because somebody has to look first."""
+    """Let a session go on that is paused, or held because somebody has to look first."""
 
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 

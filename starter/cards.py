@@ -26,7 +26,7 @@ class SessionCard:
     user_id: str | None
     agent: str
     status: str
-    """idle, working, waiting; or closed."""
+    """idle, working, waiting, paused; or closed."""
     waiting_since: str
     started_at: str
     workflow_id: str

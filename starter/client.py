@@ -74,14 +74,16 @@ class Longhaul:
         overdue: bool = False,
         patience_seconds: float = 5.0,
     ) -> Inbox:
-        """Every call that waits for somebody, the longest waiting first; and sessions that are held.
+        """Every call that waits for somebody, the longest waiting first; and sessions that are held or paused.
 
         `overdue`: only what somebody was reminded of, what was handed up, and what has expired. Sessions that did not
         answer within the patience are named apart: their workers may be gone. `team` needs the search attributes.
         """
         if self.settings.search_attributes:
             cards = await self._cards(query(user=user, status="waiting", team=team, tool=tool))
+            cards += await self._cards(query(user=user, status="paused", team=team, tool=tool))
             cards += await self._in_doubt(query(user=user, team=team, tool=tool))
+            cards = list({card.workflow_id: card for card in cards}.values())
         else:
             cards = await self._cards(query())
         # Not everything can be asked of the server, and not of each server.

@@ -45,7 +45,7 @@ async def _done(status: Ask, before: Status) -> bool:
             raise CompressionFailed(now.compression_error)
         if not now.compressing:
             return False  # by the time that it could have been done there was nothing that could go
-        if now.status == "waiting":
+        if now.status in ("waiting", "paused"):
             raise CompressionPending(
                 f"session {now.session_id!r} will do it when it goes on; it waits for {_whom(now)}, see "
                 f"`longhaul show {now.session_id}`"
@@ -54,4 +54,4 @@ async def _done(status: Ask, before: Status) -> bool:
 
 
 def _whom(status: Status) -> str:
-    return "somebody to resume it" if status.hold else "answers to its open calls"
+    return "somebody to resume it" if status.hold or status.paused_since else "answers to its open calls"

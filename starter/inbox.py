@@ -24,6 +24,8 @@ class Inbox:
     """Sessions that wait too, or may, but did not say for what."""
     held: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
     """Sessions that do nothing until somebody resumes them: what they have may be damaged, or not all of it known."""
+    paused: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
+    """Sessions that somebody has paused; calls that wait in them are among the calls."""
 
 
 async def gather(
@@ -34,7 +36,7 @@ async def gather(
     overdue: bool,
     patience_seconds: float,
 ) -> Inbox:
-    """Ask each session what waits in it. `tool` and `overdue` choose among the calls; held sessions have none."""
+    """Ask each session what waits in it. `tool` and `overdue` choose among the calls: nothing else is told then."""
     found = Inbox()
     room = asyncio.Semaphore(AT_ONCE)
 
@@ -60,16 +62,19 @@ async def gather(
         calls=sorted(chosen, key=lambda pair: pair[1].asked_at),
         silent=sorted(found.silent, key=lambda card: card.waiting_since),
         held=[] if narrowed else sorted(found.held, key=lambda pair: pair[0].waiting_since),
+        paused=[] if narrowed else sorted(found.paused, key=lambda pair: pair[1].paused_since),
     )
 
 
 async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
     calls = await session.pending()
     found.calls.extend((card, call) for call in calls)
-    if not calls:
+    if not calls or card.status == "paused":
         status = await session.status()
         if status.hold:
             found.held.append((card, status))
+        elif status.paused_since:
+            found.paused.append((card, status))
 
 
 def is_overdue(call: PendingCall, now: datetime) -> bool:

@@ -22,7 +22,7 @@ from starter.cards import SessionCard
 from starter.visible import one_line, visible
 from workflows.contract import PendingCall, Status
 
-_COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green"}
+_COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green", "paused": "magenta"}
 
 
 def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
@@ -100,12 +100,21 @@ def keeping(status: Status) -> Iterator[Text]:
         user = ["--user", status.user_id] if status.user_id is not None else []
         resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
         yield Text(f"  to let it go on: {one_line(resume)}", "red")
+    if status.paused_since:
+        yield Text(f"{one_line(paused(status))}, {ago(status.paused_since)}", "magenta")
     if status.note:
         yield Text(f"note: {one_line(status.note)}")
     if status.notify_error:
         yield Text(f"nobody could be notified: {one_line(status.notify_error)}", "yellow")
     if status.checkpoint_error:
         yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
+
+
+def paused(status: Status) -> str:
+    """By whom and why, and that a step is being taken, if it is."""
+    by = f" by {status.paused_by}" if status.paused_by else ""
+    why = f": {status.paused_why}" if status.paused_why else ""
+    return f"paused{by}{why}{' (takes a step)' if status.stepping else ''}"
 
 
 def _counted(number: int, thing: str) -> str:

@@ -28,6 +28,7 @@ from starter.segments import SealedSegments
 from starter.sending import Sending
 from starter.settings import Settings
 from starter.signed import Deciding
+from starter.steering import Steering
 from starter.stored import Stored
 from starter.wire import as_messages, call_id_of, decision_on, plain, start_operation
 from workflows.contract import EventPage, PendingCall, ReplyResult, Status
@@ -35,7 +36,7 @@ from workflows.contract import EventPage, PendingCall, ReplyResult, Status
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 
 
-class Session:
+class Session(Steering):
     """A handle; making one starts nothing. Get it from `Longhaul.session`."""
 
     def __init__(
@@ -105,14 +106,6 @@ class Session:
         """Until that reply has ended, or waits for somebody."""
         return await message_of(reply_id, self.result, self._stream())
 
-    async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
-        """Add to the context without asking for a reply."""
-        await self._sending.update_with_start("observe", {"messages": as_messages(messages)})
-
-    async def configure(self, **settings: Any) -> None:
-        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""
-        await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
-
     async def confirm(
         self,
         call: PendingCall | str,
@@ -151,16 +144,6 @@ class Session:
         body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
         await self._sending.update("settle", body)
 
-    async def interrupt(self, message: str | Msg | None = None, *, reply_id: str | None = None) -> str:
-        """End the reply that is being made, or just the named one; a message becomes the next request.
-
-        Returns the reply's id. Raises Refused when no such reply is being made.
-        """
-        body: dict[str, Any] = {} if message is None else {"message": as_messages(message)}
-        if reply_id is not None:
-            body["reply_id"] = reply_id
-        return str((await self._sending.update("interrupt", body))["interrupted"])
-
     async def status(self) -> Status:
         return await self._asking.query("status", Status)
 
@@ -180,10 +163,6 @@ class Session:
         above the threshold; CompressionFailed, when nothing came of it; CompressionPending for a session that waits.
         """
         return await compacting.compact(self._sending.update, self.status, context_config, instructions, by)
-
-    async def resume(self, *, by: str = "") -> None:
-        """Let a session go on that is held (`Status.hold` says why). Raises Refused when it is not."""
-        await self._sending.update("resume", {"by": by})
 
     async def state(self) -> AgentState:
         """AgentState with its whole context, as of one moment."""

@@ -42,7 +42,7 @@ A namespace on SQL holds 10 of Keyword and 3 of the other types: there is room f
 """
 
 STATUS = SearchAttributeKey.for_keyword("LonghaulStatus")
-"""idle, working, or waiting (for a person or an outside system)."""
+"""idle, working, waiting (for a person or an outside system), or paused."""
 AGENT = SearchAttributeKey.for_keyword("LonghaulAgent")
 USER = SearchAttributeKey.for_keyword("LonghaulUser")
 SESSION = SearchAttributeKey.for_keyword("LonghaulSession")
@@ -127,7 +127,7 @@ class Status(Guest):
     agent: str
     model: str
     status: str
-    """idle, working, waiting."""
+    """idle, working, waiting, paused."""
     reply_id: str = ""
     queued: int = 0
     pending: int = 0
@@ -170,6 +170,12 @@ class Status(Guest):
     """Lives of the session: it closes when it is idle for long, and opens again."""
     hold: str = ""
     """Why it does nothing until somebody resumes it."""
+    paused_since: str = sparse("")
+    """ISO time; empty for a session that is not paused."""
+    paused_by: str = sparse("")
+    paused_why: str = sparse("")
+    stepping: bool = sparse(False)
+    """A paused session is to take one step, or takes it now."""
     note: str = ""
     checkpoint_error: str = ""
     notify_error: str = ""

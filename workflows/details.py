@@ -27,6 +27,7 @@ def details(record: Record) -> str:
     done, total, current = progress(record.state.tasks_context.tasks)
     if total:
         lines.append(f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}")
+    lines += _pause(record)
     for call in calls:
         whom = "a person" if call.waits_for == "person" else "an outside system"
         since = iso(call.asked_at)[:16].replace("T", " ")
@@ -53,6 +54,15 @@ def _cost(record: Record) -> str:
     return f"{calls} · {record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
 
 
+def _pause(record: Record) -> list[str]:
+    if record.pause is None:
+        return []
+    since = iso(record.pause.at)[:16].replace("T", " ")
+    by = f" by {_code(_cut(record.pause.by, 80))}" if record.pause.by else ""
+    why = f": {_code(_cut(record.pause.why, 160))}" if record.pause.why else ""
+    return [f"paused since {since} UTC{by}{why}", *(_code(_command(record, name)) for name in ("resume", "step"))]
+
+
 def _answers(record: Record, call: OpenCall) -> list[str]:
     """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
     call_id = call.block.id
@@ -61,10 +71,10 @@ def _answers(record: Record, call: OpenCall) -> list[str]:
     return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
 
 
-def _command(record: Record, name: str, call_id: str, *flags: str) -> str:
+def _command(record: Record, name: str, *words: str) -> str:
     user = record.state.user_id
     named = [*(["--user", user] if user else []), "--agent", record.spec.name]
-    return shlex.join(["longhaul", name, record.state.session_id, call_id, *flags, *named])
+    return shlex.join(["longhaul", name, record.state.session_id, *words, *named])
 
 
 def _cut(text: str, chars: int) -> str:

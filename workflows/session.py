@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from agent.steps import (
         Act,
         Answer,
+        BeginStep,
         Checkpoint,
         Close,
         Compress,
@@ -61,6 +62,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.doing import Doing
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
     from workflows.showing import Showing
+    from workflows.snapshots import Snapshot, SnapshotAsk
 
 
 @workflow.defn(dynamic=True)
@@ -82,7 +84,7 @@ class AgentSession:
         self._idleness = IdleClock(self._record, self._write, self._doing.beside)
         self._showing = Showing(self._record)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
-        self._snapshot = views.Snapshot()
+        self._snapshot = Snapshot()
 
     @workflow.run
     async def run(self, arguments: Sequence[RawValue]) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
@@ -108,7 +110,7 @@ class AgentSession:
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
                     self._doing.act(call_ids)
-                case Answer(entry) | Remind(entry):
+                case Answer(entry) | Remind(entry) | BeginStep(entry):
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
@@ -215,7 +217,7 @@ class AgentSession:
     @workflow.query
     def snapshot(self, saved: int = 0, saved_messages: int = 0, start: int = 0, seq: int = 0) -> world.SnapshotPage:
         """All that the session would carry into another run, as text in pages, without the entries up to `saved`."""
-        ask = views.SnapshotAsk(saved, saved_messages, start, seq)
+        ask = SnapshotAsk(saved, saved_messages, start, seq)
         return self._snapshot.page(self._record, self._events.before, ask)
 
     @workflow.query

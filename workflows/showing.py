@@ -45,7 +45,7 @@ def _row_before() -> Row:
 def _changes(before: Row, row: Row) -> list[SearchAttributeUpdate[Any]]:
     changes: list[SearchAttributeUpdate[Any]] = []
     if row.status != before.status:
-        waits = row.status == "waiting"
+        waits = row.status in ("waiting", "paused")
         since = WAITING_SINCE.value_set(workflow.now()) if waits else WAITING_SINCE.value_unset()
         changes += [STATUS.value_set(row.status), since]
     if row.tools != before.tools:

@@ -1,19 +1,18 @@
 """What the queries answer: the record as status, pending calls, pages and results."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from activities.contract import EntriesPage, SnapshotPage, SpecTexts, TranscriptPage
-from agent.carried import carry
+from activities.contract import EntriesPage, SpecTexts, TranscriptPage
 from agent.compaction import next_cut, tokens
 from agent.doubts import Doubt
-from agent.event import EventsSoFar
 from agent.events import EventFold
-from agent.index import status_word
+from agent.index import reply_word, status_word
 from agent.judgement import seen_digest
 from agent.keeping import CARRY_LIMIT
 from agent.messages import Msg, ToolCallState
 from agent.notifying import to_tell
 from agent.offers import must_sign
+from agent.pausing import told
 from agent.preview import Preview, preview
 from agent.prompt import summary_message
 from agent.record import Record
@@ -25,17 +24,7 @@ from agent.transcript import page, reply_message
 from agent.waiting import when
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
-KEPT_SNAPSHOTS = 3
 SHOWN_DECISIONS = 20
-
-
-class SnapshotAsk(NamedTuple):
-    saved: int
-    saved_messages: int
-    start: int
-    """Character of the text."""
-    seq: int
-    """Of the page before, to read on in the same state; 0 for the first page."""
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -84,7 +73,6 @@ def _preview(record: Record, call: OpenCall) -> Preview | None:
 
 def status(record: Record) -> Status:
     state = record.state
-    last = next(reversed(record.finished.values()), None)
     return Status(
         session_id=state.session_id,
         user_id=state.user_id,
@@ -114,11 +102,11 @@ def status(record: Record) -> Status:
         workspace_root=record.workspace_root,
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
-        last_error=last.error if last else None,
         seq=record.changed,
         saved_seq=record.mirrored,
         generation=record.generation,
         hold=record.hold,
+        **told(record),
         note=record.note,
         segments=tuple(record.segments),
         **_trouble(record),
@@ -126,8 +114,10 @@ def status(record: Record) -> Status:
 
 
 def _trouble(record: Record) -> dict[str, Any]:
-    """What stands in the way of writing it down, and of telling people."""
+    """What stands in the way of writing it down, and of telling people; and why the last reply failed, if it did."""
+    last = next(reversed(record.finished.values()), None)
     return {
+        "last_error": last.error if last else None,
         "checkpoint_error": record.checkpoint_failed.error.message if record.checkpoint_failed else "",
         "notify_error": record.notify_failed.error if record.notify_failed and to_tell(record) else "",
     }
@@ -161,7 +151,7 @@ def _standing(record: Record, reply_id: str) -> str:
     if reply_id in record.finished:
         return "finished"
     if record.reply and record.reply.reply_id == reply_id:
-        return status_word(record)
+        return reply_word(record)
     return "queued" if any(entry.reply_id == reply_id for entry in record.queue) else "unknown"
 
 
@@ -215,28 +205,6 @@ def _open_calls(record: Record) -> tuple[str, ...]:
 def entries_page(record: Record, start: int) -> EntriesPage:
     at = next((at for at, entry in enumerate(record.log) if entry.seq >= start), len(record.log))
     return EntriesPage(entries=page(record.log, at, PAGE_BYTES), seq=record.seq, messages=record.messages_total)
-
-
-class Snapshot:
-    """Texts that are pulled in pages. One is kept until its last page was read, although the session moves on: under a
-    storm of letters no two pages would ever be of the same state."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], str] = {}
-        """By the entry that the state is of, and the one up to which it was saved."""
-
-    def page(self, record: Record, before: EventsSoFar, ask: SnapshotAsk) -> SnapshotPage:
-        key = (ask.seq, ask.saved)
-        if ask.start == 0 or key not in self._kept:
-            key = (record.seq, ask.saved)
-            while len(self._kept) >= KEPT_SNAPSHOTS:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = carry(record, before, ask.saved, ask.saved_messages).model_dump_json()
-        whole = self._kept[key]
-        text = whole[ask.start : ask.start + PAGE_BYTES]
-        if ask.start + len(text) >= len(whole):
-            del self._kept[key]
-        return SnapshotPage(seq=key[0], total=len(whole), text=text)
 
 
 def spec_texts(record: Record) -> SpecTexts:

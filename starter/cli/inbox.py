@@ -31,15 +31,16 @@ async def inbox(screen: Screen, wanted: Wanted) -> int:
     async with connected() as app:
         found = await app.inbox(user=wanted.user, team=wanted.team, tool=wanted.tool, overdue=wanted.overdue)
     waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement")]
-    screen.document([*(_row(card, call) for card, call in waiting), *(_held(card, why) for card, why in found.held)])
+    stopped = [*found.held, *found.paused]
+    screen.document([*(_row(card, call) for card, call in waiting), *(_stopped(card, why) for card, why in stopped)])
     _mention_silent(found)
-    if not waiting and not found.held and not found.silent:
+    if not waiting and not stopped and not found.silent:
         screen.show(Text("nothing waits for a person"))
     for card, call in waiting:
         screen.show(_head(card, call))
         screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, _flags(card)), Text())
-    for card, status in found.held:
-        screen.show(*_shown_held(card, status), Text())
+    for card, status in stopped:
+        screen.show(*_shown_stopped(card, status), Text())
     return 0
 
 
@@ -63,9 +64,13 @@ def _head(card: SessionCard, call: PendingCall) -> Text:
     return shown
 
 
-def _shown_held(card: SessionCard, status: Status) -> Iterator[Text]:
-    yield Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold")
-    yield Text(f"  held: {one_line(status.hold)}", "red")
+def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
+    since = card.waiting_since if status.hold else status.paused_since
+    yield Text(f"{_name(card)}, {render_session.ago(since)}", style="bold")
+    if status.hold:
+        yield Text(f"  held: {one_line(status.hold)}", "red")
+    else:
+        yield Text(f"  {one_line(render_session.paused(status))}", "yellow")
     resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card), "--agent", card.agent])
     yield Text(f"  {one_line(resume)}")
 
@@ -86,5 +91,8 @@ def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
     return {**_named(card), **call.model_dump(mode="json")}
 
 
-def _held(card: SessionCard, status: Status) -> dict[str, object]:
-    return {**_named(card), "waits_for": "resume", "hold": status.hold, "asked_at": card.waiting_since}
+def _stopped(card: SessionCard, status: Status) -> dict[str, object]:
+    told = {"waits_for": "resume", "asked_at": card.waiting_since}
+    if status.hold:
+        return {**_named(card), **told, "hold": status.hold}
+    return {**_named(card), **told, "paused_by": status.paused_by, "paused_why": status.paused_why}

@@ -144,7 +144,7 @@ def chat(
 def sessions(
     *,
     user: options.User = None,
-    status: Annotated[str | None, typer.Option(help="idle, working or waiting.")] = None,
+    status: Annotated[str | None, typer.Option(help="idle, working, waiting or paused.")] = None,
     long: Annotated[bool, typer.Option("--long", "-l", help="Ask each one how full its context is.")] = False,
     as_json: options.AsJson = False,
 ) -> None:

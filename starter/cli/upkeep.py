@@ -1,4 +1,4 @@
-"""What compact and resume do."""
+"""What compact, pause, resume and step do."""
 
 from dataclasses import dataclass
 
@@ -55,6 +55,26 @@ async def _config(session: Session, wish: Wish) -> ContextConfig | None:
         return None
     own = (await session.settings()).context_config
     return ContextConfig.model_validate({**own.model_dump(), **wished})
+
+
+async def pause(screen: Screen, name: Name, why: str, approver: str | None) -> int:
+    """Begin nothing new until somebody resumes."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        new = await session.pause(why=why, by=whoami() if approver is None else approver)
+    screen.show(Text(one_line(f"{session.id} {'is paused' if new else 'was paused already'}")))
+    screen.document({"session": session.id, "paused": True, "already": not new})
+    return 0
+
+
+async def step(screen: Screen, name: Name, approver: str | None) -> int:
+    """Let a paused session take one step."""
+    async with connected() as app:
+        session = await find_session(app, name)
+        new = await session.step(by=whoami() if approver is None else approver)
+    screen.show(Text(one_line(f"{session.id} takes {'one step' if new else 'a step already'}")))
+    screen.document({"session": session.id, "stepping": True, "already": not new})
+    return 0
 
 
 async def resume(screen: Screen, name: Name, approver: str | None) -> int:

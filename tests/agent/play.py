@@ -29,6 +29,7 @@ from agent.signing import Key, why_not
 from agent.steps import (
     Act,
     Answer,
+    BeginStep,
     Checkpoint,
     Close,
     Compress,
@@ -204,7 +205,7 @@ class Play:
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
                 self.running.extend(call_ids)
-            case Answer(entry) | Remind(entry):
+            case Answer(entry) | Remind(entry) | BeginStep(entry):
                 self.write(entry)
             case Finish(reply_id, reason, error, closing):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))

@@ -13,6 +13,7 @@ from agent.events import EventFold
 from agent.history import History
 from agent.keeping import Load
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
+from agent.pausing import BEGINS, is_paused
 from agent.permission.facts import CallFacts
 from agent.settings import ReActConfig
 from agent.steps import Idle, Park, RollOver, Think
@@ -37,7 +38,9 @@ JSON = st.recursive(
     lambda part: st.lists(part, max_size=2) | st.dictionaries(st.text(max_size=8), part, max_size=2),
     max_leaves=5,
 )
-LETTERS = st.sampled_from(["submit", "confirm", "external_result", "interrupt", "observe", "configure", "shout"])
+LETTERS = st.sampled_from(
+    ["submit", "confirm", "external_result", "interrupt", "observe", "configure", "pause", "step", "shout"]
+)
 FIELDS = st.sampled_from(
     ["messages", "message", "decisions", "results", "reply_id", "confirm_results", "execution_results", "mode", "rules"]
 )
@@ -87,6 +90,7 @@ class AnyOrder(RuleBasedStateMachine):
                 record.weight,
                 record.finished,
                 list(record.doubts.values()),
+                record.pause,
             )
         )
 
@@ -110,6 +114,10 @@ class AnyOrder(RuleBasedStateMachine):
             ("configure", {"max_iters": 3, "model": "other:m", "rules": [{"tool_name": "Measure"}]}),
         ]
         self.send(*data.draw(st.sampled_from(letters)))
+
+    @rule(name=st.sampled_from(["pause", "step", "step", "resume"]))
+    def stand_still_or_go_on(self, name: str) -> None:
+        self.send(name)
 
     @precondition(lambda self: self.waiting("asking"))
     @rule(data=st.data(), allow=st.booleans(), edit=st.none() | st.just({"colour": "blue"}), rules=st.booleans())
@@ -161,6 +169,7 @@ class AnyOrder(RuleBasedStateMachine):
             pass
 
     @precondition(lambda self: not self.play.record.state.reply_context and not self.play.asked)
+    @precondition(lambda self: not self.play.record.pause)
     @rule()
     def start_a_reply(self) -> None:
         self.told += 1
@@ -227,6 +236,13 @@ class AnyOrder(RuleBasedStateMachine):
     def the_next_step_can_always_be_told(self) -> None:
         step = decide(self.play.record, Load(roll_over_suggested=True, running=frozenset(self.play.running)))
         assert not (isinstance(step, RollOver) and self.play.running)
+
+    @invariant()
+    def a_paused_session_begins_nothing(self) -> None:
+        record = self.play.record
+        step = decide(record, Load(running=frozenset(self.play.running)))
+        if is_paused(record) and record.pause and record.pause.step != "begun":
+            assert not isinstance(step, BEGINS)
 
     @invariant()
     def calls_and_results_stand_together(self) -> None:
@@ -305,6 +321,9 @@ class AnyOrder(RuleBasedStateMachine):
         if play.asked:
             play.complete()
         step = play.run()
+        if step == Park("resume"):
+            play.tell("resume")
+            step = play.run()
         if isinstance(step, Park):
             assert step.waits_for in ("person", "outside")
             play.tell("interrupt")

@@ -4,7 +4,7 @@ import pytest
 
 from agent import entries as e
 from agent.calls import with_own_call_ids
-from agent.fold import follow_up_id
+from agent.fold_requests import follow_up_id
 from agent.ledger import KEPT_REQUESTS
 from agent.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
 from agent.permission.facts import CallFacts
