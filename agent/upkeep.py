@@ -5,8 +5,10 @@ from pydantic import ValidationError
 from agent import entries as e
 from agent.bodies import Unusable, what_is_wrong
 from agent.compaction import threshold, tokens, too_big_without_context
-from agent.ledger import COMPRESSING
+from agent.ledger import COMPRESSING, SUPERVISED
 from agent.letters import Received
+from agent.permission.checks import BadRule
+from agent.permission.rulebook import check_book
 from agent.record import Record
 from agent.state import AgentState
 from agent.upkeep_bodies import Compact, ReplaceState
@@ -48,5 +50,10 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
         raise Unusable(f"state.{what_is_wrong(error)}") from error
     if wrong := problem(state.context):
         raise Unusable(f"state.context: {wrong}")
+    if record.state.behaviour >= SUPERVISED:
+        try:
+            check_book(state.permission_context.rules)
+        except BadRule as error:
+            raise Unusable(f"state.permission_context.{error}") from error
     replaced = e.StateReplaced(state=state.model_dump(mode="json"), by=body.by, why=body.why)
     return Received((replaced,), {"replaced": True, "messages": len(state.context)})

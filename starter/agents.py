@@ -50,6 +50,15 @@ def load_agent(path: Path) -> AgentSpec:
     return spec
 
 
+def checked(spec: AgentSpec) -> AgentSpec:
+    """The same agent. Raises BadAgent for rules that can't mean what they seem to, as in an agent file."""
+    try:
+        check_book(spec.permission.rules)
+    except BadRule as error:
+        raise BadAgent(f"agent {spec.name!r}: permission.{error}") from error
+    return spec
+
+
 def _check_keys(path: Path, table: dict[str, Any]) -> None:
     known = {field.alias or name for name, field in AgentSpec.model_fields.items()} | {"system_prompt_file"}
     for key in table:

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from agent.settings import AgentSpec
-from starter.agents import find_agent
+from starter.agents import checked, find_agent
 from starter.cards import SessionCard, card_of, in_doubt, query
 from starter.connection import connect, let_go
 from starter.inbox import Inbox, gather
@@ -45,11 +45,11 @@ class Longhaul:
         """A session by its names; it is started by its first message. Two handles with equal names are one session.
 
         `agent` is an AgentSpec, or a name: then `agents/NAME.toml` says how a new session is set up. A session that
-        runs already keeps the settings that it was started with.
+        runs already keeps the settings that it was started with. Raises BadAgent for one that can't be used.
         """
         check_name("session", session_id)
         check_name("user", user or "")
-        spec = agent if isinstance(agent, AgentSpec) else find_agent(agent)
+        spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
         return Session(self.client, self.settings, session_id, user, spec)
 
     def rules_of(self, user: str) -> RulesOfUser:

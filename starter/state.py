@@ -11,6 +11,8 @@ from agent.import_problem import ImportProblem
 from agent.imports import read_state
 from agent.ledger import Ledger
 from agent.migrations import CURRENT
+from agent.permission.checks import BadRule
+from agent.permission.rulebook import check_book
 from agent.state import AgentState
 from starter.state_paths import BadPath, steps_of, with_value
 from starter.wire import Refused
@@ -37,9 +39,13 @@ def read(given: State) -> AgentState:
         case _:
             text = json.dumps(dict(given))
     try:
-        return read_state(text)
+        state = read_state(text)
+        check_book(state.permission_context.rules)
     except ImportProblem as error:
         raise Refused(f"the state can't be taken: {error}") from error
+    except BadRule as error:
+        raise Refused(f"the state can't be taken: permission_context.{error}") from error
+    return state
 
 
 def replacement(state: AgentState, *, by: str, why: str, expected_seq: int | None) -> dict[str, Any]:
