@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from activities.act import Acting
 from activities.analysis.opening import open_analyzers
@@ -23,6 +23,7 @@ from activities.contexts import Contexts
 from activities.examine import Examination
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
+from activities.masking import Masker
 from activities.models.providers import Providers
 from activities.notify.opening import BadNotifySetting, open_notifying
 from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
@@ -42,6 +43,7 @@ from activities.streaming import Waking, waking_through
 from activities.streams.opening import open_streams
 from activities.streams.streams import BadStreamsSetting
 from activities.take_in import TakingIn
+from activities.telemetry.opening import watched_providers, watching
 from activities.think import Thinking
 from activities.tokens import TokenCounter
 from activities.tools.box import Box, Limits
@@ -55,9 +57,11 @@ from starter.attributes import NotRegistered, register_search_attributes
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
+from starter.telemetry import BadTelemetrySetting, traces_wanted
 from workflows.contract import stored_in
 from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
+from workflows.tracing import CarriedTraces
 
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
@@ -138,7 +142,7 @@ def _assembled(
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets).run_tool,
         ],
-        interceptors=[MaskedFailures(secrets.masker), waking],
+        interceptors=[*_watching(settings, secrets.masker), MaskedFailures(secrets.masker), waking],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
@@ -153,6 +157,12 @@ def _assembled(
     return worker
 
 
+def _watching(settings: Settings, masker: Masker) -> list[Interceptor]:
+    """None where traces are off."""
+    watched = watching(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
+    return [*watched, CarriedTraces()] if watched else []
+
+
 def forget(worker: Worker, run_id: str) -> None:
     """Drop a run from the worker's memory; the SDK has no public word for it."""
     worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
@@ -161,11 +171,12 @@ def forget(worker: Worker, run_id: str) -> None:
 async def serve(settings: Settings) -> None:
     """Poll until SIGINT or SIGTERM, then let running activities end."""
     check_shared(settings)
-    mask_logs(logging.getLogger(), Secrets(read_secrets(settings)).masker)
+    masker = Secrets(read_secrets(settings)).masker
+    mask_logs(logging.getLogger(), masker)
     client = await connect(settings=settings)
     if settings.search_attributes:
         await register_search_attributes(client)
-    providers = Providers()
+    providers = watched_providers(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -193,6 +204,7 @@ _OF_THE_OPERATOR = (
     BadStoreSetting,
     BadStreamsSetting,
     BadNotifySetting,
+    BadTelemetrySetting,
     ToolSetupError,
     OffloadSetupError,
     CondenserSetupError,

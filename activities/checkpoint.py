@@ -9,7 +9,7 @@ import asyncio
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 
-from activities import own_session, readout
+from activities import measured, own_session, readout
 from activities.contract import CHECKPOINT, Checkpoint
 from activities.heartbeat import beating
 from activities.leaving import while_polling
@@ -55,6 +55,7 @@ class Checkpointing:
                 segments=written,
                 closing=ask.closing and carried.ledger.changed <= new.through,
             )
+            measured.written(new.entries, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             record = await asyncio.to_thread(spelt, life, once_saved(carried, saved), closed=saved.closing)
             trouble = await self._save(record)

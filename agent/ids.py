@@ -1,6 +1,8 @@
 """Ids that two machines find independently: workflow ids from names, reply ids from requests."""
 
 import hashlib
+import re
+from typing import NamedTuple
 
 MAX_BYTES = 255
 """Temporal's SQL stores keep ids in VARCHAR(255)."""
@@ -19,6 +21,30 @@ def workflow_id(agent: str, user: str | None, session: str) -> str:
         return readable
     digest = hashlib.sha256(readable.encode("ascii")).hexdigest()
     return f"longhaul/#{_start_of(_escape(session))}#{digest}"
+
+
+class Names(NamedTuple):
+    """What a workflow id is made of. `user`: None for an anonymous one."""
+
+    agent: str
+    user: str | None
+    session: str
+
+
+def names_in(workflow: str) -> Names:
+    """The names in a workflow id. One that is hashed, or not ours, is all that is known of its session."""
+    parts = workflow.split("/")
+    if len(parts) != 4 or parts[0] != "longhaul":
+        return Names("", None, workflow)
+    agent, user, session = (_unescaped(part) for part in parts[1:])
+    return Names(agent, None if parts[2] == "~" else user, session)
+
+
+def _unescaped(part: str) -> str:
+    if part == "=":
+        return ""
+    data = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), part.encode("utf-8", "replace"))
+    return data.decode("utf-8", "replace")
 
 
 def _start_of(escaped: str) -> str:

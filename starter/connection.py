@@ -9,6 +9,7 @@ from temporalio.service import RPCError
 from activities.blobs.blobs import BadBlobsSetting, BlobStore
 from activities.blobs.opening import open_blobs
 from starter.settings import Settings
+from starter.telemetry import client_interceptors, send_traces
 from workflows.contract import converter_with, stored_in
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"
@@ -25,7 +26,8 @@ async def connect(
     """A client by flags, `TEMPORAL_…` variables or Temporal's configuration file. Raises Unreachable.
 
     With settings, large values go by reference through the blob store that they name, which is touched when the first
-    one comes: call `let_go` at the end. Without, small values only.
+    one comes: call `let_go` at the end. Without, small values only. Raises BadTelemetrySetting where traces are wanted
+    in a way that is not known here.
     """
     converter = converter_with(None if settings is None else blobs_of(settings))
     config = ClientConfig.load_client_connect_config()
@@ -33,9 +35,10 @@ async def connect(
         config["target_host"] = address
     if namespace is not None:
         config["namespace"] = namespace
+    interceptors = client_interceptors()
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
-        return await Client.connect(**config, data_converter=converter)
+        return await Client.connect(**config, data_converter=converter, interceptors=interceptors)
     except (RPCError, RuntimeError) as error:
         raise Unreachable(
             f"no Temporal server answers at {where!r} ({_cause(error)}); start one with `longhaul dev`, or set "
@@ -53,6 +56,7 @@ def blobs_of(settings: Settings) -> BlobStore:
 
 async def let_go(client: Client) -> None:
     """Close what `connect` has opened beside the client; the client itself needs no closing."""
+    await send_traces()
     blobs = stored_in(client.data_converter)
     if blobs is not None:
         await blobs.close()

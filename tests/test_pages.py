@@ -24,6 +24,7 @@ PAGES = (
     "docs/permission.md",
     "docs/tools.md",
     "docs/waiting.md",
+    "docs/observability.md",
 )
 
 

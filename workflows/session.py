@@ -235,6 +235,11 @@ class AgentSession:
         """What a worker needs beside the context to call the model."""
         return views.spec_texts(self._record)
 
+    @property
+    def replying(self) -> str:
+        """Id of the reply that is being made; empty when there is none."""
+        return self._record.reply.reply_id if self._record.reply else ""
+
     def _receive(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
         letter = Letter(
             name=name[:MAX_NAME], arguments=decode(arguments), weight=weigh(arguments), fresh_id=str(workflow.uuid4())

@@ -20,6 +20,7 @@ from starter.history import HistoryUnreadable
 from starter.provision.dev_server import DevServerFailed
 from starter.provision.temporal_cli import TemporalCliMissing
 from starter.state_paths import BadPath
+from starter.telemetry import BadTelemetrySetting
 from starter.visible import harmless
 from starter.wire import Refused
 
@@ -63,6 +64,7 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
 
 _OF_THE_WORLD = (
     Unreachable,
+    BadTelemetrySetting,
     Stuck,
     HistoryUnreadable,
     DevServerFailed,

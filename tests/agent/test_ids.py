@@ -1,9 +1,10 @@
 """Ids: two machines find the same one, and no two things ever share one."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.ids import MAX_BYTES, reply_id, workflow_id
+from agent.ids import MAX_BYTES, names_in, reply_id, workflow_id
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(
     ["", "~", "=", "/", "#", "%", "%7E", "None", "a/b", "\ud800", "\udfff", "x" * 200, "ü" * 150, "longhaul"]
@@ -68,3 +69,14 @@ def test_a_reply_id_depends_on_session_and_request_alone() -> None:
     assert reply_id("longhaul/a/~/s", "r1") != reply_id("longhaul/a/~/s", "r2")
     assert reply_id("longhaul/a/~/s", "r1") != reply_id("longhaul/a/~/t", "r1")
     assert len(reply_id("w", "\ud800")) == 32
+
+
+@pytest.mark.parametrize("names", [("lamp", "ana", "sky"), ("lamp", None, "a/b ~=é"), ("", "", "")])
+def test_names_are_found_again_in_a_workflow_id(names: tuple[str, str | None, str]) -> None:
+    assert names_in(workflow_id(*names)) == names
+
+
+def test_a_hashed_id_is_all_that_is_known_of_its_session() -> None:
+    hashed = workflow_id("lamp", "ana", "s" * 400)
+
+    assert names_in(hashed) == ("", None, hashed)

@@ -4,9 +4,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +29,8 @@ class WorkerSettings:
     redis_url: str = ""
     program: tuple[str, ...] = ("worker",)
     """The module that is run, and its arguments."""
+    further: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More variables of its environment."""
 
 
 class WorkerProcess:
@@ -95,7 +97,9 @@ async def worker(settings: WorkerSettings) -> AsyncIterator[WorkerProcess]:
 
 def environment(settings: WorkerSettings) -> dict[str, str]:
     """Ours without what would name another server or other tools; a client with it reaches the worker's sessions."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_"))}
+    ours = {
+        name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "LONGHAUL_", "OTEL_"))
+    }
     return {
         **ours,
         "PYTHONPATH": str(ROOT),
@@ -105,6 +109,7 @@ def environment(settings: WorkerSettings) -> dict[str, str]:
         "LONGHAUL_TOOLS": settings.tools,
         "LONGHAUL_OFFLOADERS": settings.offloaders,
         "LONGHAUL_REDIS_URL": settings.redis_url,
+        **settings.further,
     }
 
 

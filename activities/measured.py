@@ -1,0 +1,28 @@
+"""What an activity says of its work to whoever measures it. Where nobody does, saying it costs next to nothing."""
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Protocol
+
+from agent.entries import AnyEntry
+from agent.ledger import Ledger
+
+
+class Listener(Protocol):
+    """Hears of one attempt of one activity."""
+
+    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+        """A checkpoint has these entries that no earlier one had; the ledger is the session's behind them."""
+
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("longhaul_listener", default=None)
+
+
+def listen(listener: Listener) -> None:
+    """For the rest of this activity's attempt: each has a context of its own."""
+    _LISTENER.set(listener)
+
+
+def written(entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+    if (listener := _LISTENER.get()) is not None:
+        listener.written(entries, ledger)

@@ -1,0 +1,34 @@
+"""Activities and providers that make spans, by the tracer provider of this process."""
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+
+from activities.masking import Masker
+from activities.telemetry.chat import WatchedProviders
+from activities.telemetry.content import Content
+from activities.telemetry.places import PinnedIds
+from activities.telemetry.watching import WatchedActivities
+
+SCOPE = "longhaul"
+
+
+def providers(masker: Masker, *, content: bool) -> WatchedProviders:
+    return WatchedProviders(_provider().get_tracer(SCOPE), Content(masker, wanted=content))
+
+
+def activities(masker: Masker, *, content: bool) -> WatchedActivities:
+    provider = _provider()
+    return WatchedActivities(provider.get_tracer(SCOPE), provider, Content(masker, wanted=content))
+
+
+def _provider() -> TracerProvider:
+    """Whoever connects has set it up; its ids are to be ours where a reply's span is told."""
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        raise TypeError("traces are wanted, and this process has no tracer provider: connect first")
+    given: IdGenerator = provider.id_generator
+    if not isinstance(given, PinnedIds):
+        # The SDK says that this is what was given to it, and types it as what it takes by default.
+        provider.id_generator = PinnedIds(given)  # type: ignore[assignment]
+    return provider

@@ -1,0 +1,139 @@
+"""Spans of what a worker does: each attempt of an activity, each tool, and each reply when it has ended."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_span
+from temporalio import activity
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from activities import measured
+from activities.telemetry.content import Content
+from activities.telemetry.places import header_in, inside
+from activities.telemetry.replies import Replies
+from agent.entries import AnyEntry, CallUnsettled, ToolReturned
+from agent.ids import names_in
+from agent.ledger import Ledger
+from agent.messages import ToolResultState
+from agent.tracing import TraceHeader, place_of_reply
+
+
+class WatchedActivities(Interceptor):
+    def __init__(self, tracer: Tracer, provider: TracerProvider, content: Content) -> None:
+        self._spans = Spans(tracer, provider, content)
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK's name
+        return _Watched(next, self._spans)
+
+
+class Spans:
+    """One per worker."""
+
+    def __init__(self, tracer: Tracer, provider: TracerProvider, content: Content) -> None:
+        self._tracer = tracer
+        self._provider = provider
+        self.content = content
+        self.replies = Replies(tracer, provider)
+
+    @contextmanager
+    def attempt(self, header: TraceHeader) -> Iterator[Span]:
+        """The span of the activity that is running, current within. It names an error by its type alone."""
+        info = activity.info()
+        names = names_in(info.workflow_id or "")
+        attributes: dict[str, Any] = {
+            "gen_ai.conversation.id": names.session,
+            "gen_ai.agent.name": names.agent,
+            "longhaul.attempt": info.attempt,
+        }
+        if header.reply:
+            attributes["longhaul.reply_id"] = header.reply
+        name = info.activity_type
+        if is_tool(name):
+            attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+            attributes["gen_ai.tool.type"] = "function"
+            name = f"execute_tool {name}"
+        context = inside(place_of_reply(header.reply, header.parent), self._provider) if header.reply else None
+        span = self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes)
+        with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+            try:
+                yield span
+            except (Exception, asyncio.CancelledError) as error:
+                span.set_attribute("error.type", kind_of(error))
+                span.set_status(Status(StatusCode.ERROR))
+                raise
+
+
+class _Watched(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, spans: Spans) -> None:  # noqa: A002  the SDK's name
+        super().__init__(next)
+        self._spans = spans
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
+        header = header_in(input.headers)
+        heard = _Heard()
+        measured.listen(heard)
+        with self._spans.attempt(header) as span:
+            if is_tool(activity.info().activity_type):
+                self._called(span, input)
+            result = await super().execute_activity(input)
+            self._returned(span, result)
+        # Behind it all: a checkpoint that failed is tried again, and would tell the same a second time.
+        for entries, ledger in heard.told:
+            self._spans.replies.tell(header, entries, ledger, names_in(activity.info().workflow_id or ""))
+        return result
+
+    def _called(self, span: Span, input: ExecuteActivityInput) -> None:  # noqa: A002  the SDK's name
+        ask = _ask_of(input)
+        span.set_attribute("gen_ai.tool.call.id", str(ask.get("call_id", "")))
+        arguments = ask.get("arguments")
+        self._spans.content.called(span, arguments if isinstance(arguments, str) else None)
+
+    def _returned(self, span: Span, result: Any) -> None:
+        match result:
+            case ToolReturned():
+                state = result.result.state
+                span.set_attribute("longhaul.tool.state", state.value)
+                if state is not ToolResultState.SUCCESS:
+                    span.set_attribute("error.type", state.value)
+                    span.set_status(Status(StatusCode.ERROR))
+                self._spans.content.returned(span, result.result)
+            case CallUnsettled():
+                span.set_attribute("longhaul.tool.state", "unsettled")
+            case _:
+                pass
+
+
+class _Heard:
+    def __init__(self) -> None:
+        self.told: list[tuple[Sequence[AnyEntry], Ledger]] = []
+
+    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+        self.told.append((entries, ledger))
+
+
+def is_tool(activity_type: str) -> bool:
+    """Our own activities carry a dot, which no tool name can."""
+    return "." not in activity_type
+
+
+def kind_of(error: BaseException) -> str:
+    if isinstance(error, ApplicationError) and error.type:
+        return error.type
+    return type(error).__name__
+
+
+def _ask_of(input: ExecuteActivityInput) -> dict[str, Any]:  # noqa: A002  the SDK's name
+    """Of a tool's activity: what it was asked, as JSON. Empty when that can't be read; the tool itself will say so."""
+    first = input.args[0] if input.args else None
+    raw = first[0] if isinstance(first, Sequence) and first else first
+    try:
+        ask = json.loads(raw.payload.data) if isinstance(raw, RawValue) else {}
+    except ValueError:
+        return {}
+    return ask if isinstance(ask, dict) else {}

@@ -1,0 +1,108 @@
+"""A collector of OpenTelemetry on this machine: takes OTLP over HTTP, and keeps what came."""
+
+import gzip
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+
+@dataclass(frozen=True)
+class Span:
+    """One span as it was exported; ids as hex, times in nanoseconds."""
+
+    name: str
+    trace: str
+    id: str
+    parent: str
+    kind: int
+    status: int
+    """2 is an error."""
+    start: int
+    end: int
+    attributes: dict[str, Any]
+
+
+@dataclass
+class Collector:
+    url: str
+    bodies: list[tuple[str, bytes]] = field(default_factory=list)
+    """Path and content of each request."""
+
+    @property
+    def raw(self) -> bytes:
+        return b"".join(body for _, body in self.bodies)
+
+    def spans(self, name: str = "") -> list[Span]:
+        """In order of their start; those of one name, when it is given."""
+        found = [span for path, body in list(self.bodies) if path == "/v1/traces" for span in _spans(body)]
+        return sorted((span for span in found if name in {"", span.name}), key=lambda span: span.start)
+
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = 20) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, f"{what} was not exported; {[span.name for span in self.spans()]}"
+            time.sleep(0.05)
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    kept = Collector("")
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            kept.bodies.append((self.path, body))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-protobuf")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Taking)
+    kept.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield kept
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _spans(body: bytes) -> Iterator[Span]:
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                yield Span(
+                    name=span.name,
+                    trace=span.trace_id.hex(),
+                    id=span.span_id.hex(),
+                    parent=span.parent_span_id.hex(),
+                    kind=span.kind,
+                    status=span.status.code,
+                    start=span.start_time_unix_nano,
+                    end=span.end_time_unix_nano,
+                    attributes={each.key: _plain(each.value) for each in span.attributes},
+                )
+
+
+def _plain(value: AnyValue) -> Any:
+    match value.WhichOneof("value"):
+        case "array_value":
+            return [_plain(each) for each in value.array_value.values]
+        case None:
+            return None
+        case name:
+            return getattr(value, name)

@@ -1,0 +1,130 @@
+"""Carries trace context through a session: what a request came with, the activities of its reply get.
+
+Nothing is traced here, and nothing is decided by it: headers are no part of what a replay compares, so workers with and
+without it can take each other's sessions. A worker has it only where traces are on.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.worker import (
+    ContinueAsNewInput,
+    HandleUpdateInput,
+    Interceptor,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+from temporalio.workflow import ActivityHandle
+
+from activities.contract import CHECKPOINT
+from agent.tracing import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
+
+MOST_REPLIES = 600
+"""More than a session's queue holds."""
+
+
+class CarriedTraces(Interceptor):
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK's name
+    ) -> type[WorkflowInboundInterceptor] | None:
+        del input
+        return _Inbound
+
+
+class Traces:
+    """The replies of one session that are not told yet."""
+
+    def __init__(self, begun: Mapping[str, Begun]) -> None:
+        self._begun = dict(begun)
+
+    def take(self, reply: str, parent: str) -> None:
+        """A request was accepted. One that was sent again keeps its first caller."""
+        if is_traceparent(parent):
+            self._begun.setdefault(reply, Begun(parent=parent))
+        for oldest in list(self._begun)[:-MOST_REPLIES]:
+            del self._begun[oldest]
+
+    def working_for(self, reply: str, now: int) -> TraceHeader:
+        """The header of an activity."""
+        begun = self._begun.get(reply, Begun())
+        if reply and not begun.at:
+            self._begun[reply] = begun = begun.model_copy(update={"at": now})
+        return TraceHeader(reply=reply, parent=begun.parent)
+
+    def telling(self, reply: str) -> TraceHeader:
+        """The header of a checkpoint, which tells of replies that have ended."""
+        return TraceHeader(reply=reply, begun={key: each for key, each in self._begun.items() if each.at})
+
+    def told(self, header: TraceHeader) -> None:
+        """That checkpoint is written: what had ended before it is of no use any more."""
+        for reply in header.begun:
+            if reply != header.reply:
+                self._begun.pop(reply, None)
+
+    def carried(self) -> TraceHeader:
+        return TraceHeader(begun=self._begun)
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        # The instance is not whole yet, so that `workflow.info` can not be asked.
+        self._traces = Traces(_carried_in(outbound.info().headers))
+        super().init(_Outbound(outbound, self._traces))
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:  # noqa: A002  the SDK's name
+        answer: Any = await super().handle_update_handler(input)
+        if input.update == "submit" and HEADER in input.headers:
+            receipt = cast(dict[str, Any], answer)
+            self._traces.take(str(receipt.get("reply_id", "")), _text(input.headers))
+        return answer
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    def __init__(self, next: WorkflowOutboundInterceptor, traces: Traces) -> None:  # noqa: A002  the SDK's name
+        super().__init__(next)
+        self._traces = traces
+
+    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
+        reply: str = workflow.instance().replying
+        header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
+        if input.activity != CHECKPOINT:
+            input.headers = _with(input.headers, header) if reply else input.headers
+            return super().start_activity(input)
+        telling = self._traces.telling(reply)
+        input.headers = _with(input.headers, telling)
+        handle: ActivityHandle[Any] = super().start_activity(input)
+        handle.add_done_callback(lambda done: self._traces.told(telling) if _succeeded(done) else None)
+        return handle
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
+        input.headers = _with(input.headers, self._traces.carried())
+        super().continue_as_new(input)
+
+
+def _succeeded(handle: Any) -> bool:
+    return not handle.cancelled() and handle.exception() is None
+
+
+def _with(headers: Mapping[str, Payload], header: TraceHeader) -> dict[str, Payload]:
+    data = header.model_dump_json().encode()
+    return {**headers, HEADER: Payload(metadata={"encoding": b"json/plain"}, data=data)}
+
+
+def _carried_in(headers: Mapping[str, Payload]) -> Mapping[str, Begun]:
+    """Whatever somebody else may have put there: nothing, when it can't be read."""
+    try:
+        return TraceHeader.model_validate_json(_text(headers) or "{}").begun
+    except ValidationError:
+        return {}
+
+
+def _text(headers: Mapping[str, Payload]) -> str:
+    payload = headers.get(HEADER)
+    data = b"" if payload is None else payload.data
+    return data.decode("utf-8", "replace") if len(data) <= LONGEST_HEADER_BYTES else ""
