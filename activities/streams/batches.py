@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.streams.items import PIECES, Item, Kind, encode
+from activities.streams.items import PIECES, SETTLED, Item, Kind, encode
 
 MOST_CHARACTERS = 256_000
 """Waiting to be written, of one session."""
@@ -55,6 +55,10 @@ class Batches:
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
         self._characters = 0
+        self._settled = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
 
     def put(self, new: Waiting) -> None:
         """Pieces that there is no room for are dropped, and that is said; marks are always taken."""
@@ -68,6 +72,7 @@ class Batches:
             attempt.dropped = False
             self._waiting.append(Waiting("lost", attempt))
         self._characters += len(new.text)
+        self._settled = self._settled or new.name == SETTLED
         if self._waiting and new.continues(self._waiting[-1]):
             self._waiting[-1].text += new.text
         elif not (new.kind == "wake" and not new.name and self._waiting and self._waiting[-1].kind == "wake"):
@@ -75,12 +80,12 @@ class Batches:
 
     @property
     def urgent(self) -> bool:
-        """Whether there is something that a person would read."""
-        return self._characters > 0
+        """Whether there is something that a person would read, or somebody waits for."""
+        return self._characters > 0 or self._settled
 
     def take(self) -> bytes:
         """The lines of the next batch; empty when nothing waits."""
-        lines, taken = bytearray(), 0
+        lines, taken, self._settled = bytearray(), 0, False
         while taken < len(self._waiting) and len(lines) < BATCH_BYTES:
             lines += encode(self._numbered(self._waiting[taken]))
             taken += 1

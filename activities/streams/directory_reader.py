@@ -15,6 +15,9 @@ LONGEST_PAUSE_SECONDS = 0.02
 """Half of it is how late a first token is at most on average."""
 ASLEEP_PAUSE_SECONDS = 0.1
 ASLEEP_SECONDS = 60.0
+SETTLED_SECONDS = 0.05
+"""A file that has a successor is left when nobody has written to it for so long: a writer that found room in it may not
+have written yet."""
 _END = ".jsonl"
 
 
@@ -80,12 +83,21 @@ class DirectoryReader:
         """To the next file; False when there is none. All of them begun anew count as next."""
         there = numbers(self._folder)
         later = [number for number in there if number > self._number]
+        if later and self._number in there and self._age() < SETTLED_SECONDS:
+            return False
         begun_anew = there and self._number not in there
         if not later and not begun_anew:
             return False
         self._number = min(later or there)
         self._offset, self._torn = 0, b""
         return True
+
+    def _age(self) -> float:
+        """Seconds since the file that is being read was written to."""
+        try:
+            return time.time() - file_of(self._folder, self._number).stat().st_mtime
+        except FileNotFoundError:
+            return SETTLED_SECONDS
 
     async def close(self) -> None:
         """Nothing is held open."""

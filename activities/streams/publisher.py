@@ -6,6 +6,7 @@ dropped, and readers are told: no session depends on it.
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 BETWEEN_BATCHES_SECONDS = 0.004
 """The first piece goes out at once, and what comes within this time after it together."""
+MARKS_SECONDS = 0.015
+"""How long marks wait for pieces to go with: a call that says nothing in between costs no write of its own."""
 SILENT_SECONDS = 1.0
 """Nothing is written for so long to a store that has just failed."""
 WRITE_SECONDS = 2.0
@@ -35,6 +38,8 @@ class Publisher:
         self._waiting: dict[str, Batches] = {}
         """By key; one is there as long as its session has something to write."""
         self._writing: dict[str, asyncio.Task[None]] = {}
+        self._later: dict[str, asyncio.TimerHandle] = {}
+        """Of those that have marks only, and are not being written."""
         self._silent_until = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -51,10 +56,13 @@ class Publisher:
 
     async def close(self) -> None:
         """Write what is waiting, for a second at most; the streams themselves stay open."""
-        writing = list(self._writing.values())
-        if writing:
-            await asyncio.wait(writing, timeout=CLOSE_SECONDS)
-        for task in writing:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self._waiting:
+                    for key in list(self._later):
+                        self._begin(key)
+                    await asyncio.wait(list(self._writing.values()))
+        for task in self._writing.values():
             task.cancel()
 
     def _bind(self) -> None:
@@ -70,20 +78,32 @@ class Publisher:
     def _put_here(self, key: str, new: Waiting) -> None:
         batches = self._waiting.setdefault(key, Batches())
         batches.put(new)
-        if key not in self._writing:
-            self._writing[key] = asyncio.get_running_loop().create_task(self._write_all(key, batches))
+        if key in self._writing:
+            return
+        if batches.urgent:
+            self._begin(key)
+        elif key not in self._later:
+            self._begin_later(key)
+
+    def _begin_later(self, key: str) -> None:
+        self._later[key] = asyncio.get_running_loop().call_later(MARKS_SECONDS, self._begin, key)
+
+    def _begin(self, key: str) -> None:
+        if (timer := self._later.pop(key, None)) is not None:
+            timer.cancel()
+        self._writing[key] = asyncio.get_running_loop().create_task(self._write_all(key, self._waiting[key]))
 
     async def _write_all(self, key: str, batches: Batches) -> None:
-        """Until nothing is waiting for this session any more."""
-        try:
+        """What is waiting now, and what comes meanwhile and can't wait."""
+        while lines := batches.take():
+            await self._write(key, lines)
+            await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
             if not batches.urgent:
-                # Marks alone can wait for the pieces that follow: one write instead of two for each call.
-                await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
-            while lines := batches.take():
-                await self._write(key, lines)
-                await asyncio.sleep(BETWEEN_BATCHES_SECONDS)
-        finally:
-            del self._writing[key]
+                break
+        del self._writing[key]
+        if batches:
+            self._begin_later(key)
+        else:
             del self._waiting[key]
 
     async def _write(self, key: str, lines: bytes) -> None:

@@ -60,7 +60,7 @@ async def test_a_piece_leaves_at_once_and_the_next_ones_together() -> None:
     sink = Sink()
     publisher = Publisher(sink)
     outlet = publisher.open("k", "model:0", turn=1, attempt=1)
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.1)
     began = time.monotonic()
     for number in range(100):
         outlet.write("text", f"{number} ")
@@ -191,3 +191,34 @@ async def test_each_block_passes_a_mask_of_its_own_which_may_hold_text_back() ->
         for block in (0, 1)
     }
     assert texts == {0: "Abc", 1: "Xyz"}
+
+
+async def test_marks_go_with_what_follows_them() -> None:
+    sink = Sink()
+    publisher = Publisher(sink)
+    publisher.open("k", "tool:a", turn=1, attempt=1).end()
+    await asyncio.sleep(0.005)
+    publisher.open("k", "model:1", turn=2, attempt=1).write("text", "On.")
+    await publisher.close()
+
+    assert len(sink.writes) == 1
+    assert [item.kind for item in sink.items()] == ["begin", "end", "begin", "text"]
+
+
+async def test_marks_alone_are_written_after_a_moment() -> None:
+    sink = Sink()
+    publisher = Publisher(sink)
+    publisher.open("k", "tool:a", turn=1, attempt=1)
+    await asyncio.sleep(0.1)
+
+    assert [item.kind for item in sink.items()] == ["begin"]
+
+
+async def test_the_end_of_a_reply_is_told_at_once() -> None:
+    sink = Sink()
+    publisher = Publisher(sink)
+    publisher.wake("k", settled=True)
+    await asyncio.sleep(0.003)
+
+    assert [(item.kind, item.name) for item in sink.items()] == [("wake", "settled")]
+    await publisher.close()
