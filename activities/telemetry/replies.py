@@ -8,7 +8,8 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 from activities.telemetry.places import inside, pinned
 from agent.entries import AnyEntry, ReplyFinished, ReplyStarted
 from agent.ids import Names
-from agent.ledger import Finished, Ledger
+from agent.ledger import Ledger
+from agent.ledger_values import Finished
 from agent.tracing import Begun, TraceHeader, place_of, place_of_reply
 
 _NANOSECONDS = 1_000_000
