@@ -43,7 +43,7 @@ from activities.streaming import Waking, waking_through
 from activities.streams.opening import open_streams
 from activities.streams.streams import BadStreamsSetting
 from activities.take_in import TakingIn
-from activities.telemetry.opening import watched_providers, watching
+from activities.telemetry.opening import counting, watched_providers, watching
 from activities.think import Thinking
 from activities.tokens import TokenCounter
 from activities.tools.box import Box, Limits
@@ -57,7 +57,7 @@ from starter.attributes import NotRegistered, register_search_attributes
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
-from starter.telemetry import BadTelemetrySetting, traces_wanted
+from starter.telemetry import BadTelemetrySetting, runtime_with, traces_wanted
 from workflows.contract import stored_in
 from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
@@ -158,9 +158,9 @@ def _assembled(
 
 
 def _watching(settings: Settings, masker: Masker) -> list[Interceptor]:
-    """None where traces are off."""
+    """None where traces and metrics are off."""
     watched = watching(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
-    return [*watched, CarriedTraces()] if watched else []
+    return [*counting(wanted=bool(settings.metrics)), *watched, *([CarriedTraces()] if watched else [])]
 
 
 def forget(worker: Worker, run_id: str) -> None:
@@ -173,7 +173,7 @@ async def serve(settings: Settings) -> None:
     check_shared(settings)
     masker = Secrets(read_secrets(settings)).masker
     mask_logs(logging.getLogger(), masker)
-    client = await connect(settings=settings)
+    client = await connect(settings=settings, runtime=runtime_with(settings.metrics))
     if settings.search_attributes:
         await register_search_attributes(client)
     providers = watched_providers(masker, wanted=bool(traces_wanted()), content=settings.otel_content)

@@ -4,6 +4,7 @@ import re
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
 from activities.blobs.blobs import BadBlobsSetting, BlobStore
@@ -21,7 +22,11 @@ class Unreachable(Exception):
 
 
 async def connect(
-    address: str | None = None, namespace: str | None = None, *, settings: Settings | None = None
+    address: str | None = None,
+    namespace: str | None = None,
+    *,
+    settings: Settings | None = None,
+    runtime: Runtime | None = None,
 ) -> Client:
     """A client by flags, `TEMPORAL_…` variables or Temporal's configuration file. Raises Unreachable.
 
@@ -38,7 +43,7 @@ async def connect(
     interceptors = client_interceptors()
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
-        return await Client.connect(**config, data_converter=converter, interceptors=interceptors)
+        return await Client.connect(**config, data_converter=converter, interceptors=interceptors, runtime=runtime)
     except (RPCError, RuntimeError) as error:
         raise Unreachable(
             f"no Temporal server answers at {where!r} ({_cause(error)}); start one with `longhaul dev`, or set "

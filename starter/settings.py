@@ -58,6 +58,8 @@ class Settings(BaseSettings):
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     approval_key: SecretStr = SecretStr("")
     """Keys of signed decisions, `id:secret,id:secret`: clients sign with the first, workers take all of them."""
+    metrics: str = ""
+    """Address and port at which a worker serves its metrics for Prometheus: 127.0.0.1:9464; empty: nowhere."""
     otel_content: bool = False
     """Whether spans hold what people, models and tools say, secrets masked. What sends them is set by `OTEL_…`."""
     model: str = ""

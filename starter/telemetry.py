@@ -1,10 +1,12 @@
-"""Whether traces are wanted, and what sends them then. Nothing of OpenTelemetry is loaded where they are not."""
+"""Whether traces and metrics are wanted, and what sends them then. Nothing of OpenTelemetry is loaded where traces
+are not."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from temporalio.client import Interceptor
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -44,6 +46,24 @@ async def send_traces(environ: Mapping[str, str] = os.environ) -> None:
     """Send what has ended and was not sent yet; a collector that does not answer is waited for a moment only."""
     if traces_wanted(environ):
         await _traces().flush()
+
+
+def runtime_with(metrics: str) -> Runtime | None:
+    """The SDK's runtime with its metrics and ours at `http://METRICS/metrics`; None: the usual one, without any.
+
+    Raises BadTelemetrySetting, also for a port that is taken.
+    """
+    if not metrics:
+        return None
+    try:
+        return Runtime(
+            telemetry=TelemetryConfig(metrics=PrometheusConfig(bind_address=metrics, counters_total_suffix=True))
+        )
+    except (RuntimeError, ValueError) as error:
+        raise BadTelemetrySetting(
+            f"LONGHAUL_METRICS: nothing can be served at {metrics!r} ({error}); set an address and a free port, as in "
+            "127.0.0.1:9464"
+        ) from None
 
 
 def _traces() -> Any:

@@ -30,3 +30,11 @@ def test_every_kind_of_span_is_documented() -> None:
         "chat MODEL",
         "execute_tool NAME",
     }
+
+
+def test_every_metric_is_documented() -> None:
+    code = (ROOT / "activities" / "telemetry" / "counting.py").read_text(encoding="utf-8")
+    used = {f"{name}_total" for name in re.findall(r'"(longhaul_[a-z_]+)"', code)}
+
+    assert len(used) > 5
+    assert table("metric") == used

@@ -22,3 +22,12 @@ def watching(masker: Masker, *, wanted: bool, content: bool) -> list[Interceptor
     from activities.telemetry import spans  # noqa: PLC0415  see above
 
     return [spans.activities(masker, content=content)]
+
+
+def counting(*, wanted: bool) -> list[Interceptor]:
+    """What counts for metrics; it has to be there once, on the worker."""
+    if not wanted:
+        return []
+    from activities.telemetry.counting import CountedActivities  # noqa: PLC0415  see above
+
+    return [CountedActivities()]

@@ -10,10 +10,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_span
 from temporalio import activity
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import measured
+from activities.failure_kind import kind_of
 from activities.telemetry.content import Content
 from activities.telemetry.places import header_in, inside
 from activities.telemetry.replies import Replies
@@ -120,12 +120,6 @@ class _Heard:
 def is_tool(activity_type: str) -> bool:
     """Our own activities carry a dot, which no tool name can."""
     return "." not in activity_type
-
-
-def kind_of(error: BaseException) -> str:
-    if isinstance(error, ApplicationError) and error.type:
-        return error.type
-    return type(error).__name__
 
 
 def _ask_of(input: ExecuteActivityInput) -> dict[str, Any]:  # noqa: A002  the SDK's name
