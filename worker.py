@@ -4,7 +4,6 @@ import asyncio
 import ctypes
 import logging
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +19,7 @@ from activities.compress.compressing import Compressing
 from activities.compress.condensers import CondenserSetupError, load_condensers
 from activities.compress.offloading import offload_to
 from activities.contexts import Contexts
+from activities.departure import Departures
 from activities.examine import Examination
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
@@ -57,6 +57,7 @@ from starter.attributes import NotRegistered, register_search_attributes
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
+from starter.stopping import asked_to_stop
 from starter.telemetry import BadTelemetrySetting, runtime_with, traces_wanted
 from workflows.contract import stored_in
 from workflows.runner import ForgetfulRunner
@@ -142,7 +143,7 @@ def _assembled(
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets).run_tool,
         ],
-        interceptors=[*_watching(settings, secrets.masker), MaskedFailures(secrets.masker), waking],
+        interceptors=[Departures(), *_watching(settings, secrets.masker), MaskedFailures(secrets.masker), waking],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
@@ -151,7 +152,7 @@ def _assembled(
         # Cancellation arrives with a heartbeat; the stock throttle would hold both back for seconds.
         max_heartbeat_throttle_interval=timedelta(seconds=0.2),
         default_heartbeat_throttle_interval=timedelta(seconds=0.2),
-        graceful_shutdown_timeout=timedelta(seconds=30),
+        graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
     )
     return worker
@@ -169,7 +170,7 @@ def forget(worker: Worker, run_id: str) -> None:
 
 
 async def serve(settings: Settings) -> None:
-    """Poll until SIGINT or SIGTERM, then let running activities end."""
+    """Poll until SIGINT or SIGTERM, then let running activities end; the second signal ends the process at once."""
     check_shared(settings)
     masker = Secrets(read_secrets(settings)).masker
     mask_logs(logging.getLogger(), masker)
@@ -177,10 +178,7 @@ async def serve(settings: Settings) -> None:
     if settings.search_attributes:
         await register_search_attributes(client)
     providers = watched_providers(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = asked_to_stop(settings.graceful_shutdown_timeout)
     try:
         async with build(client, settings, providers):
             print(f"{READY} {settings.task_queue!r}", flush=True)

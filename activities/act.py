@@ -23,6 +23,7 @@ from activities.streaming import Streaming
 from activities.tools.arguments import ArgumentsError
 from activities.tools.progress import told_to
 from activities.tools.registry import Toolbox
+from activities.tools.resuming import attempt_noting
 from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from activities.workspaces import Workspaces, not_here
 from agent.entries import CallUnsettled, ToolReturned
@@ -68,8 +69,9 @@ class Acting:
         place = await self._workspaces.find(ask.place)
         raw = await self._arguments(ask)
         try:
-            async with beating():
-                output = await self._run(tool, ask, raw, place)
+            with attempt_noting(self._secrets.masker) as notes:
+                async with beating(notes.details):
+                    output = await self._run(tool, ask, raw, place)
         except NeedsDecision as changed:
             facts, reason = self._secrets.out_of_facts(changed.facts), self._secrets.masker.masked(changed.reason)
             return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)

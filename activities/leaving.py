@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-LEAVING = "Leaving"
-"""Error type: the worker is being shut down; the attempt is repeated elsewhere."""
+from agent.upkeep_bodies import LEAVING
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """The bodies that signals and updates may carry: plain JSON that a person can type, and the seed's own events."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
@@ -9,6 +8,7 @@ from agent.decision_bodies import CallDecision as CallDecision
 from agent.decision_bodies import Confirm as Confirm
 from agent.decision_bodies import ConfirmResult as ConfirmResult
 from agent.decision_bodies import UserConfirmResultEvent as UserConfirmResultEvent
+from agent.depth import MAX_DEPTH, too_deep
 from agent.messages import (
     DataBlock,
     HintBlock,
@@ -27,13 +27,12 @@ from agent.upkeep_bodies import (
     Resume,
     Settle,
     TakeStep,
+    WorkerLeft,
 )
 from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
 """Refusals quote what was sent and are carried along: unbounded ones would make a session too large to carry."""
-MAX_DEPTH = 50
-"""JSON within JSON. What nests deeper than about 200 could be recorded, but never be read back."""
 
 
 class Unusable(Exception):
@@ -141,6 +140,7 @@ Body = (
     | TakeStep
     | ReplaceState
     | Settle
+    | WorkerLeft
     | Confirm
     | UserConfirmResultEvent
     | ExternalResult
@@ -161,6 +161,7 @@ SHAPES: dict[str, tuple[type[Body], ...]] = {
     "step": (TakeStep,),
     "replace_state": (ReplaceState,),
     "settle": (Settle,),
+    "worker_left": (WorkerLeft,),
 }
 _SEED_FIELDS: dict[str, type[Body]] = {
     "confirm_results": UserConfirmResultEvent,
@@ -182,27 +183,13 @@ def parse(name: str, arguments: list[Any]) -> Body:
     if not isinstance(given, dict):
         raise Unusable(f"{name} takes one JSON object, not {_brief(given)}")
     body = cast(dict[str, Any], given)
-    _check_depth(name, body)
+    if too_deep(body):
+        raise Unusable(f"{name}: the body nests deeper than {MAX_DEPTH} levels; send a flatter JSON object")
     shape = next((seed for key, seed in _SEED_FIELDS.items() if key in body and seed in shapes), shapes[0])
     try:
         return shape.model_validate(body)
     except ValidationError as error:
         raise Unusable(f"{name}: {what_is_wrong(error)}") from error
-
-
-def _check_depth(name: str, body: object) -> None:
-    """Level by level, because a recursion here would end where the one that must be prevented does."""
-    level: list[object] = [body]
-    for _ in range(MAX_DEPTH):
-        level = [part for value in level for part in _parts(value)]
-    if level:
-        raise Unusable(f"{name}: the body nests deeper than {MAX_DEPTH} levels; send a flatter JSON object")
-
-
-def _parts(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast(dict[str, object], value).values()
-    return cast(list[object], value) if isinstance(value, list) else ()
 
 
 def what_is_wrong(error: ValidationError) -> str:

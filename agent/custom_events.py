@@ -27,6 +27,7 @@ Other = (
     | e.Checkpointed
     | e.CheckpointFailed
     | e.TimeReached
+    | e.WorkerLeft
     | e.CompressAsked
     | e.RequestAccepted
     | e.Observed
@@ -62,14 +63,11 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
-        case e.Paused():
-            return AgentEvent(type="CUSTOM", name="paused", value={"by": entry.by, "why": entry.why})
-        case e.Unpaused():
-            return AgentEvent(type="CUSTOM", name="resumed", value={"by": entry.by})
-        case e.StepAsked():
-            return AgentEvent(type="CUSTOM", name="step_asked", value={"by": entry.by})
-        case e.StepBegun():
-            return None
+        case e.Paused() | e.Unpaused() | e.StepAsked() | e.StepBegun():
+            return _of_pause(entry)
+        case e.WorkerLeft():
+            value = {"worker": entry.worker, "doing": entry.doing}
+            return AgentEvent(type="CUSTOM", name="worker_left", tool_call_id=entry.call_id, value=value)
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
@@ -94,6 +92,20 @@ def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
     if entry.plan is not None:
         value = {"active": entry.plan.active, "file": entry.plan.place}
         yield AgentEvent(type="CUSTOM", name="plan_mode_changed", value=value)
+
+
+def _of_pause(entry: e.Paused | e.Unpaused | e.StepAsked | e.StepBegun) -> AgentEvent | None:
+    match entry:
+        case e.Paused():
+            return AgentEvent(type="CUSTOM", name="paused", value={"by": entry.by, "why": entry.why})
+        case e.Unpaused():
+            return AgentEvent(type="CUSTOM", name="resumed", value={"by": entry.by})
+        case e.StepAsked():
+            return AgentEvent(type="CUSTOM", name="step_asked", value={"by": entry.by})
+        case e.StepBegun():
+            return None
+        case _ as never:
+            assert_never(never)
 
 
 def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:

@@ -35,6 +35,7 @@ from agent.entries_kept import Resumed as Resumed
 from agent.entries_kept import Segment as Segment
 from agent.entries_kept import StateReplaced as StateReplaced
 from agent.entries_kept import TimeReached as TimeReached
+from agent.entries_kept import WorkerLeft as WorkerLeft
 from agent.entries_offered import DecisionsOffered as DecisionsOffered
 from agent.entries_offered import OfferSettled as OfferSettled
 from agent.entries_paused import Paused as Paused
@@ -162,6 +163,7 @@ AnyEntry = Annotated[
     | CheckpointFailed
     | StateReplaced
     | TimeReached
+    | WorkerLeft
     | RequestAccepted
     | Observed
     | CompressAsked

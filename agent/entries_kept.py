@@ -93,6 +93,18 @@ class StateReplaced(Entry):
     why: str = sparse("")
 
 
+class WorkerLeft(Entry):
+    """A worker was shut down before it had done what it was doing for this session."""
+
+    kind: Literal["worker_left"] = "worker_left"
+    worker: str
+    """As Temporal knows it: its process and host."""
+    doing: str = sparse("")
+    """The activity that was cut short."""
+    call_id: str = sparse("")
+    """Of a tool's call."""
+
+
 class TimeReached(Entry):
     """A durable timer has fired; `at` says when."""
 

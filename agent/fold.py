@@ -27,6 +27,7 @@ from agent.times import iso
 
 
 def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
+    kept.goes_on(ledger, entry)
     _apply(ledger, entry)
     paused.end_of_step(ledger, entry)
 

@@ -4,9 +4,9 @@ from typing import assert_never
 
 from agent import entries as e
 from agent import fold_notices as notices
-from agent.ledger import Ledger
+from agent.ledger import SUPERVISED, Ledger
 from agent.ledger_values import NOWHERE, UNHEARD, CheckpointTry
-from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
+from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock, ToolResultState
 from agent.results import cancelled_before_start, outcome_unknown
 from agent.sizes import text_tokens
 from agent.state import AgentState, OpenCall, ReplyContext, effect_of
@@ -15,11 +15,21 @@ from agent.tools import Effect
 PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.Refused)
 """Entries that change nothing that is worth another checkpoint."""
 
+_GOES_ON = (e.ModelSaid, e.ModelFailed, e.ContextCompressed, e.CallUnsettled, e.ReplyFinished)
+"""And a result, unless it is what the leaving worker itself says of a call that it can't answer for."""
+
 CUT_OFF = "the session was ended from outside while it ran"
 
 
 KeptEntry = (
-    e.Restored | e.RestoreFailed | e.Resumed | e.Checkpointed | e.CheckpointFailed | e.StateReplaced | e.TimeReached
+    e.Restored
+    | e.RestoreFailed
+    | e.Resumed
+    | e.Checkpointed
+    | e.CheckpointFailed
+    | e.StateReplaced
+    | e.TimeReached
+    | e.WorkerLeft
 )
 
 
@@ -41,8 +51,19 @@ def apply(ledger: Ledger, entry: KeptEntry) -> None:
         case e.TimeReached():
             notices.time_reached(ledger, entry.at)
             ledger.checkpoint_failed = None  # tried again from time to time, or an idle session would never close
+        case e.WorkerLeft():
+            ledger.state.shutdown_interrupted = True
         case _ as never:
             assert_never(never)
+
+
+def goes_on(ledger: Ledger, entry: e.AnyEntry) -> None:
+    """Take back that a shutdown interrupted the session, when this entry shows that some worker has gone on with it."""
+    if not ledger.state.shutdown_interrupted or ledger.state.behaviour < SUPERVISED:
+        return
+    told = isinstance(entry, e.ToolReturned) and entry.result.state is not ToolResultState.UNKNOWN
+    if told or isinstance(entry, _GOES_ON):
+        ledger.state.shutdown_interrupted = False
 
 
 def _restored(ledger: Ledger, entry: e.Restored) -> None:

@@ -26,7 +26,17 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING, SUPERVISED
 from agent.letters import Letter, Received
 from agent.record import Record
-from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, ReplaceState, Resume, Settle, TakeStep
+from agent.upkeep_bodies import (
+    ChangeRules,
+    Compact,
+    Configure,
+    PauseSession,
+    ReplaceState,
+    Resume,
+    Settle,
+    TakeStep,
+    WorkerLeft,
+)
 
 MAX_QUEUE = 500
 MAX_QUEUE_BYTES = 32_000_000
@@ -54,16 +64,14 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
             return rule_letters.configure(record, body)
         case ChangeRules():
             return rule_letters.change(record, body)
-        case Compact():
-            return upkeep.compact(record, body)
+        case Compact() | ReplaceState() | WorkerLeft():
+            return upkeep.receive(record, body)
         case PauseSession():
             return pausing.pause(record, body)
         case Resume():
             return pausing.resume(record, body)
         case TakeStep():
             return pausing.take_step(record, body)
-        case ReplaceState():
-            return upkeep.replace_state(record, body)
         case Settle():
             return settling.settle(record, body)
         case Confirm():
@@ -84,7 +92,7 @@ def _ends_something(body: Body) -> bool:
     match body:
         case Confirm() | UserConfirmResultEvent() | Configure() | ChangeRules() | Compact():
             return True
-        case PauseSession() | Resume() | TakeStep():
+        case PauseSession() | Resume() | TakeStep() | WorkerLeft():
             return True
         case Interrupt():
             return not body.message

@@ -1,5 +1,7 @@
 """Letters about a session as a whole: make its context shorter, give it another state."""
 
+from typing import Any, assert_never
+
 from pydantic import ValidationError
 
 from agent import entries as e
@@ -11,13 +13,25 @@ from agent.permission.checks import BadRule
 from agent.permission.rulebook import check_book
 from agent.record import Record
 from agent.state import AgentState
-from agent.upkeep_bodies import Compact, ReplaceState
+from agent.upkeep_bodies import Compact, ReplaceState, WorkerLeft
 from agent.wellformed import problem
 
 TOO_BIG = "too_big"
 """Kind of refusal: no compression could help, for the system prompt and the tools alone are too large."""
 MOVED_ON = "moved_on"
 """Kind of refusal: the state is not what whoever sent this had read."""
+
+
+def receive(record: Record, body: Compact | ReplaceState | WorkerLeft) -> Received:
+    match body:
+        case Compact():
+            return compact(record, body)
+        case ReplaceState():
+            return replace_state(record, body)
+        case WorkerLeft():
+            return worker_left(record, body)
+        case _ as never:
+            assert_never(never)
 
 
 def compact(record: Record, body: Compact) -> Received:
@@ -32,6 +46,15 @@ def compact(record: Record, body: Compact) -> Received:
         return Received((), answer)
     asked = e.CompressAsked(config=body.context_config, instructions=body.instructions, by=body.by)
     return Received((asked,), answer)
+
+
+def worker_left(record: Record, body: WorkerLeft) -> Received:
+    """Nothing is recorded of a session that is at nothing: there is nothing to go on with."""
+    if record.state.behaviour < SUPERVISED:
+        raise Unusable("worker_left: this session's reply was begun by an earlier release, which does not record it")
+    if record.reply is None:
+        return Received((), {"recorded": False})
+    return Received((e.WorkerLeft(worker=body.worker, doing=body.doing, call_id=body.call_id),), {"recorded": True})
 
 
 def replace_state(record: Record, body: ReplaceState) -> Received:
@@ -57,3 +80,10 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
             raise Unusable(f"state.permission_context.{error}") from error
     replaced = e.StateReplaced(state=state.model_dump(mode="json"), by=body.by, why=body.why)
     return Received((replaced,), {"replaced": True, "messages": len(state.context)})
+
+
+def shutdown(record: Record) -> dict[str, Any]:
+    """What a session's status says of a worker that has left it, as far as the log still tells of it."""
+    interrupted = record.state.shutdown_interrupted
+    left = (entry.worker for entry in reversed(record.log) if interrupted and isinstance(entry, e.WorkerLeft))
+    return {"shutdown_interrupted": interrupted, "left_by": next(left, "")}

@@ -11,6 +11,11 @@ from agent.values import Value
 MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
 
+LEAVING = "Leaving"
+"""Error type of an activity whose worker is shut down: it is repeated elsewhere."""
+WORKER_LEFT = "worker_left"
+"""The signal with which it says so."""
+
 
 class Configure(Value):
     mode: PermissionMode | None = None
@@ -81,3 +86,14 @@ class Compact(Value):
     instructions: str = Field(default="", max_length=20_000)
     """What the summary should look after."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
+class WorkerLeft(Value):
+    """A worker was shut down while it worked for this session. Workers send it."""
+
+    worker: str = Field(max_length=MAX_ID_CHARS)
+    """As Temporal knows it: its process and host."""
+    doing: str = Field(default="", max_length=MAX_ID_CHARS)
+    """The activity that was cut short: a tool, or one of ours."""
+    call_id: str = Field(default="", max_length=MAX_ID_CHARS)
+    """Of a tool's call."""

@@ -54,6 +54,8 @@ class Settings(BaseSettings):
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
+    graceful_shutdown_timeout: float = Field(30.0, ge=0, le=86_400)
+    """Seconds that running calls get to end when a worker is asked to stop."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     approval_key: SecretStr = SecretStr("")

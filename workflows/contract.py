@@ -177,6 +177,10 @@ class Status(Guest):
     stepping: bool = sparse(False)
     """A paused session is to take one step, or takes it now."""
     note: str = ""
+    shutdown_interrupted: bool = sparse(False)
+    """A worker was shut down in the midst of it, and no other has gone on with it yet."""
+    left_by: str = sparse("")
+    """That worker."""
     checkpoint_error: str = ""
     notify_error: str = ""
     """Why nobody could be told of a call that waits; it is tried again."""

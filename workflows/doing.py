@@ -83,7 +83,8 @@ class Doing:
         except Interrupted:
             pass  # what a model has half said is nothing that it said
         except ActivityError as error:
-            self._write(outcomes.model_failed(model, error))
+            if not outcomes.is_left(self._record, error):
+                self._write(outcomes.model_failed(model, error))
         else:
             self._write(with_own_call_ids(said, self._record))
 
@@ -95,7 +96,8 @@ class Doing:
         except Interrupted:
             pass  # nothing has changed, and nobody waits for it any more
         except ActivityError as error:
-            self._write(outcomes.compression_failed(error))
+            if not outcomes.is_left(self._record, error):
+                self._write(outcomes.compression_failed(error))
         else:
             self._write(shorter)
 

@@ -5,10 +5,13 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from activities.contract import MODEL_FAILED, NOT_HERE
 from agent import entries as e
+from agent.ledger import SUPERVISED
 from agent.messages import ErrorInfo, FinishedReason, Usage
+from agent.record import Record
 from agent.results import failed_to_run, outcome_unknown, stopped_under_way
 from agent.state import OpenCall
 from agent.tools import Effect
+from agent.upkeep_bodies import LEAVING
 
 NOT_TAKEN_CHARS = 3_000
 
@@ -22,6 +25,12 @@ def reply_failed(reply_id: str, error: ActivityError) -> e.ReplyFinished:
 def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
     _let_cancellation_pass(error)
     return e.ModelFailed(model=model, error=error_info(error))
+
+
+def is_left(record: Record, error: ActivityError) -> bool:
+    """Whether the last attempt that there was ended with its worker: nothing has failed, so the step is taken again."""
+    left = isinstance(error.cause, ApplicationError) and error.cause.type == LEAVING
+    return left and record.state.behaviour >= SUPERVISED
 
 
 def restore_failed(error: ActivityError) -> e.RestoreFailed:

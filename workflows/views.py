@@ -21,6 +21,7 @@ from agent.state import OpenCall, effect_of
 from agent.tasks import progress
 from agent.times import iso
 from agent.transcript import page, reply_message
+from agent.upkeep import shutdown
 from agent.waiting import when
 from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
 
@@ -114,11 +115,12 @@ def status(record: Record) -> Status:
 
 
 def _trouble(record: Record) -> dict[str, Any]:
-    """What stands in the way of writing it down, and of telling people; and why the last reply failed, if it did."""
+    """What stands in the way of the session, of writing it down and of telling people; why the last reply failed."""
     last = next(reversed(record.finished.values()), None)
     return {
         "last_error": last.error if last else None,
         "checkpoint_error": record.checkpoint_failed.error.message if record.checkpoint_failed else "",
+        **shutdown(record),
         "notify_error": record.notify_failed.error if record.notify_failed and to_tell(record) else "",
     }
 

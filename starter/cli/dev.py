@@ -21,8 +21,8 @@ from workflows.contract import SEARCH_ATTRIBUTES
 STEADY_SECONDS = 30.0
 """A worker that lived this long has not failed at its start: its successor comes without delay."""
 LONGEST_PAUSE_SECONDS = 30.0
-WORKER_STOP_SECONDS = 35.0
-"""More than the worker grants to the calls that it is running."""
+WORKER_STOP_SECONDS = 5.0
+"""On top of what the worker grants to the calls that it is running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ async def serve(layout: Layout) -> int:
     """Server and worker until Ctrl-C or SIGTERM, or until the server ends by itself."""
     settings = Settings()
     directory = (layout.data_dir or settings.data_dir / "dev").expanduser().absolute()
-    stop = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, _take_signal, stop, hurry)
     server = DevServer(
         DevServerSettings(
             # On this thread although it blocks: a child bound to its parent dies with the thread that started it.
@@ -73,9 +73,14 @@ async def serve(layout: Layout) -> int:
     )
     async with server:
         print(f"Temporal  {server.address}\nWeb UI    {server.ui_url}\ndata      {directory}", flush=True)
-        async with _workers(layout, server.address):
+        keeper = Keeper(worker_command(), _worker_environment(layout, server.address))
+        async with _workers(layout, keeper, settings.graceful_shutdown_timeout + WORKER_STOP_SECONDS, hurry):
             ended = await _first(stop, server)
     return ended
+
+
+def _take_signal(stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    (hurry if stop.is_set() else stop).set()
 
 
 async def _first(stop: asyncio.Event, server: DevServer) -> int:
@@ -85,25 +90,24 @@ async def _first(stop: asyncio.Event, server: DevServer) -> int:
     for task in waits:
         task.cancel()
     if stop.is_set():
-        say("stopping")
+        say("stopping (a second Ctrl-C leaves at once)")
         return Exit.DONE
     say(f"the Temporal server has ended; its log is {str(server.log)!r}")
     return Exit.TROUBLE
 
 
 @asynccontextmanager
-async def _workers(layout: Layout, address: str) -> AsyncIterator[None]:
+async def _workers(layout: Layout, keeper: "Keeper", seconds: float, hurry: asyncio.Event) -> AsyncIterator[None]:
     """One worker after the other while the block lasts; the last one is stopped in order at its end."""
     if not layout.worker:
         yield
         return
-    keeper = Keeper(worker_command(), _worker_environment(layout, address))
     task = asyncio.create_task(keeper.keep())
     try:
         yield
     finally:
         task.cancel()
-        await keeper.stop()
+        await keeper.stop(seconds, hurry)
 
 
 class Keeper:
@@ -132,18 +136,18 @@ class Keeper:
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
-    async def stop(self) -> None:
-        """SIGTERM, time to finish, then SIGKILL."""
+    async def stop(self, seconds: float, hurry: asyncio.Event) -> None:
+        """SIGTERM, time to finish unless somebody is in a hurry, then SIGKILL."""
         process = self._process
         if process is None or process.returncode is not None:
             return
         process.terminate()
-        try:
-            async with asyncio.timeout(WORKER_STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
+        waits = [asyncio.create_task(process.wait()), asyncio.create_task(hurry.wait())]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if process.returncode is None:
             kill_group(process.pid)
-            await process.wait()
+        waits[1].cancel()
+        await waits[0]
 
 
 def _cause(status: int) -> str:

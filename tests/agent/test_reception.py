@@ -38,7 +38,7 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             [{}],
             (
                 "there is no signal or update 'shout'; there are: submit, confirm, external_result, interrupt, observe, "
-                "configure, rules, compact, pause, resume, step, replace_state, settle"
+                "configure, rules, compact, pause, resume, step, replace_state, settle, worker_left"
             ),
         ),
         ("confirm", [], "confirm takes one JSON object, and 0 arguments came"),

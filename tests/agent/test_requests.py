@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from agent import entries as e
-from agent.bodies import MAX_DEPTH, MAX_REFUSAL_CHARS, Unusable, parse
+from agent.bodies import MAX_REFUSAL_CHARS, Unusable, parse
 from agent.decision import BEHAVIOUR
+from agent.depth import MAX_DEPTH
 from agent.messages import ToolResultState, UserMsg
 from agent.permission.rules import PermissionMode
 from agent.reception import MAX_QUEUE, MAX_QUEUE_BYTES

@@ -27,7 +27,7 @@ from tests.e2e.processes import CRASH_TOOLS, WorkerSettings
 from workflows.contract import DATA_CONVERTER
 from workflows.session import AgentSession
 
-TOOLS = ("look", "put", "send", "sign", "odd", "Bash")
+TOOLS = ("look", "put", "send", "sign", "odd", "walk", "Bash")
 UNASKED = tuple(PermissionRule(tool_name=name) for name in TOOLS if name != "sign")
 """`sign` has no rule: a person is asked."""
 
@@ -185,12 +185,13 @@ class Stage:
         async with Longhaul.connect(address, settings=settings) as app:
             return cls(app, address, directory)
 
-    def worker(self, *, tools: str = CRASH_TOOLS) -> WorkerSettings:
+    def worker(self, *, tools: str = CRASH_TOOLS, **more: str) -> WorkerSettings:
         return WorkerSettings(
             address=self.address,
             task_queue=self.app.settings.task_queue,
             directory=self.directory / f"worker-{uuid.uuid4().hex[:6]}",
             tools=tools,
+            further=more,
         )
 
     def one_directory(self, **more: Any) -> WorkerSettings:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from activities.tools.resuming import note, noted
 from activities.tools.tool import Place, Tool, ToolCall, ToolOutput
 from agent.messages import TextBlock
 from agent.permission.facts import CallFacts
@@ -103,7 +104,25 @@ class Odd(Tool):
                 return ToolOutput("done", metadata={"notes": "y" * 3_000_000})
 
 
+class Walk(Tool):
+    """Goes three steps and notes each, then stands before a gate; goes on from the last one when it is cut short."""
+
+    name = "walk"
+    description = "Walks."
+    input_schema = NOTED_SCHEMA
+    effect = Effect.IDEMPOTENT
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        root, begun = call.place.root, noted()
+        write_down(root, what="walks from", step=begun, attempt=call.attempt)
+        for step in range(begun or 0, 3):
+            note(step + 1)
+        await pass_by(root, f"{call.arguments['name']}.before")
+        return ToolOutput(f"arrived at step {noted()}")
+
+
 odd = Odd()
+walk = Walk()
 look = Noted("look", Effect.READ, concurrency_safe=True)
 put = Noted("put", Effect.IDEMPOTENT, concurrency_safe=True)
 send = Noted("send", Effect.ONCE, concurrency_safe=True)

@@ -76,6 +76,10 @@ class WorkerProcess:
         """SIGTERM, and do not wait."""
         self._process.send_signal(signal.SIGTERM)
 
+    async def has_said(self, text: str) -> bool:
+        """On stderr, which goes into its log."""
+        return text in self.log.read_text()
+
     async def wait(self) -> int:
         """Exit status; negative for a signal."""
         return await self._process.wait()

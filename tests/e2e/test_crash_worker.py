@@ -1,14 +1,18 @@
 """A worker that is killed, or asked to stop, at every point of a job: what was done stays done, and is told truly."""
 
 import asyncio
-from dataclasses import dataclass
+import signal
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
+from agent.event import AgentEvent
 from agent.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from starter.provision.dev_server import DevServer
 from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
-from tests.e2e.processes import running_with, worker
+from tests.e2e.processes import WorkerProcess, running_with, worker
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(150)]
 
@@ -31,6 +35,9 @@ class Told:
     final: Msg
     transcript: list[Msg]
     results: dict[str, ToolResultBlock]
+    events: list[AgentEvent]
+    stopped_by: str = ""
+    """The worker whose shutdown the session named, when that worker was gone and no other had gone on."""
 
 
 async def bring_to(point: str, job: Job) -> None:
@@ -69,7 +76,8 @@ async def tell(job: Job, *, asked_again: bool = False) -> Told:
         await job.start("and now?")
     final = await job.finish()
     await job.replays()
-    return Told(job, final, await job.transcript(), await job.results())
+    events = list((await job.session.events()).events)
+    return Told(job, final, await job.transcript(), await job.results(), events)
 
 
 async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
@@ -93,24 +101,39 @@ async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
 
 
 async def all_survive_a_stop(stage: Stage) -> dict[str, Told]:
-    """A worker is asked to stop while it runs three calls; the next one stands ready."""
+    """A worker is asked to stop while it is at five things, and gives them two seconds; the next one stands ready."""
     jobs = {
         "send": stage.job("send", [says("", call("send")), says("all done")], ["send.before"]),
         "look": stage.job("look", [says("", call("look")), says("all done")], ["look.before"]),
         "shell": stage.job("shell", [says("", bash("echo so far; sleep 90.0418; touch X")), says("all done")]),
+        "model": stage.job("model", [says("", call("look")), says("all done")], ["look.examine"]),
+        "walk": stage.job("walk", [says("", call("walk")), says("all done")], ["walk.before"]),
     }
-    async with worker(stage.worker()) as first:
+    async with worker(stage.worker(LONGHAUL_GRACEFUL_SHUTDOWN_TIMEOUT="2")) as first:
         await asyncio.gather(*(job.start() for job in jobs.values()))
-        await asyncio.gather(jobs["send"].is_held("send.before"), jobs["look"].is_held("look.before"))
+        held = {"send": "send.before", "look": "look.before", "model": "look.examine", "walk": "walk.before"}
+        await asyncio.gather(*(jobs[name].is_held(point) for name, point in held.items()))
         await until(lambda: exists("sleep 90.0418"), "the command runs")
         first.ask_to_stop()
+        jobs["send"].release()
         async with worker(stage.worker()):
-            jobs["send"].release()
             assert await first.wait() == 0
             assert await gone("90.0418")
-            jobs["look"].release()
+            cut_short = ("look", "model", "walk")
+            left = [await jobs[name].session.status() for name in cut_short]
+            assert all(status.shutdown_interrupted for status in left)
+            for name in cut_short:
+                jobs[name].release()
             told = await asyncio.gather(*(tell(job) for job in jobs.values()))
-    return dict(zip(jobs, told, strict=True))
+    named = dict(zip(cut_short, (status.left_by for status in left), strict=True))
+    expected = named_as_temporal_does(first)
+    assert set(named.values()) == {expected}
+    stories = dict(zip(jobs, told, strict=True))
+    return {name: replace(story, stopped_by=expected) for name, story in stories.items()}
+
+
+def named_as_temporal_does(process: WorkerProcess) -> str:
+    return f"{process.pid}@{socket.gethostname()}"
 
 
 async def exists(text: str) -> bool:
@@ -224,3 +247,54 @@ def test_a_shell_command_that_a_stopped_worker_cuts_short_is_told_truly(stopped:
     assert "its worker was shut down" in told.results["Bash"].get_text()
     assert not (told.job.root / "X").exists()
     assert told.final.get_text_content().endswith("all done")
+
+
+@pytest.mark.parametrize(
+    ("name", "doing", "call_id"),
+    [
+        ("look", "look", "look"),
+        ("model", "longhaul.call_model", ""),
+        ("walk", "walk", "walk"),
+        ("shell", "Bash", "Bash"),
+    ],
+)
+def test_a_session_records_the_shutdown_that_interrupted_it_until_it_goes_on(
+    stopped: dict[str, Told], name: str, doing: str, call_id: str
+) -> None:
+    told = stopped[name]
+
+    left = [event for event in told.events if event.name == "worker_left"]
+    assert [(event.tool_call_id, event.value) for event in left] == [
+        (call_id, {"worker": told.stopped_by, "doing": doing})
+    ]
+    assert told.final.finished_reason is FinishedReason.COMPLETED
+
+
+def test_a_call_that_ends_in_the_time_that_a_stop_grants_leaves_no_mark(stopped: dict[str, Told]) -> None:
+    assert [event for event in stopped["send"].events if event.name == "worker_left"] == []
+
+
+def test_a_long_call_goes_on_from_what_it_had_noted(stopped: dict[str, Told]) -> None:
+    told = stopped["walk"]
+
+    walked = [(line["attempt"], line["step"]) for line in told.job.ledger("walks from")]
+    assert walked == [(1, None), (2, 3)]
+    assert told.results["walk"].get_text() == "arrived at step 3"
+
+
+async def test_the_second_signal_ends_a_worker_at_once(temporal_server: DevServer, tmp_path: Path) -> None:
+    stage = await Stage.on(temporal_server.address, tmp_path)
+    job = stage.job("shell", [says("", bash("sleep 60.0419; touch X")), says("all done")])
+    async with worker(stage.worker()) as hurried:
+        await job.start()
+        await until(lambda: exists("sleep 60.0419"), "the command runs")
+        hurried.ask_to_stop()
+        await until(lambda: hurried.has_said("stopping: calls that run get 30 s"), "it says that it stops")
+
+        hurried.ask_to_stop()
+        async with asyncio.timeout(3):
+            status = await hurried.wait()
+
+    assert status == 128 + signal.SIGTERM
+    await until(lambda: gone("60.0419"), "the command died with its worker", seconds=5)
+    await job.handle.terminate("seen enough")
