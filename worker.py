@@ -53,7 +53,9 @@ from activities.tools.registry import Toolbox, ToolSetupError, default_tools, lo
 from activities.verify import Verifying
 from activities.workspaces import Workspaces
 from agent.index import ALL_INDEXED
+from starter.announcing import announce, versioning
 from starter.attributes import NotRegistered, register_search_attributes
+from starter.builds import BadBuild, build_of
 from starter.connection import Unreachable, blobs_of, connect, let_go
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
@@ -121,10 +123,11 @@ def _assembled(
     secrets, rules, live = Secrets(read_secrets(settings)), UserRules(store), waking.streaming
     examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
-    returning = Returning(offloaders, counter, secrets)
+    returning, offload = Returning(offloaders, counter, secrets), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
     told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
+    compressing = Compressing(contexts, specs, providers, offload, condensers=condensers, count=counter.count_text)
     worker = Worker(
         client,
         task_queue=settings.task_queue,
@@ -135,9 +138,7 @@ def _assembled(
             examination.examine_calls,
             Restoring(store).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
-            Compressing(
-                contexts, specs, providers, offload_to(offloaders), condensers=condensers, count=counter.count_text
-            ).compress,
+            compressing.compress,
             TakingIn(contexts, returning).take_result,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             Probing(toolbox, workspaces, secrets).probe_call,
@@ -154,6 +155,7 @@ def _assembled(
         default_heartbeat_throttle_interval=timedelta(seconds=0.2),
         graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
+        deployment_config=versioning(build_of(settings)),
     )
     return worker
 
@@ -179,10 +181,14 @@ async def serve(settings: Settings) -> None:
         await register_search_attributes(client)
     providers = watched_providers(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
     stop = asked_to_stop(settings.graceful_shutdown_timeout)
+    own = build_of(settings)
     try:
         async with build(client, settings, providers):
             print(f"{READY} {settings.task_queue!r}", flush=True)
+            announcing = asyncio.create_task(announce(client, own)) if own else None
             await stop.wait()
+            if announcing:
+                announcing.cancel()
     finally:
         await providers.close()
         await let_go(client)
@@ -207,6 +213,7 @@ _OF_THE_OPERATOR = (
     OffloadSetupError,
     CondenserSetupError,
     HookSetupError,
+    BadBuild,
     BadSecrets,
     SecretsSetupError,
 )

@@ -56,6 +56,10 @@ class Settings(BaseSettings):
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
     graceful_shutdown_timeout: float = Field(30.0, ge=0, le=86_400)
     """Seconds that running calls get to end when a worker is asked to stop."""
+    deployment: str = ""
+    """On: workers are versioned, and belong to the deployment of this name."""
+    build: str = ""
+    """Which version; empty: the package's version and a digest of its code."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     approval_key: SecretStr = SecretStr("")

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from starter.cli import keeping, options, permission, rules, state, steering
+from starter.cli import keeping, options, permission, rollout, rules, state, steering
 from starter.cli.lazy import leave_by
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(state.app, name="state")
 app.add_typer(permission.app, name="permission")
 app.add_typer(rules.app, name="rules")
+app.add_typer(rollout.app, name="rollout")
 
 
 def main() -> NoReturn:

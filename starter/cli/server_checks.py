@@ -17,6 +17,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from starter.builds import BadBuild, build_of, current_build, describe
 from starter.cli.checks import Check
 from starter.cli.polling import workers
 from starter.connection import Unreachable, connect
@@ -42,6 +43,8 @@ async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
     yield Check("server", ok=True, detail=where)
     yield await worker(client, settings)
+    if settings.deployment:
+        yield await versions(client, settings)
     yield await search_attributes(client, settings)
     yield await timers(client)
 
@@ -56,6 +59,22 @@ async def worker(client: Client, settings: Settings) -> Check:
     seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
     mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
     return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
+
+
+async def versions(client: Client, settings: Settings) -> Check:
+    """Whether workers of this build get any work, where workers are versioned."""
+    try:
+        build = build_of(settings)
+    except BadBuild as error:
+        return Check("version", ok=False, detail=str(error), mend="unset it, or give it another name")
+    if build is None:
+        return Check("version", ok=True, detail="workers are not versioned")
+    try:
+        current = current_build(await describe(client, build.deployment))
+    except RPCError as error:
+        return Check("version", ok=True, detail=f"can't be told: {error.message}")
+    detail = f"this is build {build.id!r} of {build.deployment!r}; the current one is {current or 'not set'!r}"
+    return Check("version", current == build.id, detail, mend=f"run `{build.promote_command}` where its workers run")
 
 
 async def search_attributes(client: Client, settings: Settings) -> Check:

@@ -1,0 +1,46 @@
+"""Versioned workers: how they are, and that one which gets no work says so instead of sitting silent."""
+
+import asyncio
+import sys
+
+from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.service import RPCError
+from temporalio.worker import WorkerDeploymentConfig
+
+from starter.builds import Build, current_build, describe, why_idle
+
+REGISTERED_SECONDS = 2.0
+"""The server knows a build some moments after its first poll."""
+LOOK_SECONDS = 30.0
+
+
+def versioning(build: Build | None) -> WorkerDeploymentConfig | None:
+    """Sessions live for weeks and go on with the newest code: they are not pinned to the build that began them."""
+    if build is None:
+        return None
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(build.deployment, build.id),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+    )
+
+
+async def announce(client: Client, build: Build) -> None:
+    """Say on stderr whether this build is the current one, and again whenever that has changed; until cancelled."""
+    said: str | None = None
+    await asyncio.sleep(REGISTERED_SECONDS)
+    while True:
+        try:
+            current = current_build(await describe(client, build.deployment))
+        except RPCError as error:
+            _say(f"whether build {build.id!r} is the current one can't be told: {error.message}")
+            return
+        if current != said:
+            said = current
+            _say(why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _say(sentence: str) -> None:
+    print(f"longhaul worker: {sentence}", file=sys.stderr, flush=True)
