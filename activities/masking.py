@@ -22,6 +22,11 @@ _LAYERS = 4
 """So often a text may have been quoted within another."""
 _ENDS = 40
 _NO_SEPARATORS = {ord(char): None for char in ":,-"}
+_UNFINISHED = re.compile(r"(?:\\+(?:u[0-9a-f]{0,3}|x[0-9a-f]?|[0-3][0-7]?)?|%(?:25)*[0-9a-f]?)\Z", re.IGNORECASE)
+_LONGEST_ESCAPE = 64
+_GLANCE = 48
+"""So many characters tell mostly that a text does not begin as a secret does."""
+_TWINS = {" ": "+", "+": "-", "/": "_"}
 _EXPANSION = 8
 """So many characters may stand for one character of a secret, in what a stream holds back."""
 
@@ -42,6 +47,18 @@ class _Forms:
             or any(form in view.encoded for form in self.encoded)
             or any(self.hexadecimal in text for text in view.bytewise)
         )
+
+    def may_open_with(self, view: "_View") -> bool:
+        """Whether the view is the beginning of a form, and not yet all of it."""
+        return (
+            any(_is_beginning(view.text, form) for form in self.plain)
+            or any(_is_beginning(view.encoded, form) for form in self.encoded)
+            or any(_is_beginning(text, self.hexadecimal) for text in view.bytewise)
+        )
+
+    def first_letters(self) -> set[str]:
+        letters = {form[:1] for form in (*self.plain, *self.encoded, self.hexadecimal)}
+        return letters | {_TWINS[char] for char in letters if char in _TWINS}
 
 
 class _View(NamedTuple):
@@ -64,6 +81,8 @@ class Masker:
         self._marks = {f"s{at}": mark(form.name) for at, form in enumerate(self._forms)}
         patterns = (f"(?P<s{at}>{form.pattern})" for at, form in enumerate(self._forms))
         self._pattern = re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
+        letters = {"\\", "%"}.union(*(form.first_letters() for form in self._forms))
+        self._opening = re.compile(f"[{re.escape(''.join(sorted(letters)))}]", re.IGNORECASE)
         self.reach = max((len(value) for value in secrets.values()), default=0) * _EXPANSION + 64
         """Characters that one secret may take, in any form."""
 
@@ -95,36 +114,28 @@ class Masker:
         """Where secrets stand, from the left."""
         return [found.span() for found in self._pattern.finditer(text)] if self.found(text) else []
 
+    def opening(self, text: str, start: int = 0) -> int:
+        """The first place from which on all that there is may be the beginning of a secret; the end if there is none.
+
+        Linear in the text: at most places the first characters rule it out.
+        """
+        for found in self._opening.finditer(text, start) if self._forms else ():
+            at = found.start()
+            if self._may_open_with(text[at : at + _GLANCE]) and self._may_open_with(text[at:]):
+                return at - len(_unfinished(text[:at]))
+        return len(text)
+
+    def _may_open_with(self, text: str) -> bool:
+        for view, unfinished in _beginnings(text):
+            if (unfinished and not view.text) or any(form.may_open_with(view) for form in self._forms):
+                return True
+        return False
+
     def _mark_of(self, found: re.Match[str]) -> str:
         return self._marks[found.lastgroup or ""]
 
 
 NO_SECRETS = Masker({})
-
-
-class MaskedStream:
-    """Masks a text that comes in pieces: what may be the beginning of a secret is held back until more has come."""
-
-    def __init__(self, masker: Masker) -> None:
-        self._masker = masker
-        self._held = ""
-
-    def feed(self, piece: str) -> str:
-        """As much as can be told by now, masked; often nothing."""
-        self._held += piece
-        if not self._masker:
-            return self.end()
-        if len(self._held) < 2 * self._masker.reach:
-            return ""
-        cut = len(self._held) - self._masker.reach
-        cut = next((end for start, end in self._masker.spans(self._held) if start < cut < end), cut)
-        said, self._held = self._held[:cut], self._held[cut:]
-        return self._masker.masked(said)
-
-    def end(self) -> str:
-        """The rest."""
-        said, self._held = self._held, ""
-        return self._masker.masked(said)
 
 
 def mark(name: str) -> str:
@@ -189,6 +200,29 @@ def _views(text: str) -> Iterator[_View]:
         if decoded == text:
             return
         text = decoded
+
+
+def _beginnings(text: str) -> Iterator[tuple[_View, str]]:
+    """Views of a text that goes on: without the escape that has only begun, which is given as well."""
+    for _ in range(_LAYERS):
+        unfinished = _unfinished(text)
+        text = text[: len(text) - len(unfinished)]
+        view = next(_views(text))
+        # The 0 may be that of 0x.
+        yield view._replace(bytewise=(*view.bytewise, *(each.removesuffix("0") for each in view.bytewise))), unfinished
+        decoded = _ESCAPE.sub(_unescaped, text)
+        if decoded == text:
+            return
+        text = decoded
+
+
+def _unfinished(text: str) -> str:
+    found = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_ESCAPE))
+    return found[0] if found else ""
+
+
+def _is_beginning(text: str, form: str) -> bool:
+    return 0 < len(text) < len(form) and form.startswith(text)
 
 
 def _standard(encoded: str) -> str:

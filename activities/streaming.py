@@ -16,7 +16,8 @@ from temporalio.worker import (
 
 from activities import own_session
 from activities.contract import CALL_MODEL, CHECKPOINT, STREAM_ADDRESS
-from activities.masking import MaskedStream, Masker
+from activities.masked_stream import MaskedStream
+from activities.masking import Masker
 from activities.streams.items import model_call, tool_call
 from activities.streams.outlet import Outlet
 from activities.streams.publisher import Publisher

@@ -2,7 +2,8 @@
 
 import codecs
 
-from activities.masking import MaskedStream, Masker
+from activities.masked_stream import MaskedStream
+from activities.masking import Masker
 from activities.tools.clipping import ClippedBytes
 
 
