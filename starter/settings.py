@@ -68,6 +68,12 @@ class Settings(BaseSettings):
     """Address and port at which a worker serves its metrics for Prometheus: 127.0.0.1:9464; empty: nowhere."""
     otel_content: bool = False
     """Whether spans hold what people, models and tools say, secrets masked. What sends them is set by `OTEL_…`."""
+    serve_tokens: str = ""
+    """Who may ask `longhaul serve`: a file of token hashes, or its lines; empty = `serve-tokens` in `data_dir`."""
+    serve_hosts: str = ""
+    """Names that `longhaul serve` goes by beside the address it listens on, comma-separated."""
+    serve_origins: str = ""
+    """Of web pages that may ask `longhaul serve`, comma-separated, as in https://console.example."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
 

@@ -31,7 +31,7 @@ LONGER_FUNCTIONS: dict[str, str] = {}
 
 NETWORK = (
     "anthropic", "httpx", "httpx2", "openai", "redis", "sqlalchemy", "psycopg", "pymysql", "tiktoken", "requests",
-    "aiohttp", "tree_sitter", "typer",
+    "aiohttp", "starlette", "tree_sitter", "typer", "uvicorn",
 )  # fmt: skip
 """Libraries that a workflow must never load: each session's sandbox would pay for them."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from starter.cli import keeping, options, permission, rollout, rules, state, steering
+from starter.cli import keeping, options, permission, rollout, rules, serving, state, steering
 from starter.cli.lazy import leave_by
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.add_typer(state.app, name="state")
 app.add_typer(permission.app, name="permission")
 app.add_typer(rules.app, name="rules")
 app.add_typer(rollout.app, name="rollout")
+app.add_typer(serving.app, name="serve")
 
 
 def main() -> NoReturn:

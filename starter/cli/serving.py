@@ -1,0 +1,45 @@
+"""The command `serve` with its flags: sessions by HTTP, and the tokens of those who may ask."""
+# ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
+
+from typing import Annotated
+
+import typer
+
+from starter.cli.lazy import leave_by
+
+app = typer.Typer(help="Serve sessions by HTTP until Ctrl-C or SIGTERM.")
+
+
+@app.callback(invoke_without_command=True)
+def serve(
+    context: typer.Context,
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on; without tokens only this machine's own.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8000,
+    root_path: Annotated[str, typer.Option(help="Where a proxy in front has put it, as in /agents.")] = "",
+) -> None:
+    """Serve sessions by HTTP until Ctrl-C or SIGTERM."""
+    if context.invoked_subcommand is not None:
+        return
+    from starter.serve import running
+
+    leave_by(lambda: running.serve(running.Place(host, port, root_path.rstrip("/"))))
+
+
+@app.command()
+def token(
+    *,
+    user: Annotated[str, typer.Option(help="Whose sessions it opens, and in whose name it decides.")],
+    scopes: Annotated[str, typer.Option(help="Of read, write, approve and admin, comma-separated.")] = (
+        "read,write,approve"
+    ),
+) -> None:
+    """Print a new token once, and add its hash to the file of LONGHAUL_SERVE_TOKENS.
+
+    Example: longhaul serve token --user ana --scopes read,write
+    """
+    from starter.serve import running
+
+    leave_by(lambda: running.make_token(user, scopes))

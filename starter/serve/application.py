@@ -1,0 +1,63 @@
+"""The ASGI app: every route of the table behind its door, and the guard around all of them."""
+
+import json
+from itertools import groupby
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from starter.serve.calls import Served
+from starter.serve.doing import IDEMPOTENCY_KEY
+from starter.serve.door import Door, Guard
+from starter.serve.openapi import document
+from starter.serve.problems import Problem
+from starter.serve.routes import OPERATIONS
+from starter.serve.streaming import LAST_EVENT_ID
+
+
+def application(served: Served) -> Starlette:
+    """Serves the sessions of `served.app`; whoever runs it sets `served.draining` when it is to end."""
+    described = json.dumps(document(OPERATIONS, served.root_path)).encode()
+
+    async def openapi(request: Request) -> Response:
+        del request
+        return Response(described, media_type="application/json")
+
+    by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
+    doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
+    app = Starlette(
+        routes=[Route("/openapi.json", openapi, methods=["GET"]), *doors],
+        middleware=[Middleware(Guard, served=served), *_for_web_pages(served)],
+        exception_handlers={404: _nothing_here, 405: _not_so},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _for_web_pages(served: Served) -> list[Middleware]:
+    if not served.origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=list(served.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", IDEMPOTENCY_KEY, LAST_EVENT_ID],
+        )
+    ]
+
+
+async def _nothing_here(request: Request, error: Exception) -> Response:
+    del error
+    return Problem(
+        "not-found", f"there is no {request.url.path[:200]!r}; /openapi.json names all that there is"
+    ).response()
+
+
+async def _not_so(request: Request, error: Exception) -> Response:
+    del error
+    return Problem("method", f"{request.method}: send GET here", headers={"Allow": "GET"}).response()

@@ -1,0 +1,134 @@
+"""One request as its handler gets it: who asks, what for, and the session that is meant."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+
+from agent.settings import AgentSpec
+from starter.agents import FOLDER, BadAgent, find_agent
+from starter.asking import NoSession
+from starter.client import Longhaul
+from starter.serve.bodies import Whose
+from starter.serve.problems import Problem, wrong
+from starter.serve.tokens import Caller, Tokens
+from starter.session import Session
+from starter.wire import check_name
+
+DEFAULT_AGENT = "longhaul"
+
+
+@dataclass(slots=True)
+class Served:
+    """What all requests share."""
+
+    app: Longhaul
+    tokens: Tokens | None
+    """None: only this machine is served, and whoever sits at it may do everything."""
+    local: Caller
+    """Who asks where there are no tokens."""
+    hosts: frozenset[str]
+    """Names that this server goes by."""
+    origins: tuple[str, ...] = ()
+    """Of web pages that may ask."""
+    root_path: str = ""
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server is about to end."""
+    readers: Counter[str] = field(default_factory=Counter[str])
+    """Open event streams by who reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request that was let in, its parts read and checked."""
+
+    served: Served
+    caller: Caller
+    path: Mapping[str, str]
+    query: Any
+    """Of the operation's query model."""
+    body: Any
+    """Of the operation's body model."""
+    headers: Headers
+
+    @property
+    def app(self) -> Longhaul:
+        return self.served.app
+
+    @property
+    def by(self) -> str:
+        return self.caller.name
+
+
+def path_values(raw: Mapping[str, str]) -> dict[str, str]:
+    """Path parameters as they were meant: a name may hold a slash, sent as %2F. Raises Problem."""
+    found = {}
+    for name, text in raw.items():
+        try:
+            found[name] = unquote(text, errors="strict")
+            check_name(name, found[name])
+        except ValueError as error:  # UnicodeDecodeError is one
+            raise wrong(name, text, f"is no name ({error})") from None
+    return found
+
+
+def user_meant(call: Call) -> str | None:
+    """Whose sessions: one's own, or for `admin` anybody's. Raises Problem."""
+    whose: Whose = call.query
+    if whose.user is not None and whose.anonymous:
+        raise wrong("anonymous", "true", "a session has a user or is anonymous; send one of both")
+    wanted = None if whose.anonymous else whose.user if whose.user is not None else call.caller.user
+    if wanted != call.caller.user and "admin" not in call.caller.scopes:
+        raise Problem("forbidden", "user: sessions of others want a token with the scope 'admin'; leave `user` out")
+    return wanted
+
+
+def session_of(call: Call) -> Session:
+    """The session that the path names. Another user's is not found, whether there is one or not. Raises NoSession."""
+    name, agent = call.path["session"], call.path["agent"]
+    try:
+        user = user_meant(call)
+    except Problem as problem:
+        if problem.kind != "forbidden":
+            raise
+        raise NoSession(f"there is no open session {name!r} of agent {agent!r}") from None
+    return call.app.session(name, user=user, agent=_known_spec(agent) or AgentSpec(name=agent))
+
+
+async def session_to_begin(call: Call) -> Session:
+    """The same for what a session may begin with: then it is set up by its agent's file. Raises Problem, BadAgent."""
+    session, agent = session_of(call), call.path["agent"]
+    spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
+    if spec is None:
+        if await session.stored.is_known():
+            return session
+        raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(_agents())}")
+    model = spec.model or call.app.settings.model
+    if not model and not await session.stored.is_known():
+        raise Problem(
+            "refused", f"agent: {agent!r} names no model; set `model` in its file, or LONGHAUL_MODEL for the server"
+        )
+    return call.app.session(session.id, user=session.user, agent=spec.model_copy(update={"model": model}))
+
+
+def _known_spec(agent: str) -> AgentSpec | None:
+    """For reading, a file that is broken by now matters nothing."""
+    try:
+        return _spec(agent)
+    except BadAgent:
+        return None
+
+
+def _spec(agent: str) -> AgentSpec | None:
+    """By its file in the folder of agents. A name is never a path: nobody has other files read."""
+    return find_agent(agent) if agent in _agents() else None
+
+
+def _agents() -> list[str]:
+    return sorted(
+        {DEFAULT_AGENT, *(file.stem for file in FOLDER.glob("*.toml"))} if FOLDER.is_dir() else {DEFAULT_AGENT}
+    )

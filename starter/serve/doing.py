@@ -1,0 +1,141 @@
+"""Requests that ask, answer and steer. Who does it is always the caller: nobody decides in another's name."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from pydantic import BaseModel
+
+from agent.bodies import Interrupt, Observe, Submit
+from agent.messages import Msg
+from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, Settle
+from starter.serve.bodies import Added, Compacted, Decided, Decision, Interrupted, Results, Taken, Waiting
+from starter.serve.calls import Call, session_of, session_to_begin
+from starter.serve.problems import Problem, wrong
+from starter.session import Session
+from workflows.contract import PendingCall
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+async def message(call: Call) -> tuple[int, BaseModel]:
+    """202 with the reply's id, or 200 when it came to an end, or waits for somebody, within the time given."""
+    body: Submit = call.body
+    query: Waiting = call.query
+    session = await session_to_begin(call)
+    reply_id = await session.submit(body.messages, request_id=_request_id(call, body))
+    said = await _within(query.wait, call, session.wait(reply_id)) if query.wait else None
+    found = await session.result(reply_id)
+    if said is None:
+        return 202, Taken(reply_id=reply_id, status=found.status)
+    return 200, Taken(reply_id=reply_id, status=found.status, message=said)
+
+
+def _request_id(call: Call, body: Submit) -> str | None:
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is None:
+        return body.request_id or None
+    if not key or len(key) > MAX_ID_CHARS:
+        raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
+    if body.request_id not in ("", key):
+        raise wrong("request_id", body.request_id, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
+    return key
+
+
+async def _within(seconds: float, call: Call, waiting: Coroutine[Any, Any, Msg]) -> Msg | None:
+    """None when it takes longer, or when the server is about to end."""
+    task = asyncio.create_task(waiting)
+    ending = asyncio.create_task(call.served.draining.wait())
+    try:
+        await asyncio.wait({task, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        task.cancel()
+        ending.cancel()
+
+
+async def decide(call: Call) -> Decided:
+    body: Decision = call.body
+    session = session_of(call)
+    approvals = await session.confirm(
+        await _seen(session, body),
+        allow=body.decision == "allow",
+        reason=body.reason,
+        input=body.input,
+        rules=body.rules,
+        approver=call.by,
+    )
+    return Decided(call_id=body.call_id, decision=body.decision, approvals=approvals)
+
+
+async def _seen(session: Session, body: Decision) -> PendingCall | str:
+    """What the decision is about, under the digest that the caller sends: the session refuses it for anything else."""
+    waiting = next((one for one in await session.pending() if one.call_id == body.call_id), None)
+    if waiting is None:
+        return body.call_id  # the session says why it can't be decided
+    if body.digest is not None:
+        return waiting.model_copy(update={"digest": body.digest})
+    if body.decision == "allow" and waiting.digest:
+        raise wrong("digest", "", "to allow a call, send the `digest` that `pending` shows of what you looked at")
+    return waiting
+
+
+async def external_results(call: Call) -> None:
+    body: Results = call.body
+    session = session_of(call)
+    for one in body.results:
+        await session.external_result(one.id, one.output, failed=one.state == "error", partial=one.partial, by=call.by)
+
+
+async def settle(call: Call) -> None:
+    body: Settle = call.body
+    _only_by_the_caller(body.by)
+    await session_of(call).settle(
+        body.call_id, happened=body.happened, output=body.output, by=call.by, reason=body.reason
+    )
+
+
+async def interrupt(call: Call) -> Interrupted:
+    body: Interrupt = call.body
+    if len(body.message) > 1:
+        raise wrong("message", f"{len(body.message)} messages", "send one message, or none")
+    said = body.message[0] if body.message else None
+    return Interrupted(interrupted=await session_of(call).interrupt(said, reply_id=body.reply_id))
+
+
+async def observe(call: Call) -> None:
+    body: Observe = call.body
+    await (await session_to_begin(call)).observe(body.messages)
+
+
+async def configure(call: Call) -> None:
+    body: Configure = call.body
+    _only_by_the_caller(body.by)
+    changes = body.model_dump(mode="json", exclude_unset=True, exclude={"by"})
+    if not changes:
+        raise Problem("invalid", "body: it changes nothing; send `mode`, `rules`, `max_iters`, `model`, …")
+    await (await session_to_begin(call)).configure(**changes, by=call.by)
+
+
+async def change_rules(call: Call) -> Added:
+    body: ChangeRules = call.body
+    _only_by_the_caller(body.by)
+    added = await session_of(call).rules.change(body.add, body.revoke, by=call.by, why=body.why)
+    return Added(added=tuple(added))
+
+
+async def compact(call: Call) -> Compacted:
+    body: Compact = call.body
+    _only_by_the_caller(body.by)
+    done = await session_of(call).compress_context(body.context_config, instructions=body.instructions, by=call.by)
+    return Compacted(compacted=done)
+
+
+async def resume(call: Call) -> None:
+    _only_by_the_caller(call.body.by)
+    await session_of(call).resume(by=call.by)
+
+
+def _only_by_the_caller(by: str) -> None:
+    if by:
+        raise wrong("by", by, "it is always the user of the token; leave it out")

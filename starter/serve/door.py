@@ -1,0 +1,199 @@
+"""Between the socket and a handler: host and origin, tokens, limits of size and time, errors as problems."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from starter.serve.calls import Call, Served, path_values
+from starter.serve.operation import Answer, Operation
+from starter.serve.problems import Problem, problem_of, wrong
+from starter.serve.tokens import BadTokens, Caller
+from starter.serve.tokens import Scope as TokenScope
+
+MOST_BODY_BYTES = 2_000_000
+SLOWEST_BODY_SECONDS = 20.0
+PROBES = ("/health", "/ready")
+"""Asked by whatever watches over the server, under its address."""
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+log = logging.getLogger(__name__)
+
+
+class Door:
+    """One path: finds the operation by its method, lets the caller in or not, and answers."""
+
+    def __init__(self, served: Served, operations: Sequence[Operation]) -> None:
+        self._served = served
+        self._operations: dict[str, Operation] = {operation.method: operation for operation in operations}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            answer = await self._answer(Request(scope, receive))
+            await answer(scope, receive, sending)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            if begun:
+                raise
+            await problem_of(error).response()(scope, receive, send)
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        operation = self._operations.get(request.method)
+        if operation is None:
+            allowed = ", ".join(sorted(self._operations))
+            raise Problem("method", f"{request.method}: send {allowed} here", headers={"Allow": allowed})
+        call = await self._call(operation, request)
+        async with asyncio.timeout(operation.seconds):
+            return as_answer(await operation.handler(call))
+
+    async def _call(self, operation: Operation, request: Request) -> Call:
+        caller = caller_of(self._served, request.headers.get("authorization"), operation.scope)
+        path = path_values(request.path_params)
+        query = operation.query.model_validate(_once_each(request))
+        body = await _body_of(request, operation.body) if operation.body is not None else None
+        return Call(self._served, caller, path, query, body, request.headers)
+
+
+def caller_of(served: Served, header: str | None, scope: TokenScope | None) -> Caller:
+    """Raises Problem for whoever is not known, or may not."""
+    if served.tokens is None or scope is None:
+        return served.local
+    kind, _, token = (header or "").partition(" ")
+    try:
+        caller = served.tokens.caller_of(token.strip()) if kind.lower() == "bearer" else None
+    except BadTokens as bad:
+        log.exception("nobody is let in")
+        raise Problem("unavailable", "the server's tokens can't be read; its log says why") from bad
+    if caller is None:
+        raise Problem(
+            "unauthorized",
+            "Authorization: send `Bearer` and a token that `longhaul serve token` has made",
+            headers={"WWW-Authenticate": 'Bearer realm="longhaul"'},
+        )
+    if scope not in caller.scopes:
+        raise Problem("forbidden", f"Authorization: this wants a token with the scope {scope!r}")
+    return caller
+
+
+def _once_each(request: Request) -> dict[str, str]:
+    pairs = request.query_params.multi_items()
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name in found if len(request.query_params.getlist(name)) > 1)
+        raise wrong(twice, ", ".join(request.query_params.getlist(twice)), "it is there more than once; send it once")
+    return found
+
+
+async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:
+    """Raises Problem and ValidationError."""
+    text = await _read(request)
+    if not text:
+        return model.model_validate({})
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem("media-type", f"Content-Type: {kind!r} is not read here; send application/json")
+    try:
+        given = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem("malformed", f"body: it is no JSON ({error}); send one JSON object in UTF-8") from None
+    return model.model_validate(given)
+
+
+async def _read(request: Request) -> bytes:
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Problem("media-type", "Content-Encoding: send the body as it is")
+    chunks, size = [], 0
+    try:
+        async with asyncio.timeout(SLOWEST_BODY_SECONDS):
+            async for chunk in request.stream():
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > MOST_BODY_BYTES:
+                    raise Problem("too-large", f"body: send {MOST_BODY_BYTES // 1_000_000} MB at most")
+    except TimeoutError:
+        raise Problem("slow", f"body: it was not there after {SLOWEST_BODY_SECONDS:g} s; send it again") from None
+    return b"".join(chunks)
+
+
+def as_answer(answer: Answer) -> ASGIApp:
+    """What a handler gives, as what is sent."""
+    match answer:
+        case None:
+            return Response(status_code=204)
+        case BaseModel():
+            return _json(200, answer)
+        case (int() as status, BaseModel() as body):
+            return _json(status, body)
+        case _ if callable(answer):
+            return answer
+        case _:
+            raise TypeError(f"a handler gave {answer!r}")
+
+
+def _json(status: int, body: BaseModel) -> Response:
+    return Response(body.model_dump_json(), status, {"Cache-Control": "no-store"}, "application/json")
+
+
+class Guard:
+    """Around everything: names of the server, web pages, security headers; and paths stay as they were sent."""
+
+    def __init__(self, app: ASGIApp, served: Served) -> None:
+        self._app = app
+        self._served = served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            await send(message)
+
+        try:
+            self._check(Request(scope))
+        except Problem as problem:
+            await problem.response()(scope, receive, sending)
+            return
+        # A name may hold a slash: %2F must not become one before the path is taken apart.
+        raw = scope.get("raw_path") or scope["path"].encode()
+        await self._app({**scope, "path": raw.decode("latin-1")}, receive, sending)
+
+    def _check(self, request: Request) -> None:
+        """A web page may send to this machine in its reader's name: neither under a name of its own, nor openly."""
+        host = host_name(request.headers.get("host", ""))
+        if host not in self._served.hosts and request.url.path.removeprefix(self._served.root_path) not in PROBES:
+            raise Problem("wrong-host", f"Host: {host!r} is not served; name it in LONGHAUL_SERVE_HOSTS")
+        origin = request.headers.get("origin")
+        if origin is None or origin in self._served.origins:
+            return
+        if origin.partition("://")[2].lower() != request.headers.get("host", "").lower():
+            raise Problem("forbidden", f"Origin: pages of {origin[:100]!r} may not ask; see LONGHAUL_SERVE_ORIGINS")
+
+
+def host_name(header: str) -> str:
+    """Without its port, in small letters."""
+    host = header.strip().lower()
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]

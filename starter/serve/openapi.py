@@ -1,0 +1,117 @@
+"""The OpenAPI 3.1 document, made from the table of routes and the models in it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from starter.serve.operation import Operation
+from starter.serve.problems import MEDIA_TYPE, TITLES, ProblemBody
+
+Json = dict[str, Any]
+Used = tuple[type[BaseModel], JsonSchemaMode]
+Schemas = dict[Any, Json]
+"""By the model and what it is used for."""
+TEMPLATE = "#/components/schemas/{model}"
+PROBLEM: Used = (ProblemBody, "serialization")
+
+
+def document(operations: Sequence[Operation], root_path: str = "") -> Json:
+    """All operations; a client can be made from it."""
+    used = [PROBLEM, *dict.fromkeys(pair for operation in operations for pair in _models(operation))]
+    found, definitions = models_json_schema(used, ref_template=TEMPLATE)
+    schemas: Schemas = {**found}
+    paths: dict[str, Json] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Longhaul", "version": _release(), "summary": "Sessions of durable agents"},
+        "servers": [{"url": root_path or "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": definitions.get("$defs", {}),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _models(operation: Operation) -> Iterable[Used]:
+    if operation.body is not None:
+        yield (operation.body, "validation")
+    for answer in operation.answers.values():
+        if isinstance(answer, type):
+            yield (answer, "serialization")
+
+
+def _described(operation: Operation, schemas: Schemas) -> Json:
+    found: Json = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [*_in_path(operation), *_in_query(operation), *_in_headers(operation)],
+        "responses": _responses(operation, schemas),
+    }
+    if operation.scope is not None:
+        found["security"] = [{"token": []}]
+        found["description"] = f"Wants a token with the scope `{operation.scope}`, where the server has tokens."
+    if operation.body is not None:
+        content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
+        found["requestBody"] = {"content": content, "required": _needs_a_body(operation.body)}
+    return found
+
+
+def _needs_a_body(model: type[BaseModel]) -> bool:
+    return any(field.is_required() for field in model.model_fields.values())
+
+
+def _in_path(operation: Operation) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+
+
+def _in_query(operation: Operation) -> list[Json]:
+    """Query models hold plain values only, so that no schema refers to another one."""
+    properties: dict[str, Json] = operation.query.model_json_schema().get("properties", {})
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema, **_described_by(schema)}
+        for name, schema in properties.items()
+    ]
+
+
+def _described_by(schema: Json) -> Json:
+    return {"description": schema["description"]} if "description" in schema else {}
+
+
+def _in_headers(operation: Operation) -> list[Json]:
+    return [
+        {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": meaning}
+        for name, meaning in operation.headers
+    ]
+
+
+def _responses(operation: Operation, schemas: Schemas) -> Json:
+    found: Json = {}
+    for status, answer in sorted(operation.answers.items()):
+        match answer:
+            case None:
+                found[str(status)] = {"description": "Done"}
+            case str():
+                found[str(status)] = {"description": "Goes on", "content": {answer: {"schema": {"type": "string"}}}}
+            case _:
+                content = {"application/json": {"schema": schemas[(answer, "serialization")]}}
+                found[str(status)] = {"description": answer.__doc__ or answer.__name__, "content": content}
+    kinds = ", ".join(f"{status} {kind}" for kind, (status, _) in TITLES.items())
+    problem = {"description": f"A problem: {kinds}", "content": {MEDIA_TYPE: {"schema": schemas[PROBLEM]}}}
+    return {**found, "default": problem}
+
+
+def _release() -> str:
+    try:
+        return version("longhaul")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,150 @@
+"""What went wrong, as RFC 9457 problem JSON: which field, which value, what to do."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import to_json
+from starlette.responses import Response
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.service import RPCError
+
+from agent.bodies import what_is_wrong
+from agent.values import sparse
+from starter.agents import BadAgent
+from starter.asking import NoSession, Stuck
+from starter.compacting import CompressionFailed, CompressionPending
+from starter.connection import Unreachable
+from starter.history import HistoryUnreadable
+from starter.visible import harmless
+from starter.wire import Refused
+
+MEDIA_TYPE = "application/problem+json"
+MOST_ERRORS = 10
+LONGEST_VALUE_CHARS = 100
+
+log = logging.getLogger(__name__)
+
+
+class FieldError(BaseModel):
+    """One place of a request that is wrong."""
+
+    field: str
+    value: str = sparse("")
+    detail: str
+
+
+class ProblemBody(BaseModel):
+    """RFC 9457."""
+
+    type: str = Field(description="`urn:longhaul:` and a word for programs")
+    title: str
+    status: int
+    detail: str
+    errors: tuple[FieldError, ...] = sparse(())
+
+
+TITLES: Mapping[str, tuple[int, str]] = {
+    "malformed": (400, "The request can't be read"),
+    "unauthorized": (401, "Who asks is not known"),
+    "forbidden": (403, "Not with this token"),
+    "not-found": (404, "There is no such thing"),
+    "method": (405, "Not with this method"),
+    "slow": (408, "The request came too slowly"),
+    "refused": (409, "The session changed nothing"),
+    "too-large": (413, "The request is too large"),
+    "media-type": (415, "Not a media type that is read here"),
+    "wrong-host": (421, "Not a name of this server"),
+    "invalid": (422, "A value is wrong"),
+    "too-many": (429, "Too many at once"),
+    "failed": (500, "It failed"),
+    "unavailable": (503, "Something that is needed does not answer"),
+    "no-answer": (504, "The session did not answer in time"),
+}
+"""Each kind of problem: its status and title."""
+
+
+class Problem(Exception):
+    """Ends a request with a problem of one of these kinds."""
+
+    def __init__(
+        self, kind: str, detail: str, *, errors: tuple[FieldError, ...] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.errors = errors
+        self.headers = headers or {}
+
+    @property
+    def status(self) -> int:
+        return TITLES[self.kind][0]
+
+    def response(self) -> Response:
+        status, title = TITLES[self.kind]
+        detail = harmless(self.detail)
+        body = ProblemBody(
+            type=f"urn:longhaul:{self.kind}", title=title, status=status, detail=detail, errors=self.errors
+        )
+        return Response(body.model_dump_json(), status, dict(self.headers), MEDIA_TYPE)
+
+
+def wrong(field: str, value: str, detail: str) -> Problem:
+    """One field with a wrong value."""
+    shown = harmless(value)[:LONGEST_VALUE_CHARS]
+    error = FieldError(field=field, value=shown, detail=detail)
+    return Problem("invalid", f"{field}: {detail} (it is {shown!r})", errors=(error,))
+
+
+def problem_of(error: Exception) -> Problem:
+    """What any error means for whoever asked. What is nobody's foreseen fault goes to the log and says nothing."""
+    match error:
+        case Problem():
+            return error
+        case ValidationError():
+            return Problem("invalid", what_is_wrong(error), errors=_fields(error))
+        case NoSession():
+            return Problem("not-found", str(error))
+        case Refused() | CompressionFailed() | CompressionPending():
+            return Problem("refused", str(error))
+        case Stuck() | HistoryUnreadable() | Unreachable():
+            return Problem("unavailable", str(error))
+        case TimeoutError() | WorkflowUpdateRPCTimeoutOrCancelledError():
+            sentence = (
+                "whether it was done is not known; see whether a worker is running, and ask again "
+                "(with the same Idempotency-Key a message is taken once)"
+            )
+            return Problem("no-answer", sentence)
+        case RPCError():
+            return Problem("unavailable", f"the Temporal server answered: {error.message} ({error.status.name})")
+        case _:
+            return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> Problem:
+    log.error("a request failed", exc_info=error)
+    if isinstance(error, WorkflowUpdateFailedError):
+        return Problem("failed", f"the session failed to do it: {error.cause}")
+    if isinstance(error, BadAgent):
+        return Problem("failed", "the agent's file can't be used; the server's log says what to change in it")
+    return Problem("failed", "the server's log says more")
+
+
+def _fields(error: ValidationError) -> tuple[FieldError, ...]:
+    return tuple(
+        FieldError(
+            field=".".join(str(part) for part in one["loc"]) or "body",
+            value=_brief(one.get("input")),
+            detail=one["msg"].removeprefix("Value error, "),
+        )
+        for one in error.errors(include_url=False)[:MOST_ERRORS]
+    )
+
+
+def _brief(value: Any) -> str:
+    try:
+        text = value if isinstance(value, str) else to_json(value).decode()
+    except ValueError:
+        text = type(value).__name__
+    return harmless(text)[:LONGEST_VALUE_CHARS]

@@ -1,0 +1,182 @@
+"""Who may ask: bearer tokens, of which only hashes are kept, each with its user and what it is good for.
+
+A line of the file is `sha256-of-the-token user [scopes]`: the hash in hex, the user percent-encoded where the name has
+spaces or other odd characters, scopes joined by commas. Empty lines and those that begin with `#` are passed over.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import quote, unquote
+
+from starter.wire import check_name
+
+Scope = Literal["read", "write", "approve", "admin"]
+"""Look; send and steer; decide, and change what may be done unasked; and see the sessions of all users."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+USUAL: tuple[Scope, ...] = ("read", "write", "approve")
+PREFIX = "lh_"
+LONGEST_TOKEN_CHARS = 200
+Stamp = tuple[int, ...]
+UNREAD: Stamp = ()
+GONE: Stamp = (0,)
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class BadTokens(Exception):
+    """Tokens that can't be used; the sentence names the file, the line and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever asks."""
+
+    user: str | None
+    """Whose sessions are meant; None: those that have no user."""
+    name: str
+    """Who decides, for the record."""
+    scopes: frozenset[Scope]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line."""
+
+    digest: str
+    caller: Caller
+
+
+class Tokens:
+    """Those that are known now. With a file: as it is now, so that a line taken out counts at once."""
+
+    def __init__(self, entries: Sequence[Entry], path: Path | None = None) -> None:
+        self._entries = tuple(entries)
+        self._path = path
+        self._read_as: Stamp = UNREAD
+
+    @classmethod
+    def of(cls, setting: str) -> "Tokens | None":
+        """From LONGHAUL_SERVE_TOKENS: a file, or its lines, which `;` may part. None when it is empty."""
+        if not setting.strip():
+            return None
+        if _HASH.match(setting.strip()):
+            return cls(parsed(setting.replace(";", "\n"), "LONGHAUL_SERVE_TOKENS"))
+        tokens = cls((), Path(setting).expanduser())
+        tokens._refresh()
+        return tokens
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Raises BadTokens when the file has become unusable: then nobody is let in."""
+        self._refresh()
+        if not token or len(token) > LONGEST_TOKEN_CHARS:
+            return None
+        digest = digest_of(token)
+        found: Caller | None = None
+        for entry in self._entries:  # all of them each time: how long it takes says nothing
+            if hmac.compare_digest(entry.digest, digest):
+                found = entry.caller
+        return found
+
+    def _refresh(self) -> None:
+        if self._path is None or (now := _stamp(self._path)) == self._read_as:
+            return
+        self._entries, self._read_as = (), UNREAD
+        self._entries = read(self._path)
+        self._read_as = now
+
+
+def digest_of(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read(path: Path) -> tuple[Entry, ...]:
+    """Raises BadTokens, also for a file that others than its owner may read."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadTokens(
+            f"LONGHAUL_SERVE_TOKENS: {str(path)!r} can't be read ({error}); make it by `longhaul serve token`"
+        ) from error
+    if mode & 0o077:
+        raise BadTokens(
+            f"LONGHAUL_SERVE_TOKENS: {str(path)!r} has mode {mode & 0o777:04o}, so others reach it; "
+            "set it to 0600 by `chmod 600`"
+        )
+    return parsed(text, str(path))
+
+
+def parsed(text: str, where: str) -> tuple[Entry, ...]:
+    """Raises BadTokens."""
+    entries = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            entries.append(_entry(words, f"{where}: line {number}"))
+    return tuple(entries)
+
+
+def _entry(words: Sequence[str], where: str) -> Entry:
+    if len(words) not in (2, 3) or not _HASH.fullmatch(words[0]):
+        raise BadTokens(f"{where} is not `sha256-of-the-token user [scopes]`; make it by `longhaul serve token`")
+    try:
+        user = unquote(words[1], errors="strict")
+        check_name("user", user)
+    except ValueError as error:
+        raise BadTokens(f"{where}: user: {words[1]!r} can't be used ({error})") from error
+    scopes = scopes_of(words[2], where) if len(words) == 3 else frozenset(USUAL)
+    return Entry(words[0], Caller(user, user, scopes))
+
+
+def scopes_of(text: str, where: str) -> frozenset[Scope]:
+    """Raises BadTokens."""
+    given = text.split(",")
+    if unknown := [word for word in given if word not in SCOPES]:
+        raise BadTokens(f"{where}: there is no scope {unknown[0]!r}; there are: {', '.join(SCOPES)}")
+    return frozenset(scope for scope in SCOPES if scope in given)
+
+
+def issue(path: Path, user: str, scopes: str) -> str:
+    """A new token, of which the hash is added to the file. It can't be shown again. Raises BadTokens."""
+    chosen = scopes_of(scopes, "--scopes")
+    path = path.expanduser()
+    try:
+        check_name("user", user)
+    except ValueError as error:
+        raise BadTokens(f"--user: {error}") from error
+    if not user:
+        raise BadTokens("--user: '' is no name; give the name of whoever will use the token")
+    if path.exists():
+        read(path)
+    token = PREFIX + secrets.token_urlsafe(32)
+    entry = (digest_of(token), quote(user, safe="@.+-_"), ",".join(scope for scope in SCOPES if scope in chosen))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(f"{'' if _ends_a_line(path) else chr(10)}{' '.join(entry)}\n".encode())
+    except OSError as error:
+        raise BadTokens(
+            f"{str(path)!r} can't be written ({error}); name another file in LONGHAUL_SERVE_TOKENS"
+        ) from error
+    return token
+
+
+def _ends_a_line(path: Path) -> bool:
+    text = path.read_bytes()
+    return not text or text.endswith(b"\n")
+
+
+def _stamp(path: Path) -> Stamp:
+    """Changes when the file does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return GONE
+    return (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)

@@ -1,0 +1,160 @@
+"""The table of routes, the document that is made from it, and the small parts around requests."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from openapi_spec_validator import validate
+
+from agent.event import AgentEvent
+from starter.cli.leaving import Misuse
+from starter.serve.application import application
+from starter.serve.calls import Served, path_values
+from starter.serve.door import caller_of, host_name
+from starter.serve.openapi import document
+from starter.serve.problems import Problem
+from starter.serve.routes import OPERATIONS
+from starter.serve.running import Place, hosts_of, listen
+from starter.serve.streaming import first_wanted, framed
+from starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
+from starter.settings import Settings
+
+PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
+
+
+def served(tokens: str = "") -> Served:
+    # Nothing here asks a session.
+    return Served(None, Tokens.of(tokens), Caller(None, "me", frozenset(SCOPES)), frozenset())  # type: ignore[arg-type]
+
+
+def test_the_document_is_valid_and_has_every_route() -> None:
+    described = document(OPERATIONS, "/agents")
+    validate(described)
+    app = application(served())
+
+    routes = {route.path for route in app.routes} - {"/openapi.json"}  # type: ignore[attr-defined]
+    methods = {(path, method.upper()) for path, row in described["paths"].items() for method in row}
+
+    assert set(described["paths"]) == routes
+    assert methods == {(one.path, one.method) for one in OPERATIONS}
+    assert max(Counter(one.name for one in OPERATIONS).values()) == 1
+    assert described["servers"] == [{"url": "/agents"}]
+    assert json.dumps(described), "plain JSON"
+
+
+def test_the_document_says_what_a_message_may_be() -> None:
+    described = document(OPERATIONS)
+    body = described["components"]["schemas"]["Message"]["properties"]["messages"]
+
+    assert {"type": "string"} in body["anyOf"]
+
+
+def test_only_probes_are_open_to_all() -> None:
+    assert [one.name for one in OPERATIONS if one.scope is None] == ["health", "ready"]
+    assert {one.name for one in OPERATIONS if one.scope == "approve"} == {
+        "decide",
+        "settle",
+        "configure",
+        "changeRules",
+    }
+    assert {one.scope for one in OPERATIONS if one.method == "POST"} == {"write", "approve"}
+
+
+def test_every_route_is_on_the_page() -> None:
+    shown = {(method, re.sub(r"{\w+}", "*", path)) for method, path in re.findall(r"`(GET|POST) (/\S*)`", PAGE)}
+    wanted = {
+        (one.method, re.sub(r"{\w+}", "*", one.path.replace("/v1/sessions/{agent}/{session}/", "/…/")))
+        for one in OPERATIONS
+    }
+
+    assert wanted - shown == set()
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (None, 401),
+        ("", 401),
+        ("Bearer", 401),
+        ("Basic lh_right", 401),
+        ("Bearer lh_wrong", 401),
+        ("Bearer lh_right lh_right", 401),
+        ("Bearer lh_right", 403),
+    ],
+)
+def test_whoever_is_not_known_or_may_not_is_told_so(header: str | None, status: int) -> None:
+    guarded = served(f"{digest_of('lh_right')} ana read")
+
+    with pytest.raises(Problem) as problem:
+        caller_of(guarded, header, "write")
+
+    assert problem.value.status == status
+    assert ("WWW-Authenticate" in problem.value.headers) == (status == 401)
+
+
+def test_a_token_is_good_for_its_scopes() -> None:
+    guarded = served(f"{digest_of('lh_right')} ana read")
+
+    assert caller_of(guarded, "bearer  lh_right ", "read").user == "ana"
+    assert caller_of(guarded, None, None).name == "me", "a probe needs none"
+    assert caller_of(served(), None, "admin").user is None, "without tokens whoever sits here may do everything"
+
+
+@pytest.mark.parametrize(
+    ("last_seen", "start", "first"), [(None, 1, 1), (None, 7, 7), ("", 7, 7), ("0", 7, 1), ("41", 7, 42)]
+)
+def test_a_stream_goes_on_after_what_was_seen(last_seen: str | None, start: int, first: int) -> None:
+    assert first_wanted(last_seen, start) == first
+
+
+@pytest.mark.parametrize("last_seen", ["-1", "1.5", "x", "²", "9" * 10, "1\u0661"])
+def test_what_is_no_id_is_refused(last_seen: str) -> None:
+    with pytest.raises(Problem, match="Last-Event-ID"):
+        first_wanted(last_seen, 1)
+
+
+def test_an_event_is_one_frame_whatever_it_says() -> None:
+    hostile = "one\ntwo\r\n\nid: 9\ndata: {}\n\n\u2028"
+
+    recorded = framed(AgentEvent(type="TEXT_BLOCK_DELTA", seq=4, delta=hostile)).decode()
+    live = framed(AgentEvent(type="TEXT_BLOCK_DELTA", delta=hostile)).decode()
+
+    assert [line.partition(":")[0] for line in recorded.split("\n")] == ["id", "data", "", ""]
+    assert [line.partition(":")[0] for line in live.split("\n")] == ["data", "", ""]
+    assert "\r" not in recorded
+    assert json.loads(recorded.split("\n")[1].removeprefix("data: "))["delta"] == hostile
+
+
+def test_names_in_paths_are_as_they_were_meant() -> None:
+    assert path_values({"session": "a%2Fb%20%E2%98%83%25"}) == {"session": "a/b ☃%"}
+    for bad in ("%ff", "%00", "x" * 700):
+        with pytest.raises(Problem, match="session"):
+            path_values({"session": bad})
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("LOCALHOST:8000", "localhost"), ("[::1]:8000", "[::1]"), ("a.example", "a.example"), ("", "")],
+)
+def test_a_host_is_known_without_its_port(header: str, name: str) -> None:
+    assert host_name(header) == name
+
+
+def test_a_server_goes_by_its_address_and_the_names_it_is_given() -> None:
+    hosts = hosts_of(Place("::", 0), "Agents.example, agents.example:8443")
+
+    assert hosts == {"localhost", "127.0.0.1", "[::1]", "[::]", "agents.example"}
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104  the point
+def test_other_addresses_than_this_machines_want_tokens(host: str) -> None:
+    with pytest.raises(Misuse, match="without tokens only this machine is served"):
+        listen(Place(host, 0), is_guarded=False)
+
+
+def test_settings_name_no_tokens_hosts_and_pages_of_their_own() -> None:
+    settings = Settings()
+
+    assert (settings.serve_tokens, settings.serve_hosts, settings.serve_origins) == ("", "", "")
