@@ -24,6 +24,8 @@ from activities.examine import Examination
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
 from activities.masking import Masker
+from activities.middlewares.registry import load_middlewares
+from activities.middlewares.wrapping import Wrapping
 from activities.models.providers import Providers
 from activities.notify.opening import BadNotifySetting, open_notifying
 from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
@@ -126,6 +128,7 @@ def _assembled(
     returning, offload = Returning(offloaders, counter, secrets), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
     told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
+    wrapping = Wrapping(load_middlewares(settings.middlewares))
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     compressing = Compressing(contexts, specs, providers, offload, condensers=condensers, count=counter.count_text)
     worker = Worker(
@@ -133,8 +136,12 @@ def _assembled(
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed).prepare_reply,
-            Thinking(contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets).call_model,
+            Preparation(
+                toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed, wrapping=wrapping
+            ).prepare_reply,
+            Thinking(
+                contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets, wrapping
+            ).call_model,
             examination.examine_calls,
             Restoring(store).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
@@ -142,7 +149,7 @@ def _assembled(
             TakingIn(contexts, returning).take_result,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             Probing(toolbox, workspaces, secrets).probe_call,
-            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets).run_tool,
+            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping).run_tool,
         ],
         interceptors=[Departures(), *_watching(settings, secrets.masker), MaskedFailures(secrets.masker), waking],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against

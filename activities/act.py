@@ -17,6 +17,9 @@ from activities.contexts import Contexts
 from activities.contract import RunTool
 from activities.examine import Examination
 from activities.heartbeat import Stalled, beating
+from activities.middlewares.middleware import ToolUse
+from activities.middlewares.runtime import as_current
+from activities.middlewares.wrapping import Wrapping
 from activities.returning import Returning
 from activities.secrets import Secrets, given
 from activities.streaming import Streaming
@@ -47,7 +50,9 @@ class Acting:
         returning: Returning,
         streaming: Streaming,
         secrets: Secrets | None = None,
+        wrapping: Wrapping | None = None,
     ) -> None:
+        self._wrapping = wrapping or Wrapping()
         self._secrets = secrets or Secrets()
         self._contexts = contexts
         self._toolbox = toolbox
@@ -66,12 +71,14 @@ class Acting:
             raise not_here(f"this worker has no tool {name!r} as the session recorded it")
         if missing := self._secrets.missing(ask.secrets):
             raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {name}")
+        wrapped = self._wrapping.of_tool_call(ask)
         place = await self._workspaces.find(ask.place)
         raw = await self._arguments(ask)
         try:
-            with attempt_noting(self._secrets.masker) as notes:
+            use = ToolUse(ask.call_id, name, raw, ask.effect)
+            with attempt_noting(self._secrets.masker) as notes, as_current(wrapped.context):
                 async with beating(notes.details):
-                    output = await self._run(tool, ask, raw, place)
+                    output = await wrapped.acting(use, partial(self._run, tool, ask, raw, place))
         except NeedsDecision as changed:
             facts, reason = self._secrets.out_of_facts(changed.facts), self._secrets.masker.masked(changed.reason)
             return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)

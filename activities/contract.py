@@ -10,10 +10,13 @@ from activities.contract_kept import MessagePage as MessagePage
 from activities.contract_kept import Restore as Restore
 from activities.contract_kept import SnapshotPage as SnapshotPage
 from activities.contract_place import Place as Place
+from activities.contract_pulled import SpecTexts as SpecTexts
+from activities.contract_pulled import TranscriptPage as TranscriptPage
+from activities.contract_runtime import Runtime as Runtime
 from agent.messages import Msg
 from agent.permission.facts import CallFacts
 from agent.settings import AgentSpec, ContextConfig, ModelConfig
-from agent.tools import Effect, ToolDescriptor
+from agent.tools import Effect
 from agent.values import Guest, sparse
 
 PREPARE_REPLY = "longhaul.prepare_reply"
@@ -68,6 +71,7 @@ class PrepareReply(Guest):
     context_tokens: int = sparse(0)
     user_id: str | None = sparse(None)
     user_rules_digest: str = sparse("")
+    runtime: Runtime = sparse(Runtime())
 
 
 class Ref(Guest):
@@ -110,6 +114,7 @@ class CallModel(Guest):
     agent: str
     place: Place
     hidden_tools: tuple[str, ...] = sparse(())
+    runtime: Runtime | None = sparse(None)
 
 
 class Compress(Guest):
@@ -205,6 +210,7 @@ class RunTool(Guest):
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
     secrets: tuple[str, ...] = sparse(())
+    runtime: Runtime | None = sparse(None)
 
 
 class ProbeCall(Guest):
@@ -217,22 +223,3 @@ class ProbeCall(Guest):
     tool_digest: str
     place: Place
     secrets: tuple[str, ...] = sparse(())
-
-
-class TranscriptPage(Guest):
-    """Part of a transcript: messages from `start`; `total` is the whole length."""
-
-    epoch: int
-    start: int
-    total: int
-    messages: tuple[Msg, ...]
-
-
-class SpecTexts(Guest):
-    """What a model call needs beside the context."""
-
-    spec_digest: str
-    system_prompt: str
-    tools: tuple[ToolDescriptor, ...]
-    skills: tuple[str, ...] = sparse(())
-    """The folders that the agent names."""

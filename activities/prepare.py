@@ -7,6 +7,7 @@ from temporalio import activity
 
 from activities.contract import PREPARE_REPLY, PrepareReply
 from activities.heartbeat import beating
+from activities.middlewares.wrapping import Wrapping, newest_text
 from activities.models.context_windows import context_length
 from activities.prompting import Prompted, Prompting
 from activities.secrets import Secrets
@@ -18,6 +19,7 @@ from activities.user_rules import found
 from activities.workspaces import Workspaces, not_here
 from agent.decision import BEHAVIOUR
 from agent.entries import Prepared
+from agent.messages import Msg
 from agent.tool_groups import described
 
 ENCODING_SECONDS = 1.0
@@ -36,7 +38,9 @@ class Preparation:
         *,
         rules: UserRules | None = None,
         indexed: int = 1,
+        wrapping: Wrapping | None = None,
     ) -> None:
+        self._wrapping = wrapping or Wrapping()
         self._rules = rules
         self._secrets = secrets or Secrets()
         self._counter = counter
@@ -61,6 +65,7 @@ class Preparation:
             root, nonce = await self._bind(ask)
             of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
             window = ask.spec.llm_config.context_length or context_length(ask.spec.model)
+            hints = await self._hints(ask)
             told = await asyncio.to_thread(self._told, ask, Path(root), window)
             await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
             fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
@@ -72,7 +77,8 @@ class Preparation:
                 tools=None if spec_digest(before, tools) == ask.tools_digest else tools,
                 system_prompt=None if now == before else told.system_prompt,
                 prompt_digest="" if now == before else now,
-                hints=told.hints,
+                wrapped=self._wrapping.middlewares.for_everybody,
+                hints=(*told.hints, *hints),
                 workspace_root=root,
                 workspace_nonce=nonce,
                 user_rules=of_user.rules,
@@ -80,6 +86,13 @@ class Preparation:
                 fixed_tokens=fixed,
                 context_length=window,
             )
+
+    async def _hints(self, ask: PrepareReply) -> tuple[Msg, ...]:
+        """What middlewares add to the request. Raises NotHere for one that this worker does not have."""
+        wrapped = self._wrapping.of_reply(ask)
+        if not wrapped.adds_hints:
+            return ()
+        return self._secrets.out_of_messages(await wrapped.hints(ask.request or await newest_text()))
 
     def _told(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
         """Blocking. Files of the workspace may stand in the prompt, and a secret may stand in them."""

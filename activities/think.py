@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 
@@ -13,6 +14,7 @@ from activities.contract import CALL_MODEL, CallModel
 from activities.examine import Examination
 from activities.failing import as_verdict, failed_for_good
 from activities.heartbeat import beating
+from activities.middlewares.wrapping import Wrapping
 from activities.models.failures import SetupError
 from activities.models.model import Delta, ModelReply, ModelRequest
 from activities.models.providers import Providers
@@ -66,7 +68,9 @@ class Thinking:
         streaming: Streaming,
         hooks: PromptHooks | None = None,
         secrets: Secrets | None = None,
+        wrapping: Wrapping | None = None,
     ) -> None:
+        self._wrapping = wrapping or Wrapping()
         self._secrets = secrets or Secrets()
         self._counter = counter
         self._streaming = streaming
@@ -81,7 +85,7 @@ class Thinking:
     async def call_model(self, ask: CallModel) -> ModelSaid:
         """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
         async with beating():
-            place = await self._workspaces.find(ask.place)
+            place, wrapped = await self._workspaces.find(ask.place), self._wrapping.of_model_call(ask)
             outlet = self._streaming.model_call(ask.call_number, ask.model)
             epoch = ask.context.epoch
             session = self._contexts.session(own_session.key(), epoch)
@@ -89,7 +93,7 @@ class Thinking:
                 session, ask.context, lambda start: own_session.pull_page(epoch, start)
             )
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
-            system = await self._hooked(spec.system_prompt, ask)
+            system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
             request = ModelRequest(
                 model=ask.model,
                 system=system,
@@ -102,7 +106,9 @@ class Thinking:
                 attempt=activity.info().attempt,
             )
             estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
-            reply = await self._ask(request, outlet)
+            hears = _nobody if wrapped.hides_pieces else partial(_publish, outlet)
+            reply = await wrapped.model_call(request, partial(self._ask, hears=hears))
+            outlet.end()
             said = await self._recorded(ask, place, reply)
             sent_digest = "" if system == spec.system_prompt else prompt_digest(system)
             said = said.model_copy(update={"input_estimate": estimate, "sent_digest": sent_digest})
@@ -123,12 +129,11 @@ class Thinking:
             return session.tokens(measure)
         return await asyncio.to_thread(session.tokens, measure)
 
-    async def _ask(self, request: ModelRequest, outlet: Outlet) -> ModelReply:
+    async def _ask(self, request: ModelRequest, hears: Callable[[Delta], None]) -> ModelReply:
         try:
-            reply = await self._providers.call(request.model, request, partial(_publish, outlet))
+            reply = await self._providers.call(request.model, request, hears)
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
             raise as_verdict(error) from None  # the provider's error may quote the request
-        outlet.end()
         for note in reply.notes:
             log.warning("%s: %s", request.model, note)
         return reply
@@ -198,6 +203,10 @@ def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
         else:
             content.append(block)
     return content
+
+
+def _nobody(_: Delta) -> None:
+    """Pieces of an answer that a middleware may still change."""
 
 
 def _publish(outlet: Outlet, delta: Delta) -> None:

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
 
+from agent.canonical import canonical_json
 from agent.decision_bodies import CallDecision as CallDecision
 from agent.decision_bodies import Confirm as Confirm
 from agent.decision_bodies import ConfirmResult as ConfirmResult
@@ -33,6 +34,8 @@ from agent.values import Guest, Value
 
 MAX_REFUSAL_CHARS = 500
 """Refusals quote what was sent and are carried along: unbounded ones would make a session too large to carry."""
+MAX_CONTEXT_BYTES = 4_000
+"""Of what comes with a request for hooks and tools: it is sent with each call of the reply."""
 
 
 class Unusable(Exception):
@@ -76,11 +79,23 @@ def _from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
 Messages = Annotated[tuple[Msg, ...], BeforeValidator(_as_messages)]
 
 
+def _fits(context: dict[str, Any]) -> dict[str, Any]:
+    size = len(canonical_json(context))
+    if size > MAX_CONTEXT_BYTES:
+        raise ValueError(f"it has {size:,} bytes as JSON, and the most is {MAX_CONTEXT_BYTES:,}; send what names it")
+    return context
+
+
+RequestContext = Annotated[dict[str, Any], AfterValidator(_fits)]
+
+
 class Submit(Value):
     """Ask for a reply. Without messages the agent goes on from where it stands."""
 
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     messages: Messages = ()
+    context: RequestContext = Field(default_factory=dict[str, Any])
+    """For hooks and tools; the model does not see it."""
 
     _checked = field_validator("messages")(_from_outside)
 

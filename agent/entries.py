@@ -6,7 +6,7 @@ is translated on the way from the world into the record.
 """
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel
 
@@ -77,6 +77,8 @@ class RequestAccepted(Entry):
     """Tells the same request sent twice from another one under the same id."""
     messages: tuple[Msg, ...] = sparse(())
     """Empty = go on from where the context stands."""
+    context: dict[str, Any] = sparse({})
+    """For hooks and tools; no model sees it."""
 
     @cached_property
     def size_bytes(self) -> int:

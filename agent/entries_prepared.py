@@ -22,6 +22,8 @@ class Prepared(Entry):
     in the agent's settings."""
     prompt_digest: str = sparse("")
     """Of `system_prompt`, when that is given."""
+    wrapped: bool = sparse(False)
+    """Whether its workers put middlewares around every agent."""
     hints: tuple[Msg, ...] = sparse(())
     """For the end of the context, behind the request: skills that it triggered, and where things stand."""
     workspace_root: str

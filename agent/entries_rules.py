@@ -17,6 +17,7 @@ class Configured(Entry):
     model: str | None = sparse(None)
     confirm: Confirming | None = sparse(None)
     analyzers: tuple[str, ...] | None = sparse(None)
+    middlewares: tuple[str, ...] | None = sparse(None)
     by: str = sparse("")
 
 

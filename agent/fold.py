@@ -97,6 +97,8 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
     if entry.model is not None:
         ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
+    if entry.middlewares is not None:
+        ledger.spec = ledger.spec.model_copy(update={"middlewares": entry.middlewares})
 
 
 def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
@@ -113,6 +115,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
+    ledger.wrapped = entry.wrapped
     ledger.append(stamped(entry.hints, entry))
     ledger.reminders = standing_hints(ledger)
 

@@ -36,7 +36,7 @@ def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
 def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
     request = ledger.queue.pop(0)
     ledger.compress_asked = None
-    ledger.reply_start = ledger.messages_total
+    ledger.reply_start, ledger.request_context = ledger.messages_total, request.context
     ledger.append(stamped(request.messages, entry))
     circles.note_request(ledger, says_something=bool(request.messages))
     if request.messages:

@@ -132,6 +132,10 @@ class Ledger:
     usage: Usage = field(default_factory=Usage)
     weight: int = 0
     """Bytes that a roll-over would carry, at most, refusals not counted."""
+    wrapped: bool = False
+    """Whether its workers put middlewares around every agent."""
+    request_context: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What came with the reply's request, for hooks and tools. Not in the state, which outlives the reply."""
     reply_start: int = 0
     """Number of the first message of the reply's request."""
 

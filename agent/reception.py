@@ -102,7 +102,8 @@ def _ends_something(body: Body) -> bool:
 
 def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[[str], str]) -> Received:
     request_id = body.request_id or letter.fresh_id
-    digest = digest_of([message.model_dump(mode="json") for message in body.messages])
+    sent = [message.model_dump(mode="json") for message in body.messages]
+    digest = digest_of([*sent, {"context": body.context}] if body.context else sent)
     if before := record.handled.get(request_id):
         if before.body_digest != digest:
             raise Unusable(f"request_id {request_id!r} was used before for another message; take a new id")
@@ -117,6 +118,7 @@ def _submit(record: Record, body: Submit, letter: Letter, reply_id_of: Callable[
         reply_id=reply_id_of(request_id),
         body_digest=digest,
         messages=body.messages,
+        context=body.context,
     )
     return Received((entry,), {**_receipt(record, request_id, entry.reply_id), "position": len(record.queue)})
 

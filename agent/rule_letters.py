@@ -19,6 +19,7 @@ def configure(record: Record, body: Configure) -> Received:
         model=body.model,
         confirm=body.confirm,
         analyzers=body.analyzers,
+        middlewares=body.middlewares,
         by=body.by,
     )
     return Received((entry,), {"configured": True})

@@ -1,8 +1,8 @@
 """What a user may set about an agent, with the seed's names, limits and defaults."""
 
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from agent.knowledge import Knowledge
 from agent.permission.rules import PermissionContext, only_known_keys
@@ -142,6 +142,15 @@ class Workspace(Value):
     place: Literal["shared"] = sparse("shared")
 
 
+def _named_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(names) or len(set(names)) != len(names):
+        raise ValueError("a name is empty or stands twice; name each middleware once")
+    return names
+
+
+Middlewares = Annotated[tuple[str, ...], Field(max_length=50), AfterValidator(_named_once)]
+
+
 class AgentSpec(Value):
     """Everything about an agent that a session records at its start (MISSION A6)."""
 
@@ -159,6 +168,8 @@ class AgentSpec(Value):
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
+    middlewares: Middlewares = sparse(())
+    """Of those that its workers offer, the outermost first."""
     stuck: StuckConfig = sparse(StuckConfig())
     """When it counts as going round in circles."""
     team: str = sparse("", max_length=100)

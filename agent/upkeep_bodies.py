@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from agent.permission.rules import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
-from agent.settings import ContextConfig
+from agent.settings import ContextConfig, Middlewares
 from agent.values import Value
 
 MAX_ID_CHARS = 1_000
@@ -24,6 +24,7 @@ class Configure(Value):
     model: str | None = Field(default=None, min_length=1, max_length=1_000)
     confirm: Confirming | None = None
     analyzers: Analyzers | None = None
+    middlewares: Middlewares | None = None
     by: str = Field(default="", max_length=MAX_ID_CHARS)
 
 

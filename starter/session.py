@@ -30,7 +30,7 @@ from starter.settings import Settings
 from starter.signed import Deciding
 from starter.steering import Steering
 from starter.stored import Stored
-from starter.wire import as_messages, call_id_of, decision_on, plain, start_operation
+from starter.wire import Given, as_messages, call_id_of, decision_on, plain, start_operation
 from workflows.contract import EventPage, PendingCall, ReplyResult, Status
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
@@ -73,32 +73,38 @@ class Session(Steering):
         self.rules = SessionRules(self._asking, self._sending)
         """What it may do unasked, rule by rule."""
 
-    async def reply(self, inputs: Inputs = None, *, request_id: str | None = None) -> Msg:
+    async def reply(self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None) -> Msg:
         """Ask, and wait for the message that it comes to.
 
         That is the final one, or one that says what it waits for: then `finished_reason` is None and
         `metadata["waiting_for"]` names the calls. The same `request_id` sent again gives the same reply.
-        A confirm or external-result event goes on with the reply that it is about. Raises Refused.
+        A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
+        for hooks and tools (`RuntimeContext`). Raises Refused.
         """
-        return await self.wait(await self._ask(inputs, request_id))
+        return await self.wait(await self._ask(inputs, request_id, context))
 
-    async def reply_stream(self, inputs: Inputs = None, *, request_id: str | None = None) -> AsyncIterator[AgentEvent]:
+    async def reply_stream(
+        self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None
+    ) -> AsyncIterator[AgentEvent]:
         """The same, event by event as it happens; ends after REPLY_END, or when the reply waits for somebody.
 
         Events with a `seq` are recorded; the others are told while something is made, and `ReplyFold` puts both into
         one message. `follow` says more.
         """
         seen = await self._reading.last_event()
-        reply_id = await self._ask(inputs, request_id)
+        reply_id = await self._ask(inputs, request_id, context)
         if (await self._reading.standing(reply_id)).status == "finished":
             seen = 0
         async with aclosing(events_of(reply_id, self._reading.standing, self.follow(seen + 1))) as events:
             async for event in events:
                 yield event
 
-    async def submit(self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None) -> str:
+    async def submit(
+        self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None, context: Given = None
+    ) -> str:
         """Queue a request and return its reply id without waiting; starts the session when there is none."""
-        body = {"request_id": request_id or uuid.uuid4().hex, "messages": as_messages(messages)}
+        body: dict[str, Any] = {"messages": as_messages(messages), **({"context": context} if context else {})}
+        body["request_id"] = request_id or uuid.uuid4().hex
         answer = await self._sending.update_with_start("submit", body)
         return str(answer["reply_id"])
 
@@ -211,7 +217,7 @@ class Session(Steering):
     def _stream(self) -> LiveStream:
         return LiveStream(self._asking, self._settings, self.workflow_id)
 
-    async def _ask(self, inputs: Inputs, request_id: str | None) -> str:
+    async def _ask(self, inputs: Inputs, request_id: str | None, context: Given) -> str:
         match inputs:
             case UserConfirmResultEvent():
                 await self._sending.update("confirm", plain(inputs))
@@ -220,4 +226,4 @@ class Session(Steering):
                 await self._sending.update("external_result", plain(inputs))
                 return inputs.reply_id
             case _:
-                return await self.submit(inputs, request_id=request_id)
+                return await self.submit(inputs, request_id=request_id, context=context)

@@ -28,6 +28,8 @@ class Settings(BaseSettings):
     """Further security analyzers that agents may name, comma-separated: `module:name`."""
     hooks: str = ""
     """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
+    middlewares: str = ""
+    """Middlewares around every agent, comma-separated: `module:name`; `?module:name` for agents that name it alone."""
     secrets: str = ""
     """Names of the worker's variables whose values agents may be given, comma-separated."""
     secrets_file: Path | None = None

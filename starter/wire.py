@@ -48,6 +48,9 @@ class MovedOn(Refused):
 
 _KINDS: dict[str, type[Refused]] = {"too_big": TooBig, "moved_on": MovedOn}
 
+Given = dict[str, Any] | None
+"""What comes with a request for hooks and tools."""
+
 
 def check_name(what: str, name: str) -> None:
     """Raise ValueError for a session, user or agent name that could not be stored as it is."""

@@ -26,7 +26,9 @@ LONGER_FILES: dict[str, str] = {
 }
 """Path to the reason why the file is better in one piece."""
 
-LONGER_FUNCTIONS: dict[str, str] = {}
+LONGER_FUNCTIONS: dict[str, str] = {
+    "worker.py:_assembled": "the one place where everything is put together; in parts it would be passed around",
+}
 """`path:name` to the reason why the function is better in one piece."""
 
 NETWORK = (

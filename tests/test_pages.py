@@ -22,6 +22,7 @@ PAGES = (
     "docs/http.md",
     "docs/production.md",
     "docs/stuck.md",
+    "docs/middlewares.md",
     "docs/permission.md",
     "docs/tools.md",
     "docs/waiting.md",

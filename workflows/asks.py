@@ -16,6 +16,7 @@ from agent.skills import shown_skills
 from agent.state import OpenCall, effect_of
 from agent.tool_groups import hidden
 from agent.unfinished import unfinished
+from workflows.asks_runtime import runtime, runtime_of_reply
 
 NEWEST_SEGMENTS = 12
 """Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
@@ -64,6 +65,7 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
         context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,
         user_id=record.state.user_id,
         user_rules_digest=record.user_rules_digest,
+        runtime=runtime_of_reply(record),
     )
 
 
@@ -76,20 +78,16 @@ def _newest_request(record: Record) -> str:
 
 
 def place(record: Record) -> world.Place:
+    cwd = record.state.tool_context.cwd
     return world.Place(
         root=record.workspace_root,
         nonce=record.workspace_nonce,
-        cwd=_moved(record),
+        cwd="" if cwd == record.workspace_root else cwd,
         agent=record.spec.name,
         user_id=record.state.user_id,
         session_id=record.state.session_id,
         ruled=ruled_folders(record.permission, record.workspace_root),
     )
-
-
-def _moved(record: Record) -> str:
-    cwd = record.state.tool_context.cwd
-    return "" if cwd == record.workspace_root else cwd
 
 
 def call_model(record: Record, model: str, *, closing: bool = False) -> world.CallModel:
@@ -104,6 +102,7 @@ def call_model(record: Record, model: str, *, closing: bool = False) -> world.Ca
         agent=record.spec.name,
         place=place(record),
         hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        runtime=runtime(record),
     )
 
 
@@ -190,6 +189,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         sandbox_network=record.spec.sandbox_network,
         edited_by=(call.approver or "the approver") if call.edited else None,
         secrets=_secrets(record, call.block.name),
+        runtime=runtime(record),
     )
 
 

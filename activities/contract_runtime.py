@@ -1,0 +1,17 @@
+"""What hooks and tools are told of the call that they stand around."""
+
+from typing import Any
+
+from agent.values import Guest, sparse
+
+
+class Runtime(Guest):
+    """Sent with each attempt anew, so that it is the same after a failover. Kept with the request, not in the state."""
+
+    session_id: str = sparse("")
+    reply_id: str = sparse("")
+    request_id: str = sparse("")
+    given: dict[str, Any] = sparse({})
+    """What came with the request for hooks and tools."""
+    middlewares: tuple[str, ...] = sparse(())
+    """Those of the session, beside those that its workers put around every agent."""

@@ -1,0 +1,104 @@
+"""Putting middlewares around something: the first is the outermost; each is bounded, and named when it fails."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from activities.middlewares.middleware import Middleware, Stopped, defines
+from activities.middlewares.runtime import RuntimeContext
+
+log = logging.getLogger(__name__)
+
+OWN_SECONDS = 30.0
+"""What a middleware may take for itself before what it stands around, and again after it."""
+
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
+
+
+class MiddlewareFailed(Exception):
+    """One of them stopped what it stands around, or failed; the text says which one and is for everybody."""
+
+
+async def around(
+    middlewares: Sequence[Middleware],
+    method: str,
+    given: Given,
+    context: RuntimeContext,
+    innermost: Callable[[Given], Awaitable[Answer]],
+    kind: type[Answer],
+) -> Answer:
+    """Raises MiddlewareFailed, and whatever `innermost` does when no middleware made something else of it."""
+    call = innermost
+    for middleware in reversed([each for each in middlewares if defines(each, method)]):
+        call = _Layer(middleware, method, context, call, kind)
+    return await call(given)
+
+
+class _Layer:
+    def __init__(
+        self,
+        middleware: Middleware,
+        method: str,
+        context: RuntimeContext,
+        call_next: Callable[[Any], Awaitable[Any]],
+        kind: type[Any],
+    ) -> None:
+        self._middleware, self._method, self._context = middleware, method, context
+        self._call_next, self._kind = call_next, kind
+
+    async def __call__(self, given: Any) -> Any:
+        from_inside: list[BaseException] = []
+        try:
+            async with asyncio.timeout(OWN_SECONDS) as limit:
+                answer = await getattr(self._middleware, self._method)(
+                    given, self._context, lambda other: self._inside(other, limit, from_inside)
+                )
+        except Exception as error:  # a middleware is anybody's; what is not done as it wants is not done
+            if any(error is each for each in from_inside):
+                raise
+            raise self._failed(error) from None
+        if not isinstance(answer, self._kind):
+            raise self._failed(TypeError(f"it gave back {type(answer).__name__}, not {self._kind.__name__}"))
+        return answer
+
+    async def _inside(self, given: Any, limit: asyncio.Timeout, from_inside: list[BaseException]) -> Any:
+        limit.reschedule(None)
+        try:
+            return await self._call_next(given)
+        except BaseException as error:
+            from_inside.append(error)
+            raise
+        finally:
+            if not limit.expired():
+                limit.reschedule(asyncio.get_running_loop().time() + OWN_SECONDS)
+
+    def _failed(self, error: Exception) -> MiddlewareFailed:
+        return failed(self._middleware, error)
+
+
+def failed(middleware: Middleware, error: Exception) -> MiddlewareFailed:
+    """Its own words go to the worker's log alone, unless it stopped something on purpose."""
+    named = f"The middleware {middleware.name!r}"
+    match error:
+        case Stopped():
+            return MiddlewareFailed(f"{named} stopped this: {str(error)[:2_000].rstrip('.')}.")
+        case TimeoutError():
+            why = f"it took longer than {OWN_SECONDS:.0f} s"
+        case _:
+            why = type(error).__name__
+    log.warning("the middleware %r failed", middleware.name, exc_info=error)
+    return MiddlewareFailed(f"{named} on the worker failed: {why}.")
+
+
+async def bounded(middleware: Middleware, work: Awaitable[Answer], kind: type[Answer]) -> Answer:
+    """What a method comes to that stands around nothing. Raises MiddlewareFailed."""
+    try:
+        async with asyncio.timeout(OWN_SECONDS):
+            answer = await work
+    except Exception as error:  # noqa: BLE001  as above: it is anybody's
+        raise failed(middleware, error) from None
+    if not isinstance(answer, kind):
+        raise failed(middleware, TypeError(f"it gave back {type(answer).__name__}, not {kind.__name__}"))
+    return answer

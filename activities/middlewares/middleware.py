@@ -1,0 +1,69 @@
+"""What a middleware is: code of the operator's around what a session does, run on workers inside the activities.
+
+Each method gets what is about to happen, the context of the call, and `call_next`, which does it; what the method
+returns takes the place of the answer. What comes of it is recorded, so that replays run none of it again.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from activities.middlewares.runtime import RuntimeContext
+from activities.models.model import ModelReply, ModelRequest
+from activities.tools.tool import ToolOutput
+from agent.messages import Msg
+from agent.tools import Effect
+
+AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
+
+
+class Stopped(Exception):
+    """Raise it to stop a call; the words are for whoever reads why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool, as it was decided on."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON. Another value than this is refused: permission has judged this one."""
+    effect: Effect
+
+
+RunTool = Callable[[ToolUse], Awaitable[ToolOutput]]
+
+
+class Middleware:
+    """Subclass it and define what you need. One object serves all sessions of a worker, several at once."""
+
+    name: str = ""
+    """How agents name it; empty = as it is called in LONGHAUL_MIDDLEWARES."""
+    changes_answers: bool = True
+    """Whether on_model_call or on_reasoning may change what the model said. Clients then hear it when it is whole;
+    False keeps the live stream of pieces."""
+
+    async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
+        """Before a reply: what the model is told behind the request, whose text is given. It is recorded."""
+        return ()
+
+    async def on_system_prompt(self, system_prompt: str, context: RuntimeContext) -> str:
+        """Before each model call: what is sent."""
+        return system_prompt
+
+    async def on_reasoning(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
+        """Around every `on_model_call`, outside of all of them."""
+        return await call_next(request)
+
+    async def on_model_call(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
+        """Around a model call: both what is asked and what is answered may be changed."""
+        return await call_next(request)
+
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        """Around a tool's run. `call_next(use)` runs it; a `once` call no second time."""
+        return await call_next(use)
+
+
+def defines(middleware: Middleware, method: str) -> bool:
+    """Whether it has that method of its own."""
+    return getattr(type(middleware), method) is not getattr(Middleware, method)

@@ -1,0 +1,72 @@
+"""The middlewares of one worker: those around every agent, and those that agents may name."""
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from activities.middlewares.middleware import Middleware
+from activities.prompt_hooks import HookSetupError
+from activities.workspaces import not_here
+
+
+class MiddlewareSetupError(HookSetupError):
+    """The operator's mistake: a middleware that can't be loaded."""
+
+
+class Middlewares:
+    """By name, in order. The same name given again replaces what was there, and keeps its place."""
+
+    def __init__(
+        self, everywhere: Mapping[str, Middleware] | None = None, offered: Mapping[str, Middleware] | None = None
+    ) -> None:
+        self._everywhere = dict(everywhere or {})
+        self._offered = dict(offered or {})
+
+    def chosen(self, names: tuple[str, ...] = ()) -> tuple[Middleware, ...]:
+        """Those around an agent that names these: the worker's own first, which no agent can leave out. Raises NotHere,
+        with the nearest name, for one that this worker does not have."""
+        known = {**self._everywhere, **self._offered}
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"they have: {', '.join(sorted(known)) or 'none'}"
+                raise not_here(f"no middleware is named {name!r} on the workers that were asked; {hint}")
+        return tuple({**self._everywhere, **{name: known[name] for name in names}}.values())
+
+    @property
+    def for_everybody(self) -> bool:
+        return bool(self._everywhere)
+
+
+def load_middlewares(names: str) -> Middlewares:
+    """Those of `"shop.guards:CostGuard, ?shop.hints:Catalogue"`: classes, called without arguments, or objects.
+    With a question mark: for agents that name it. Raises MiddlewareSetupError."""
+    everywhere, offered = dict[str, Middleware](), dict[str, Middleware]()
+    for part in filter(None, (part.strip() for part in names.split(","))):
+        made = _load(part.removeprefix("?"))
+        kept = offered if part.startswith("?") else everywhere
+        (everywhere if kept is offered else offered).pop(made.name, None)
+        kept[made.name] = made
+    return Middlewares(everywhere, offered)
+
+
+def _load(place: str) -> Middleware:
+    module_name, _, attribute = place.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module_name), attribute)
+        made = found() if inspect.isclass(found) else found
+    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
+        raise MiddlewareSetupError(
+            f"the middleware {place!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
+        ) from error
+    if not isinstance(made, Middleware):
+        raise MiddlewareSetupError(
+            f"{place!r} is no middleware: it has to be a subclass of Middleware, or one's object"
+        )
+    for method in ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting"):
+        if not inspect.iscoroutinefunction(getattr(made, method)):
+            raise MiddlewareSetupError(f"{place!r}: {method} has to be an async function")
+    made.name = made.name or attribute
+    return made
