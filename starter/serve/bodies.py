@@ -187,6 +187,16 @@ class Interrupted(BaseModel):
     """Id of the reply that was ended."""
 
 
+class Paused(BaseModel):
+    was_paused: bool
+    """True: it was paused already."""
+
+
+class Stepping(BaseModel):
+    was_stepping: bool
+    """True: it takes a step already, and no further one."""
+
+
 class Compacted(BaseModel):
     compacted: bool
     """False: the context is below its threshold and stays as it is."""

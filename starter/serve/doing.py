@@ -8,8 +8,19 @@ from pydantic import BaseModel
 
 from agent.bodies import Interrupt, Observe, Submit
 from agent.messages import Msg
-from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, Settle
-from starter.serve.bodies import Added, Compacted, Decided, Decision, Interrupted, Results, Taken, Waiting
+from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, PauseSession, Settle
+from starter.serve.bodies import (
+    Added,
+    Compacted,
+    Decided,
+    Decision,
+    Interrupted,
+    Paused,
+    Results,
+    Stepping,
+    Taken,
+    Waiting,
+)
 from starter.serve.calls import Call, session_of, session_to_begin
 from starter.serve.problems import Problem, wrong
 from starter.session import Session
@@ -129,6 +140,17 @@ async def compact(call: Call) -> Compacted:
     _only_by_the_caller(body.by)
     done = await session_of(call).compress_context(body.context_config, instructions=body.instructions, by=call.by)
     return Compacted(compacted=done)
+
+
+async def pause(call: Call) -> Paused:
+    body: PauseSession = call.body
+    _only_by_the_caller(body.by)
+    return Paused(was_paused=not await session_of(call).pause(why=body.why, by=call.by))
+
+
+async def step(call: Call) -> Stepping:
+    _only_by_the_caller(call.body.by)
+    return Stepping(was_stepping=not await session_of(call).step(by=call.by))
 
 
 async def resume(call: Call) -> None:

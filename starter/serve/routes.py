@@ -1,7 +1,7 @@
 """The table of routes."""
 
 from agent.bodies import Interrupt
-from agent.upkeep_bodies import ChangeRules, Compact, Configure, Resume, Settle
+from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, Resume, Settle, TakeStep
 from starter.serve import doing, looking, streaming
 from starter.serve.bodies import (
     LONGEST_WAIT_SECONDS,
@@ -18,11 +18,13 @@ from starter.serve.bodies import (
     Observation,
     Page,
     Paging,
+    Paused,
     Reading,
     Results,
     Rows,
     RulesBody,
     Sorting,
+    Stepping,
     Taken,
     Waiting,
     Whose,
@@ -153,6 +155,18 @@ OPERATIONS: tuple[Operation, ...] = (
         (),
         COMPACT_SECONDS,
     ),
+    Operation(
+        "POST",
+        f"{S}/pause",
+        "pause",
+        "Begin nothing new until somebody resumes",
+        doing.pause,
+        "write",
+        {200: Paused},
+        Whose,
+        PauseSession,
+    ),
+    Operation("POST", f"{S}/step", "step", "Take one step", doing.step, "write", {200: Stepping}, Whose, TakeStep),
     Operation(
         "POST", f"{S}/resume", "resume", "Let a held session go on", doing.resume, "write", {204: None}, Whose, Resume
     ),
