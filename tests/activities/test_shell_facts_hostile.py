@@ -9,6 +9,7 @@ from activities.tools.git_index import tracked_in
 from activities.tools.secret_trees import TooLarge, tree_of
 from activities.tools.shell_facts import examine_command
 from agent.permission.engine import decide_call
+from agent.permission.plan_mode import decide_planning
 from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule
 from agent.tools import ToolDescriptor
 from tests.activities.corpora.stage import Line, Stage, build, corpus, git
@@ -51,6 +52,23 @@ def test_a_hostile_line_never_passes_unasked(family: str, mode: PermissionMode, 
     lines = [stage.text(line.text) for line in LINES if line.family == family]
 
     passing = [text for text in lines if _behavior(text, stage, mode) is Behavior.ALLOW]
+
+    assert passing == []
+
+
+@pytest.mark.parametrize("beneath", [PermissionMode.DEFAULT, PermissionMode.BYPASS])
+def test_while_planning_a_hostile_line_is_denied_whatever_the_mode_and_the_rules(
+    beneath: PermissionMode, stage: Stage
+) -> None:
+    generous = PermissionContext(mode=beneath, rules=(PermissionRule(tool_name="Bash"),))
+    passing = []
+
+    for line in LINES:
+        text = stage.text(line.text)
+        facts = examine_command(text, stage.root, stage.root)
+        raw = json.dumps({"command": text})
+        decided = decide_planning(BASH, raw, facts, generous, str(stage.root), f"{stage.root}/plan.md")
+        passing += [text] if decided.behavior is not Behavior.DENY else []
 
     assert passing == []
 

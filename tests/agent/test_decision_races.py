@@ -8,9 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from agent import entries as e
+from agent.deadline import Deadlines
 from agent.judgement import seen_digest
 from agent.settings import ReActConfig
 from agent.steps import Act, Idle, Park
+from agent.waiting import reached
 from tests.agent.play import SPEC, Play, asking, calls, text
 
 
@@ -90,13 +93,18 @@ MODES = st.sampled_from(["default", "accept_edits", "explore", "bypass", "dont_a
 TOOL = st.sampled_from(["Look", "Measure", "Paint", "Demolish"])
 
 
+PATIENCE_MS = 3_600_000
+
+
 class Decisions(RuleBasedStateMachine):
     """A session whose calls run one by one, beside a plain model that knows nothing of it: a mode, rules, a queue."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[Any] = []
-        spec = SPEC.model_copy(update={"react_config": ReActConfig(parallel_tool_calls=False)})
+        patient = SPEC.permission.model_copy(update={"deadline": Deadlines(expire_after=PATIENCE_MS / 1000)})
+        react = ReActConfig(parallel_tool_calls=False)
+        spec = SPEC.model_copy(update={"react_config": react, "permission": patient})
         self.play = Play(iter(lambda: self.lines.pop(0) if self.lines else text("Done."), None), spec=spec)
         self.mode, self.given = "default", {("Demolish", "deny")}
         self.turn, self.queue = 0, list[tuple[str, str]]()
@@ -166,6 +174,24 @@ class Decisions(RuleBasedStateMachine):
             self.queue = rest
         self.play.run()
         self.go_on(approved=allow)
+
+    @precondition(lambda self: self.queue)
+    @rule(early_ms=st.sampled_from([0, 0, 1]), answered=st.booleans())
+    def expire(self, early_ms: int, answered: bool) -> None:
+        """The time comes at which the first call is denied, or is a moment away; a person's word comes right after."""
+        (call_id, _), *rest = self.queue
+        assert self.play.record.reply is not None
+        self.play.now = self.play.record.reply.calls[call_id].asked_at + PATIENCE_MS - early_ms
+        due = reached(self.play.record, self.play.now)
+        assert [each.call_id for each in due] == ([] if early_ms else [call_id])
+        if due:
+            self.play.write(e.DeadlineReached(due=due))
+            self.expected.append((call_id, "denied"))
+            self.queue = rest
+        if answered:
+            assert isinstance(self.play.allow(call_id), str) is bool(due), "who is late is told, who is not is heard"
+        self.play.run()
+        self.go_on(approved=answered and not due)
 
     @precondition(lambda self: self.queue)
     @rule()
