@@ -3,25 +3,26 @@
 import json
 import os
 import shlex
-import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
+from agent.permission.rules import PermissionRule
 from starter import render
+from starter.cli.keys import ask, ask_key
 from starter.cli.screen import Screen
+from starter.visible import one_line, visible
 from workflows.contract import PendingCall
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    accept_rules: bool = False
+    rules: tuple[PermissionRule, ...] = ()
+    """Of those that were suggested."""
     input: str | None = None
     """Other arguments, as a JSON object."""
 
@@ -39,61 +40,46 @@ class Leave:
 def ask_about(screen: Screen, call: PendingCall) -> Allow | Deny | Leave:
     """Show a call and return what the person decides. Raises KeyboardInterrupt on Ctrl-C."""
     screen.show(Text("\nmay it do this?", style="bold yellow"), render.pending_call(call))
-    rules = ", [A]llow with rules" if call.suggested_rules else ""
-    more = ", [s]how all" if render.is_cut(call) else ""
-    question = f"[a]llow{rules}, [e]dit, [d]eny{more}, [l]ater: "
+    question, keys = _question(call)
     while True:
-        match ask(question):
-            case "a":
+        match ask_key(question, keys):
+            case "y":
                 return Allow()
-            case "A" if call.suggested_rules:
-                return Allow(accept_rules=True)
+            case "a":
+                if rules := _chosen(screen, call.suggested_rules):
+                    return Allow(rules=rules)
             case "e":
                 if (edited := _edited(screen, call.input)) is not None:
                     return Allow(input=edited)
-            case "d":
+            case "n":
                 return Deny(ask("reason (may be empty): ") or "")
             case "s":
                 screen.show(render.pending_call(call, whole=True))
-            case "l" | None:
-                return Leave()
             case _:
-                screen.show(Text("type one of the letters, then Enter"))
+                return Leave()
 
 
-def ask(question: str) -> str | None:
-    """An answer to just this question: what was typed before it could be read is dropped."""
-    sys.stdout.flush()
-    _forget_typed_ahead()
-    return read_line(question)
+def _question(call: PendingCall) -> tuple[str, str]:
+    """And the keys that answer it."""
+    answers = {"y": "[y]es", "n": "[n]o", "e": "[e]dit", "a": "[a]llow by rule", "s": "[s]how all", "q": "[q] later"}
+    if not call.suggested_rules:
+        del answers["a"]
+    if not render.is_cut(call):
+        del answers["s"]
+    return ", ".join(answers.values()) + ": ", "".join(answers)
 
 
-def read_line(question: str) -> str | None:
-    """One line from the terminal, or None for Ctrl-D. Raises KeyboardInterrupt on Ctrl-C."""
-    with _interruptible():
-        try:
-            return input(question).strip()
-        except EOFError:
-            print()
-            return None
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """The event loop's handler of SIGINT only notes it, and `input` would go on waiting."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _forget_typed_ahead() -> None:
-    if not sys.stdin.isatty():
-        return
-    import termios  # noqa: PLC0415  not on every platform
-
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[PermissionRule, ...]:
+    """The only one, or what the person picks; nothing to think again."""
+    if len(rules) == 1:
+        return tuple(rules)
+    offered = rules[:9]
+    for number, rule in enumerate(offered, start=1):
+        screen.show(Text(f"  {number} {one_line(visible(render.rule_name(rule)))}"))
+    picked = ask_key("which rule? a number, [a]ll, [q] none: ", "".join(str(n + 1) for n in range(len(offered))) + "aq")
+    if picked == "a":
+        return tuple(rules)
+    return (rules[int(picked) - 1],) if picked and picked.isdigit() else ()
 
 
 def _edited(screen: Screen, arguments: str) -> str | None:

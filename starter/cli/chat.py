@@ -7,9 +7,9 @@ import uuid
 
 from rich.text import Text
 
-from starter.cli.approving import read_line
 from starter.cli.conversation import Conversation, Outcome, interrupting, newest_event
 from starter.cli.finding import connected
+from starter.cli.keys import read_line
 from starter.cli.leaving import Exit
 from starter.cli.opening import Wishes, open_session, whoami
 from starter.cli.screen import Screen

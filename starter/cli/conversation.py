@@ -75,7 +75,7 @@ class Conversation:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
         self.reply_id, self._interrupted = reply_id, False
         progress = Progress(self._screen, self.session, reply_id)
-        async with aclosing(self.session.following(start)) as following:
+        async with aclosing(self.session.following(start)) as following, self._screen.lively():
             while True:
                 for event in await following.next():
                     if event.reply_id == reply_id:
@@ -136,14 +136,14 @@ class Conversation:
 
     async def _decide_on(self, progress: Progress, call: PendingCall) -> bool:
         try:
-            answer = ask_about(self._screen, call)
+            answer = await self._screen.aside(lambda: ask_about(self._screen, call))
         except KeyboardInterrupt:
             # The loop has noted the signal too: it sends the interrupt as soon as it may run again.
             self._interrupted = True
             return True
         try:
             match answer:
-                case Allow(rules, edited):
+                case Allow(rules=rules, input=edited):
                     await self.session.confirm(call, allow=True, input=edited, rules=rules, approver=self._approver)
                 case Deny(reason):
                     await self.session.confirm(call, allow=False, reason=reason, approver=self._approver)

@@ -5,8 +5,11 @@ from rich.text import Text
 from agent.event import AgentEvent
 from agent.messages import FinishedReason, ToolResultState
 from starter import render
+from starter.cli.pace import Pace
+from starter.cli.running import Running
 from starter.cli.screen import Screen
 from starter.cli.speech import Speech
+from starter.cli.voices import voice_for
 from starter.session import Session
 from starter.visible import one_line
 
@@ -22,7 +25,9 @@ class Progress:
 
     def __init__(self, screen: Screen, session: Session, reply_id: str) -> None:
         self._screen = screen
-        self._speech = Speech(screen)
+        self._speech = Speech(screen, voice_for(screen))
+        self._runs = Running()
+        self._pace = Pace()
         self._session = session
         self._reply_id = reply_id
         self._calls: dict[str, tuple[str, str]] = {}
@@ -40,11 +45,13 @@ class Progress:
 
     async def take(self, event: AgentEvent) -> None:
         """Note and print one event."""
+        if event.seq:
+            self._pace.take(event)
         match event.type:
             case "REPLY_START":
                 self.begun = True
             case _ if not event.seq:
-                self._speech.live(event)
+                self._live(event)
             case "TEXT_BLOCK_DELTA" | "THINKING_BLOCK_DELTA":
                 self._speech.recorded(event)
             case "MODEL_CALL_END":
@@ -57,6 +64,20 @@ class Progress:
                 self._finished(event)
             case _:
                 await self._take_of_a_call(event)
+
+        self._stand_below()
+
+    def _live(self, event: AgentEvent) -> None:
+        if event.type == "TOOL_RESULT_TEXT_DELTA" and self._screen.renders:
+            self._runs.said(event.tool_call_id, event.delta)
+        else:
+            self._speech.live(event)
+
+    def _stand_below(self) -> None:
+        """Nothing where it waits: a person who is asked reads what was printed."""
+        working = self.begun and not self.ended and not self.asked
+        self._screen.below.put("running", self._runs or None)
+        self._screen.below.put("pace", self._pace if working else None)
 
     async def _take_of_a_call(self, event: AgentEvent) -> None:
         match event.type:
@@ -86,6 +107,7 @@ class Progress:
         self.asked.discard(call_id)
         self.decided.discard(call_id)
         self._output[call_id] = ""
+        self._runs.started(call_id, *self._calls.get(call_id, (event.tool_call_name, "")), event.created_at)
 
     async def _returned(self, event: AgentEvent) -> None:
         call_id = event.tool_call_id
@@ -95,7 +117,10 @@ class Progress:
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
         self._speech.returned(call_id)
-        self._screen.show(render.result_line(tool, arguments, event.state, output, width=self._screen.width))
+        took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
+        width = self._screen.width - len(took)
+        line = render.result_line(tool, arguments, event.state, output, width=width)
+        self._screen.show(line.append(took, "dim"))
         if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
             await self._show_change(call_id)
 
@@ -131,7 +156,10 @@ class Progress:
 
     def _finished(self, event: AgentEvent) -> None:
         self.ended = True
+        self._runs.clear()
         if event.finished_reason is FinishedReason.EXCEED_MAX_ITERS:
             self._screen.show(Text("✗ stopped: the limit of iterations was reached", style="red"))
         elif event.error is not None and event.error.message != self._failure:
             self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))
+        if self._screen.renders:
+            self._screen.show(self._pace.ended(event.created_at))

@@ -1,16 +1,27 @@
 """The terminal, the pipe or the JSON reader that a command talks to."""
 
+import asyncio
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
+from rich.live import Live
+
+from starter.cli.below import Below
+from starter.cli.prose import Prose
 
 PIPE_WIDTH = 200
 """Cells of a result line where no terminal says how wide it is."""
+PAINT_SECONDS = 0.06
+IDLE_PAINTS = 8
+"""Times that nothing may have changed before it is painted all the same: times that run are shown in it."""
+Found = TypeVar("Found")
 
 
 class Screen:
@@ -20,7 +31,9 @@ class Screen:
         self.as_json = as_json
         self.out = Console(highlight=False, markup=False, emoji=False)
         self.err = Console(highlight=False, markup=False, emoji=False, stderr=True)
+        self.below = Below()
         self._open_line = False
+        self._painted: Live | None = None
 
     @property
     def width(self) -> int:
@@ -36,8 +49,15 @@ class Screen:
         """Whether text is shown piece by piece: elsewhere it comes whole, so that nothing has to be taken back."""
         return not self.as_json and self.out.is_terminal
 
+    @property
+    def renders(self) -> bool:
+        """Whether text is laid out, and what changes is painted over: not in a log, nor where no cursor can move."""
+        return self.shows_live and not self.out.is_dumb_terminal and "CI" not in os.environ
+
     def say(self, piece: RenderableType) -> None:
         """Go on in the same line; the next thing that is shown begins a new one."""
+        if self.as_json:
+            return
         self.out.print(piece, soft_wrap=True, end="")
         self._open_line = True
 
@@ -52,18 +72,70 @@ class Screen:
             return
         self.end_line()
         for line in lines:
-            # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.
-            self.out.print(line, soft_wrap=True)
+            self._print(self.out, line)
 
     def remark(self, line: RenderableType) -> None:
         """Beside the matter, so on stderr."""
         self.end_line()
-        self.err.print(line, soft_wrap=True)
+        self.hide()
+        self._print(self.err, line)
 
     def document(self, value: Any) -> None:
         """Only under --json."""
         if self.as_json:
             write_json(value)
+
+    @asynccontextmanager
+    async def lively(self) -> AsyncIterator[None]:
+        """What stands below is painted inside, and is gone afterwards."""
+        painting = asyncio.create_task(self._keep_painting())
+        try:
+            yield
+        finally:
+            painting.cancel()
+            self.below.clear()
+            self.hide()
+
+    async def aside(self, work: Callable[[], Found]) -> Found:
+        """Do what needs the terminal for itself, such as asking."""
+        self.hide()
+        return work()
+
+    def hide(self) -> None:
+        """Take away what stands below, until it is painted again."""
+        if self._painted is not None:
+            self._painted.stop()
+            self._painted = None
+
+    def paint(self) -> None:
+        if not self.below:
+            self.hide()
+        elif self._painted is None:
+            self._painted = Live(
+                self.below,
+                console=self.out,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="crop",
+            )
+            self._painted.start(refresh=True)
+        else:
+            self._painted.refresh()
+
+    async def _keep_painting(self) -> None:
+        idle = 0
+        while self.renders:
+            idle = 0 if self.below.changed else idle + 1
+            if idle % IDLE_PAINTS == 0:
+                self.below.changed = False
+                self.paint()
+            await asyncio.sleep(PAINT_SECONDS)
+
+    def _print(self, console: Console, line: RenderableType) -> None:
+        # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.
+        console.print(line, soft_wrap=not isinstance(line, Prose))
 
 
 def write_json(value: Any) -> None:

@@ -3,13 +3,12 @@
 from rich.text import Text
 
 from agent.event import AgentEvent
-from starter import render
 from starter.cli.screen import Screen
+from starter.cli.voices import PIECES, PlainVoice, Voice
 from starter.following import UNAVAILABLE
 from starter.live_events import LOST, RESTARTED
 from starter.visible import harmless, one_line
 
-_SAID = {"TEXT_BLOCK_DELTA": render.said, "THINKING_BLOCK_DELTA": render.thought}
 LINES_SHOWN = 40
 """Of a tool's output while it runs."""
 
@@ -17,8 +16,9 @@ LINES_SHOWN = 40
 class Speech:
     """Shows live events, and of recorded text what was not shown yet."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, voice: Voice | None = None) -> None:
         self._screen = screen
+        self._voice = voice or PlainVoice(screen)
         self._blocks: list[tuple[str, str, list[str]]] = []
         """Type of the deltas, block, and what was shown of it, in the order of their beginning."""
         self._output: dict[str, tuple[str, int]] = {}
@@ -28,7 +28,7 @@ class Speech:
         """Show it, where that is a terminal."""
         if event.type == "CUSTOM":
             self._happened(event)
-        elif self._screen.shows_live and event.type in _SAID:
+        elif self._screen.shows_live and event.type in PIECES:
             self._say(event)
         elif self._screen.shows_live and event.type == "TOOL_RESULT_TEXT_DELTA":
             self._tell(event)
@@ -38,16 +38,19 @@ class Speech:
         shown = self._shown(event.type)
         if shown and event.delta.startswith(shown):
             if rest := event.delta[len(shown) :]:
-                self._screen.say(_SAID[event.type](rest))
-            self._screen.end_line()
+                self._voice.say(event.type, rest)
+            self._voice.end()
             return
         if shown:
+            self._voice.drop()
             self._screen.show(Text("(not as it was shown; this counts:)", style="yellow"))
-        self._screen.show(_SAID[event.type](event.delta))
+        self._voice.say(event.type, event.delta)
+        self._voice.end()
 
     def called(self) -> None:
         """The model call is recorded to its end."""
         self._blocks = []
+        self._voice.drop()
 
     def returned(self, call_id: str) -> None:
         """A call has its result."""
@@ -55,10 +58,10 @@ class Speech:
 
     def _say(self, event: AgentEvent) -> None:
         if not self._blocks or self._blocks[-1][1] != event.block_id:
-            self._screen.end_line()
+            self._voice.end()
             self._blocks.append((event.type, event.block_id, []))
         self._blocks[-1][2].append(event.delta)
-        self._screen.say(_SAID[event.type](event.delta))
+        self._voice.say(event.type, event.delta)
 
     def _shown(self, kind: str) -> str:
         """Of the first block of this kind; blank ones are not recorded."""
@@ -84,4 +87,5 @@ class Speech:
             self._screen.show(Text("(some of this is missing)", style="yellow"))
         elif event.name == RESTARTED and self._screen.shows_live:
             self._blocks = []
+            self._voice.drop()
             self._screen.show(Text("(begun anew: what was shown of it does not count)", style="yellow"))

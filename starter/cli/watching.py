@@ -26,7 +26,7 @@ async def watch(screen: Screen, name: Name, start: int) -> int:
 async def _follow(screen: Screen, session: Session, start: int) -> None:
     progress: Progress | None = None
     reply_id = ""
-    async with aclosing(session.follow(start)) as events:
+    async with aclosing(session.follow(start)) as events, screen.lively():
         async for event in events:
             if screen.as_json:
                 write_json(event)

@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from agent.messages import Msg
 from starter import render
-from starter.cli.approving import ask
+from starter.cli.keys import ask
 from starter.client import Longhaul
 from starter.demo import proof, story
 from starter.demo.narrator import Narrator

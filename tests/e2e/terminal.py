@@ -1,42 +1,112 @@
-"""A terminal with a person at it, for commands that ask."""
+"""A terminal with a person at it, for commands that ask: a real pseudo-terminal, and what its screen shows."""
 
+import fcntl
 import os
 import pty
 import select
+import signal
+import struct
+import termios
 import time
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pyte
 
 from tests.e2e.conftest import CLI, Cli
+
+SCROLLED_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     code: int
     text: str
+    """All that was written, with what steers the terminal."""
+    shown: str
+    """What a person sees who scrolls back."""
+
+
+class Terminal:
+    """`longhaul …` on a pseudo-terminal. Leaving it kills a command that still runs."""
+
+    def __init__(
+        self, cli: Cli, *arguments: str, columns: int = 100, rows: int = 40, environment: dict[str, str] | None = None
+    ) -> None:
+        self.written = ""
+        self._screen = pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5)
+        self._stream = pyte.Stream(self._screen)
+        self._pid, self._terminal = pty.fork()
+        if self._pid == 0:
+            os.chdir(cli.folder)
+            time.sleep(0.05)  # the size is set by then
+            os.execve(CLI[0], [*CLI, *arguments], cli.environment | (environment or {}))  # noqa: S606  as elsewhere
+        self._size(columns, rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            self.end()
+
+    @property
+    def shown(self) -> str:
+        """Scrolled lines and the screen."""
+        past = ["".join(line[x].data for x in range(self._screen.columns)) for line in self._screen.history.top]
+        return "\n".join(line.rstrip() for line in [*past, *self._screen.display]).rstrip()
+
+    def until(self, text: str, *, seconds: float = 15.0, raw: bool = False) -> str:
+        """Read until it stands on the screen, or was written ever (`raw`). Raises AssertionError when it never does."""
+        deadline = time.monotonic() + seconds
+        while text not in (self.written if raw else self.shown):
+            assert self.read(deadline), f"{text!r} was not shown:\n{self.shown}"
+        return self.shown
+
+    def types(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def resized(self, columns: int, rows: int) -> None:
+        self._screen.resize(rows, columns)
+        self._size(columns, rows)
+
+    def read(self, deadline: float) -> bool:
+        """The next piece; False when the command has left the terminal or the time is up."""
+        readable, _, _ = select.select([self._terminal], [], [], max(deadline - time.monotonic(), 0))
+        try:
+            data = os.read(self._terminal, 65_536) if readable else b""
+        except OSError:  # how Linux says that the other side is closed
+            return False
+        piece = data.decode(errors="replace")
+        self.written += piece
+        self._stream.feed(piece)
+        return bool(data)
+
+    def end(self, seconds: float = 30.0) -> Seen:
+        """Read to the end; closing the terminal ends what has not ended in time."""
+        deadline = time.monotonic() + seconds
+        while self.read(deadline):
+            pass
+        os.close(self._terminal)
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._pid = 0
+        return Seen(code, self.written.replace("\r\n", "\n"), self.shown)
+
+    def _size(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def at_a_terminal(cli: Cli, *arguments: str, answers: list[tuple[str, str]], seconds: float = 30.0) -> Seen:
-    """Run `longhaul …` on a pseudo-terminal; when it shows the first text of a pair, the second is typed."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(cli.folder)
-        os.execve(CLI[0], [*CLI, *arguments], cli.environment)  # noqa: S606  the same command as elsewhere
-    shown, read_to, left = "", 0, list(answers)
-    deadline = time.monotonic() + seconds
-    while (data := _next(terminal, deadline)) is not None:
-        shown += data
-        if left and left[0][0] in shown[read_to:]:
-            read_to = len(shown)
-            os.write(terminal, left.pop(0)[1].encode())
-    os.close(terminal)
-    return Seen(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.replace("\r\n", "\n"))
-
-
-def _next(terminal: int, deadline: float) -> str | None:
-    """What is shown next; None when the program has left the terminal or the time is up (closing it ends it then)."""
-    readable, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
-    try:
-        data = os.read(terminal, 65_536) if readable else b""
-    except OSError:  # how Linux says that the other side is closed
-        return None
-    return data.decode(errors="replace") or None
+    """Run `longhaul …`; when it writes the first text of a pair, the second is typed."""
+    with Terminal(cli, *arguments) as terminal:
+        read_to, left = 0, list(answers)
+        deadline = time.monotonic() + seconds
+        while terminal.read(deadline):
+            if left and left[0][0] in terminal.written[read_to:]:
+                read_to = len(terminal.written)
+                terminal.types(left.pop(0)[1])
+        return terminal.end(0)

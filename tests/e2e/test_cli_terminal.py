@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import CLI, Cli
-from tests.e2e.terminal import at_a_terminal
+from tests.e2e.terminal import Terminal, at_a_terminal
 
 pytestmark = pytest.mark.server
 
-QUESTION = "[l]ater: "
+QUESTION = "[q] later: "
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "m\u202eoon"}
 WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
 
@@ -20,14 +20,14 @@ WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9
 def test_an_approval_at_the_terminal_lets_the_call_run(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
 
-    seen = at_a_terminal(cli, "run", "Greet the moon", "--model", model, answers=[(QUESTION, "?\n"), (QUESTION, "a\n")])
+    seen = at_a_terminal(cli, "run", "Greet the moon", "--model", model, answers=[(QUESTION, "?"), (QUESTION, "y")])
 
     assert seen.code == 0, seen.text
-    assert "m\\u202eoon" in seen.text
+    assert "m\\u202eoon" in seen.shown
     assert "\u202e" not in seen.text
-    assert "type one of the letters" in seen.text
+    assert "(one of y, n, e" in seen.text
     assert "\x1b[32m" in seen.text
-    assert "Done." in seen.text
+    assert "Done." in seen.shown
     assert (cli.folder / "greeting.txt").read_text() == "hello m\u202eoon\n"
 
 
@@ -35,7 +35,7 @@ def test_a_denial_at_the_terminal_reaches_the_model(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT, {"text": "I leave it.", "expect": {"last_contains": ": not tonight"}})
 
     seen = at_a_terminal(
-        cli, "run", "Greet", "--model", model, answers=[(QUESTION, "d\n"), ("empty): ", "not tonight\n")]
+        cli, "run", "Greet", "--model", model, answers=[(QUESTION, "n"), ("empty): ", "not tonight\n")]
     )
 
     assert seen.code == 0, seen.text
@@ -45,7 +45,7 @@ def test_a_denial_at_the_terminal_reaches_the_model(cli: Cli) -> None:
 def test_a_call_may_be_left_waiting(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT)
 
-    seen = at_a_terminal(cli, "run", "Greet", "--model", model, "--session", "left", answers=[(QUESTION, "l\n")])
+    seen = at_a_terminal(cli, "run", "Greet", "--model", model, "--session", "left", answers=[(QUESTION, "q")])
 
     assert seen.code == 3, seen.text
     assert "longhaul approve left edit-9" in seen.text
@@ -88,8 +88,8 @@ def test_text_is_shown_while_it_is_said_and_once(cli: Cli) -> None:
     seen = at_a_terminal(cli, "run", "Speak", "--model", model, answers=[])
 
     assert seen.code == 0, seen.text
-    assert seen.text.count("goes out.") == 1
-    assert said in seen.text
+    assert seen.shown.count("goes out.") == 1
+    assert said in seen.shown
 
 
 def test_a_session_is_watched_line_by_line_until_one_leaves(cli: Cli) -> None:
@@ -109,3 +109,70 @@ def test_a_session_is_watched_line_by_line_until_one_leaves(cli: Cli) -> None:
     assert recorded == list(range(1, len(recorded) + 1))
     assert "".join(event["delta"] for event in events if "live" in event and "delta" in event).endswith("goes out.")
     assert code == 130
+
+
+LONG = "## The tide\n\nIt comes **in**, and with it come the boats of all the fishermen.\n\n- in\n- out\n\nSo it goes."
+
+
+def test_markdown_is_laid_out_as_it_comes(cli: Cli) -> None:
+    model = cli.script({"thinking": "Of tides.", "text": LONG, "chunk_chars": 6, "delay_ms": 100})
+
+    with Terminal(cli, "run", "Speak", "--model", model, columns=40) as terminal:
+        terminal.until("It comes in, and with")
+        assert "So it" not in terminal.shown
+        terminal.resized(60, 40)
+        terminal.until("So it goes.")
+        seen = terminal.end()
+
+    assert seen.code == 0
+    lines = [line.strip() for line in seen.shown.splitlines()]
+    assert [lines.count(line) for line in ("Of tides.", "So it goes.", "• in", "• out")] == [1, 1, 1, 1], seen.shown
+    assert "**" not in seen.shown
+    assert "1 step, " in lines[-1]
+
+
+def test_what_runs_shows_its_last_lines_and_is_gone_when_it_has_ended(cli: Cli) -> None:
+    command = "for n in 1 2 3 4 5 6; do echo line-$n; sleep 0.3; done"
+    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": command}}]}, {"text": "Counted."})
+
+    with Terminal(cli, "run", "Count", "--model", model, "--mode", "bypass", columns=60) as terminal:
+        terminal.until("| line-5")
+        assert "| line-1" not in terminal.shown
+        assert "step 2" in terminal.shown
+        seen = terminal.end()
+
+    assert "| line-" not in seen.shown
+    assert "✓ Bash" in seen.shown
+    assert "Counted." in seen.shown
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"CI": "1", "NO_COLOR": "1"}])
+def test_a_dumb_terminal_gets_plain_lines(cli: Cli, environment: dict[str, str]) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": LONG})
+
+    with Terminal(cli, "run", "Greet", "--model", model, environment=environment) as terminal:
+        terminal.until(QUESTION.strip())
+        terminal.types("y\n" if "TERM" in environment else "y")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "It comes **in**, and" in seen.shown
+    assert "\x1b[" not in seen.text.replace("\x1b[2m", "").replace("\x1b[0m", "") if "TERM" in environment else True
+    assert "\x1b[1A" not in seen.text
+
+
+def test_what_is_pasted_or_typed_ahead_decides_nothing(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Left."})
+
+    with Terminal(cli, "run", "Greet", "--model", model) as terminal:
+        terminal.until("I will greet")
+        terminal.types("y")
+        terminal.until(QUESTION.strip())
+        terminal.types("yes, do it\n")
+        terminal.until("(one of y, n, e")
+        terminal.types("n")
+        terminal.until("(may be empty):")
+        terminal.types("\n")
+        seen = terminal.end()
+
+    assert (cli.folder / "greeting.txt").read_text() == "hello world\n", seen.shown
