@@ -15,11 +15,18 @@ from starter.cli.opening import Wishes, open_session, whoami
 from starter.cli.screen import Screen
 from starter.visible import one_line
 
+HISTORY = "chat_history"
+"""What was typed, in the data directory."""
+
 
 async def chat(wishes: Wishes, screen: Screen) -> int:
     """Until /quit or the end of input. Returns the exit code."""
     async with connected() as app:
         session = await open_session(app, wishes)
+        if screen.renders and screen.answers:
+            from starter.cli.talk import Talk  # noqa: PLC0415  nobody else waits for what it is made with
+
+            return await Talk(session, whoami(), app.settings.data_dir / HISTORY).run()
         screen.remark(Text(f"session {one_line(session.id)}; /quit or Ctrl-D leaves, Ctrl-C interrupts", style="dim"))
         conversation = Conversation(session, screen, whoami())
         async with interrupting(conversation):

@@ -102,6 +102,10 @@ class Conversation:
             self._interrupted = False
             self._screen.remark(Text(harmless(str(refusal))))
 
+    def ask_again(self) -> None:
+        """About what was left for later, too."""
+        self._left.clear()
+
     async def catch_up(self) -> Outcome | None:
         """Go on with a reply that was being made or waited when we came; None when there is none."""
         try:

@@ -87,5 +87,5 @@ class Speech:
             self._screen.show(Text("(some of this is missing)", style="yellow"))
         elif event.name == RESTARTED and self._screen.shows_live:
             self._blocks = []
-            self._voice.drop()
-            self._screen.show(Text("(begun anew: what was shown of it does not count)", style="yellow"))
+            if self._voice.drop():
+                self._screen.show(Text("(begun anew: what was shown of it does not count)", style="yellow"))

@@ -26,8 +26,8 @@ class Voice(Protocol):
     def end(self) -> None:
         """The text is complete."""
 
-    def drop(self) -> None:
-        """It will not be completed."""
+    def drop(self) -> bool:
+        """It will not be completed. Whether some of it stays on the screen."""
 
 
 class PlainVoice:
@@ -42,8 +42,9 @@ class PlainVoice:
     def end(self) -> None:
         self._screen.end_line()
 
-    def drop(self) -> None:
+    def drop(self) -> bool:
         self._screen.end_line()
+        return True
 
 
 class ProseVoice:
@@ -68,10 +69,12 @@ class ProseVoice:
             self._print(rest)
         self.drop()
 
-    def drop(self) -> None:
+    def drop(self) -> bool:
+        stays = self._printed > 0
         self._paragraphs = Paragraphs()
         self._printed = 0
         self._screen.below.put("text", None)
+        return stays
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The block that grows."""

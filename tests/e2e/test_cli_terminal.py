@@ -64,7 +64,11 @@ def test_a_chat_goes_from_turn_to_turn_until_it_is_left(cli: Cli) -> None:
     model = cli.script({"text": "Good morning."}, {"text": "Good night."})
 
     seen = at_a_terminal(
-        cli, "chat", "--model", model, answers=[("> ", "hello\n"), ("morning.\n"[:-1], "bye\n"), ("night.", "/quit\n")]
+        cli,
+        "chat",
+        "--model",
+        model,
+        answers=[("/help says", "hello\n"), ("morning.\n"[:-1], "bye\n"), ("night.", "/quit\n")],
     )
 
     assert seen.code == 0, seen.text

@@ -1,0 +1,103 @@
+"""A terminal at which one may type at any time: above the line that is typed stands what changes."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO, TypeVar, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output.vt100 import Vt100_Output
+from rich.console import Console, RenderableType
+
+from starter.cli.screen import Screen
+
+Found = TypeVar("Found")
+
+
+class Desk(Screen):
+    """A screen that renders. `line` has to be awaited for anything to stand below."""
+
+    def __init__(self, history: Path, interrupt: Callable[[], None]) -> None:
+        super().__init__()
+        self._aside = False
+        self._prompt: PromptSession[str] = PromptSession(
+            history=_kept(history), key_bindings=_keys(interrupt), erase_when_done=True, output=_output(self.out)
+        )
+
+    async def line(self) -> str | None:
+        """What was typed, with Enter; None for Ctrl-D."""
+        try:
+            return await self._prompt.prompt_async(self._message, handle_sigint=False)
+        except EOFError:
+            return None
+
+    def forget_typed(self) -> bool:
+        """Empty the line that is being typed; False when it was empty."""
+        typed = bool(self._prompt.default_buffer.text)
+        self._prompt.default_buffer.reset()
+        return typed
+
+    async def aside(self, work: Callable[[], Found]) -> Found:
+        """What was typed so far stays, and is there again afterwards."""
+        async with in_terminal():
+            self._aside = True
+            try:
+                return work()
+            finally:
+                self._aside = False
+
+    def paint(self) -> None:
+        self._prompt.app.invalidate()
+
+    def hide(self) -> None:
+        """The prompt takes it away itself."""
+        self._prompt.app.invalidate()
+
+    def _print(self, console: Console, line: RenderableType) -> None:
+        app = self._prompt.app
+        if self._aside or not app.is_running:
+            super()._print(console, line)
+            return
+        # In the terminal's raw mode, which changes nothing in what is printed: else keys that come meanwhile were lost.
+        app.renderer.erase()
+        super()._print(console, line)
+        app.renderer.reset()
+        app.invalidate()
+
+    def _message(self) -> ANSI:
+        if not self.below:
+            return ANSI("> ")
+        with self.out.capture() as drawn:
+            self.out.print(self.below)
+        return ANSI(drawn.get().rstrip("\n") + "\n> ")
+
+
+def _keys(interrupt: Callable[[], None]) -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        interrupt()
+
+    return keys
+
+
+def _output(console: Console) -> Vt100_Output:
+    """One that never asks the terminal where its cursor is: some never answer, and the answer may end as input."""
+    output = Vt100_Output.from_pty(cast(TextIO, console.file))
+    output.enable_cpr = False
+    return output
+
+
+def _kept(file: Path) -> History:
+    """What was typed stays with its owner; where it can't be kept, it is forgotten at the end."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(file)
