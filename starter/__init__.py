@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from starter.asking import NoSession
     from starter.client import Longhaul
     from starter.connection import Unreachable
+    from starter.feed import Feed
     from starter.session import Session
+    from starter.user_agent import UserAgent
     from starter.wire import Refused
 
 __all__ = [
     "AgentSpec",
     "AgentState",
     "AssistantMsg",
+    "Feed",
     "Longhaul",
     "Msg",
     "NoSession",
@@ -36,6 +39,7 @@ __all__ = [
     "SqlStore",
     "StateStore",
     "Unreachable",
+    "UserAgent",
     "UserMsg",
     "open_store",
 ]
@@ -44,6 +48,7 @@ _HOMES = {
     "AgentSpec": "agent.settings",
     "AgentState": "agent.state",
     "AssistantMsg": "agent.messages",
+    "Feed": "starter.feed",
     "Longhaul": "starter.client",
     "Msg": "agent.messages",
     "NoSession": "starter.asking",
@@ -55,6 +60,7 @@ _HOMES = {
     "SqlStore": "activities.stores.sql",
     "StateStore": "activities.stores.store",
     "Unreachable": "starter.connection",
+    "UserAgent": "starter.user_agent",
     "UserMsg": "agent.messages",
     "open_store": "activities.stores.opening",
 }

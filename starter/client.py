@@ -1,7 +1,7 @@
 """The Python client: `Longhaul` is the way in, `Session` (in `starter.session`) is one conversation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from temporalio.client import Client
@@ -11,6 +11,7 @@ from agent.settings import AgentSpec
 from starter.agents import checked, find_agent
 from starter.cards import SessionCard, card_of, in_doubt, query
 from starter.connection import connect, let_go
+from starter.feed import Feed
 from starter.inbox import Inbox, gather
 from starter.rules import RulesOfUser
 from starter.session import Session
@@ -51,6 +52,10 @@ class Longhaul:
         check_name("user", user or "")
         spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
         return Session(self.client, self.settings, session_id, user, spec)
+
+    def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
+        """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""
+        return Feed(sessions, start=start, live=live)
 
     def rules_of(self, user: str) -> RulesOfUser:
         """The rules that hold in all sessions of this user, kept where the workers' state store is."""

@@ -179,7 +179,7 @@ def show(
 
 @app.command()
 def watch(
-    s: options.SessionName,
+    s: Annotated[list[str], typer.Argument(metavar="S…", help="One session, or several in one feed.")],
     *,
     start: Annotated[
         int, typer.Option("--from", min=1, help="Number of the first event; its first one if not given.")
@@ -193,7 +193,9 @@ def watch(
     from starter.cli.finding import Name
     from starter.cli.screen import Screen
 
-    leave_by(lambda: watching.watch(Screen(as_json=as_json), Name(s, user, agent), start))
+    names = [Name(each, user, agent) for each in s]
+    screen = Screen(as_json=as_json)
+    leave_by(lambda: watching.watch_all(screen, names, start) if s[1:] else watching.watch(screen, names[0], start))
 
 
 @app.command()
