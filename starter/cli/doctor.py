@@ -9,6 +9,7 @@ from starter.cli.leaving import Exit
 from starter.cli.screen import Screen
 from starter.cli.server_checks import on_the_server
 from starter.cli.store_checks import on_the_stores
+from starter.cli.wiring_checks import on_the_wiring
 from starter.settings import Settings
 from starter.visible import one_line
 
@@ -18,6 +19,7 @@ async def doctor(screen: Screen) -> int:
     settings = Settings()
     checks = list(on_this_machine(settings))
     checks += [check async for check in on_the_stores(settings)]
+    checks += [check async for check in on_the_wiring(settings)]
     checks += [check async for check in on_the_server(settings)]
     fit = is_fit(checks)
     screen.document({"ok": fit, "checks": [dataclasses.asdict(check) for check in checks]})
