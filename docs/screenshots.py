@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images: a session that waits for a person, as Temporal's Web UI shows it.
+"""Takes the pictures of docs/images: a session that waits for a person, and its row, as Temporal's Web UI shows them.
 
 `.venv/bin/python docs/screenshots.py` starts a server and a worker of its own, parks a scripted session and looks at it
 with a headless Chromium. Chromium's own --screenshot never ends here: the page of an open workflow polls for ever.
@@ -34,6 +34,14 @@ PICTURES = (
     # What the details say stands in a frame of its own, which the page's text does not show.
     ("current-details.png", "user-metadata", "Current Details", 620),
 )
+WAITING = "/namespaces/default/workflows?query=" + quote('LonghaulStatus = "waiting"')
+AGENT = """name = "mender"
+tools = ["Read", "Glob", "Edit", "Bash"]
+[permission.deadline]
+escalate_after = "4h"
+escalate_to = "the team"
+expire_after = "2d"
+"""
 TEST = """import unittest
 
 
@@ -144,10 +152,11 @@ def park_a_session(address: str, folder: Path) -> str:
     """A session that waits for a person; returns its workflow's id."""
     project, script = folder / "project", folder / "script.jsonl"
     project.mkdir()
+    (folder / "mender.toml").write_text(AGENT, encoding="utf-8")
     (project / "test_sums.py").write_text(TEST, encoding="utf-8")
     script.write_text("".join(json.dumps(reply) + "\n" for reply in REPLIES), encoding="utf-8")
     asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", "red-test", "--user", "ana"]
-    asked += ["--model", f"scripted:{script}"]
+    asked += ["--model", f"scripted:{script}", "--agent", str(folder / "mender.toml")]
     # Without a terminal it parks.
     subprocess.run(asked, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
     listed = subprocess.check_output([str(LONGHAUL), "--address", address, "sessions", "--json"], text=True)
@@ -174,8 +183,9 @@ def main() -> int:
             page = page_of(ui, park_a_session(address, folder))
             browser = Browser(program, str(folder / "profile"))
             try:
-                for file, part, text, height in PICTURES:
-                    picture = browser.picture(f"{page}/{part}", text, height)
+                listed = ("waiting-sessions.png", f"{ui}{WAITING}", "red-test", 560)
+                for file, url, text, height in (*((f, f"{page}/{at}", t, h) for f, at, t, h in PICTURES), listed):
+                    picture = browser.picture(url, text, height)
                     (IMAGES / file).write_bytes(picture)
                     verdict = "" if len(picture) < LARGEST_BYTES else ", which is too large"
                     print(f"{IMAGES / file}: {len(picture) // 1000} kB{verdict}")

@@ -87,7 +87,7 @@ class IdleClock:
         again = 0.0
         while True:
             left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
-            await workflow.sleep(max(left, MIN_SLEEP_SECONDS))
+            await workflow.sleep(max(left, MIN_SLEEP_SECONDS), summary="look whether it has been idle for too long")
             if self._record.active_at / 1000 + limit <= workflow.time():
                 self._write(e.TimeReached())
                 # A session that waits for a person for weeks, or for a store, would else count the seconds.

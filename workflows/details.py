@@ -11,8 +11,10 @@ from agent.state import OpenCall
 from agent.tasks import progress
 from agent.times import iso
 from agent.visible import visible
+from agent.waiting import when
 from workflows.views import waiting
 
+_AFTER_EXPIRY = {"deny": "is denied", "park": "waits on as overdue"}
 SHOWN_DOUBTS = 5
 """The server takes 20 kB of such a page."""
 
@@ -30,8 +32,9 @@ def details(record: Record) -> str:
     lines += _pause(record)
     for call in calls:
         whom = "a person" if call.waits_for == "person" else "an outside system"
-        since = iso(call.asked_at)[:16].replace("T", " ")
-        lines.append(f"for {whom} since {since} UTC: {_code(call.block.name)} {_code(brief(call.input, 160))}")
+        since = _minute(iso(call.asked_at))
+        lines.append(f"for {whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
+        lines += _deadline(call)
         lines += [_code(command) for command in _answers(record, call)]
         if call.reason:
             lines.append(f"why: {_code(_cut(call.reason, 160))}")
@@ -47,6 +50,25 @@ def details(record: Record) -> str:
     if record.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
     return "  \n".join(lines)
+
+
+def _deadline(call: OpenCall) -> list[str]:
+    """What becomes of a call that nobody answers, and who has it now."""
+    known = when(call)
+    said: list[str] = []
+    if at := known.get("expired_at"):
+        said.append(f"overdue since {_minute(at)}, it waits on")
+    elif at := known.get("expires_at"):
+        said.append(f"answer by {_minute(at)}, then it {_AFTER_EXPIRY[known['on_expiry']]}")
+    if at := known.get("escalated_at"):
+        said.append(f"handed up to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
+    elif at := known.get("escalate_at"):
+        said.append(f"goes to {_code(_cut(known['escalate_to'], 80))} at {_minute(at)}")
+    return ["; ".join(said)] if said else []
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:16].replace('T', ' ')} UTC"
 
 
 def _cost(record: Record) -> str:

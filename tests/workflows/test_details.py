@@ -1,7 +1,13 @@
 """The page that Temporal's Web UI shows of a session: what it waits for and how to answer."""
 
+import json
+from typing import Any
+
+from agent.deadline import Deadlines
 from agent.messages import ErrorInfo
-from tests.agent.play import Play, calls, text
+from agent.permission.rules import PermissionContext
+from agent.tools import Effect, ToolDescriptor
+from tests.agent.play import NOON, RULES, SPEC, TOOLS, Play, calls, text
 from workflows.details import details
 
 
@@ -54,3 +60,41 @@ def test_an_idle_session_says_why_its_last_reply_failed() -> None:
 
 def test_after_an_answer_nothing_but_the_head_stands_there() -> None:
     assert len(asked(Play([text("Built.")]))) == 1
+
+
+HOUR = 3_600_000
+
+
+def timed(**deadline: Any) -> list[str]:
+    """The lines about a call that waits with this deadline, an hour and a half after it was asked."""
+    rules = PermissionContext(rules=RULES, deadline=Deadlines(**deadline))
+    play = Play([calls("c-1 Paint")], spec=SPEC.model_copy(update={"permission": rules}))
+    asked(play)
+    play.now = NOON + HOUR * 3 // 2
+    play.run()
+    return details(play.record).split("  \n")
+
+
+def test_a_call_with_a_deadline_says_until_when_and_what_comes_then() -> None:
+    assert "answer by 2025-11-26 12:00 UTC, then it is denied" in timed(expire_after="1d")
+    assert "answer by 2025-11-26 12:00 UTC, then it waits on as overdue" in timed(expire_after="1d", on_expiry="park")
+
+
+def test_whoever_a_call_goes_to_next_is_named() -> None:
+    later = timed(escalate_after="3h", escalate_to="the `foreman`", expire_after="1d")
+
+    assert (
+        "answer by 2025-11-26 12:00 UTC, then it is denied; goes to `` the `foreman` `` at 2025-11-25 15:00 UTC"
+        in later
+    )
+
+
+def test_tasks_and_their_progress_stand_under_the_head() -> None:
+    tool = ToolDescriptor(name="todo_write", inside=True, read_only=True, effect=Effect.READ)
+    todos = [{"content": "Dig", "status": "completed"}, {"content": "Lay bricks", "status": "in_progress"}]
+    written = calls("t-1 todo_write", arguments=json.dumps({"todos": todos}))
+
+    lines = asked(Play([written, calls("c-1 Paint")], tools=(*TOOLS, tool)))
+
+    assert lines[0].startswith("**waiting** · agent `mason` · 2 model calls · ")
+    assert lines[1] == "tasks 1/2: `Lay bricks`"
