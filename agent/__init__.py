@@ -17,6 +17,7 @@ is carried (`agent.carried`).
     Judge      write down what permission says about each call
     Answer     answer a call without any worker (`agent.inside`)
     Remind     tell the model again what holds and its context has lost (`agent.standing`)
+    Join       tell the model what was said in the midst of its reply
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
     Verify     have signed decisions checked

@@ -10,6 +10,7 @@ from agent.decision_bodies import Confirm as Confirm
 from agent.decision_bodies import ConfirmResult as ConfirmResult
 from agent.decision_bodies import UserConfirmResultEvent as UserConfirmResultEvent
 from agent.depth import MAX_DEPTH, too_deep
+from agent.entries_requests import When
 from agent.messages import (
     DataBlock,
     HintBlock,
@@ -90,12 +91,13 @@ RequestContext = Annotated[dict[str, Any], AfterValidator(_fits)]
 
 
 class Submit(Value):
-    """Ask for a reply. Without messages the agent goes on from where it stands."""
+    """Ask for a reply. Without messages the agent goes on from where it stands. `when`: while another one is made."""
 
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     messages: Messages = ()
     context: RequestContext = Field(default_factory=dict[str, Any])
     """For hooks and tools; the model does not see it."""
+    when: When = "queue"
 
     _checked = field_validator("messages")(_from_outside)
 
@@ -107,7 +109,10 @@ class Observe(Value):
 
 
 class Interrupt(Value):
+    """End the reply that is being made, or drop the named request that waits."""
+
     reply_id: str | None = None
+    request_id: str | None = None
     message: Messages = ()
 
     _checked = field_validator("message")(_from_outside)

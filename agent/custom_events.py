@@ -30,6 +30,7 @@ Other = (
     | e.WorkerLeft
     | e.CompressAsked
     | e.RequestAccepted
+    | e.Joined
     | e.Observed
     | e.Configured
     | e.RulesChanged
@@ -63,6 +64,9 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
             return AgentEvent(type="CUSTOM", name="plan_mode_changed", value={"active": True, "by": entry.by})
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
+        case e.Joined():
+            ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
+            return AgentEvent(type="CUSTOM", name="joined", value=ids)
         case e.Paused() | e.Unpaused() | e.StepAsked() | e.StepBegun():
             return _of_pause(entry)
         case e.WorkerLeft():

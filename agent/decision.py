@@ -16,6 +16,7 @@ from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultB
 from agent.notifying import should_notify
 from agent.pausing import unless_paused
 from agent.record import Record
+from agent.requests import to_join
 from agent.results import cancelled_before_start, cancelled_outside
 from agent.settling import blocking, to_probe
 from agent.standing import to_be_told
@@ -28,6 +29,7 @@ from agent.steps import (
     Examine,
     Finish,
     Idle,
+    Join,
     Judge,
     Park,
     Prepare,
@@ -75,6 +77,8 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return _next_of_calls(record, reply, load)
     if blocking(record):
         return Checkpoint() if should_save(record, load) else Park("person")
+    if joining := to_join(record, reply):
+        return Join(joining)
     return _next_of_reply(record, reply)
 
 

@@ -5,8 +5,7 @@ Names are past tense: an entry can't be refused any more. Activities return entr
 is translated on the way from the world into the record.
 """
 
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
@@ -43,6 +42,11 @@ from agent.entries_paused import StepAsked as StepAsked
 from agent.entries_paused import StepBegun as StepBegun
 from agent.entries_paused import Unpaused as Unpaused
 from agent.entries_prepared import Prepared as Prepared
+from agent.entries_requests import InterruptAsked as InterruptAsked
+from agent.entries_requests import Joined as Joined
+from agent.entries_requests import ReplyStarted as ReplyStarted
+from agent.entries_requests import RequestAccepted as RequestAccepted
+from agent.entries_requests import RequestDropped as RequestDropped
 from agent.entries_rules import Configured as Configured
 from agent.entries_rules import RulesChanged as RulesChanged
 from agent.entries_waiting import DeadlineReached as DeadlineReached
@@ -67,35 +71,11 @@ class SessionOpened(Entry):
     """2 = the session looks for an earlier life of its own, writes checkpoints, and closes when it is idle."""
 
 
-class RequestAccepted(Entry):
-    """Somebody wants a reply; it waits in the queue."""
-
-    kind: Literal["accepted"] = "accepted"
-    request_id: str
-    reply_id: str
-    body_digest: str
-    """Tells the same request sent twice from another one under the same id."""
-    messages: tuple[Msg, ...] = sparse(())
-    """Empty = go on from where the context stands."""
-    context: dict[str, Any] = sparse({})
-    """For hooks and tools; no model sees it."""
-
-    @cached_property
-    def size_bytes(self) -> int:
-        """As JSON. Kept, for it is asked again with each request that comes while this one waits."""
-        return len(self.model_dump_json().encode())
-
-
 class Observed(Entry):
     """Messages for the context that ask for no reply."""
 
     kind: Literal["observed"] = "observed"
     messages: tuple[Msg, ...]
-
-
-class ReplyStarted(Entry):
-    kind: Literal["started"] = "started"
-    reply_id: str
 
 
 class ModelSaid(Entry):
@@ -124,13 +104,6 @@ class ModelFailed(Entry):
     kind: Literal["model_failed"] = "model_failed"
     model: str
     error: ErrorInfo
-
-
-class InterruptAsked(Entry):
-    kind: Literal["interrupted"] = "interrupted"
-    reply_id: str
-    messages: tuple[Msg, ...] = sparse(())
-    """Becomes the next request."""
 
 
 class Refused(Entry):
@@ -167,6 +140,8 @@ AnyEntry = Annotated[
     | TimeReached
     | WorkerLeft
     | RequestAccepted
+    | RequestDropped
+    | Joined
     | Observed
     | CompressAsked
     | Configured

@@ -55,7 +55,7 @@ class EventFold:
         for entry in log[self._read :]:
             for event in self._of(entry):
                 number = self.before.count + len(self.events) + 1
-                numbered = {"seq": number, "created_at": iso(entry.at), "reply_id": self._reply_id}
+                numbered = {"seq": number, "created_at": iso(entry.at), "reply_id": event.reply_id or self._reply_id}
                 self.events.append(event.model_copy(update=numbered))
         self._read = len(log)
         return self.events
@@ -82,6 +82,8 @@ class EventFold:
                 yield from self._deadline_reached(entry)
             case e.PieceReceived():
                 yield from self._piece(entry)
+            case e.RequestDropped():
+                yield AgentEvent(type="REPLY_END", reply_id=entry.reply_id, finished_reason=FinishedReason.INTERRUPTED)
             case e.InterruptAsked():
                 yield AgentEvent(type="USER_INTERRUPT")
             case e.ReplyFinished():

@@ -36,7 +36,9 @@ def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, P
     match entry:
         case e.SessionOpened():
             pass
-        case e.RequestAccepted() | e.ReplyStarted() | e.InterruptAsked() | e.ReplyFinished():
+        case e.RequestAccepted() | e.RequestDropped() | e.Joined() | e.ReplyStarted():
+            requests.apply(ledger, entry)
+        case e.InterruptAsked() | e.ReplyFinished():
             requests.apply(ledger, entry)
         case e.Observed():
             _observe(ledger, entry)

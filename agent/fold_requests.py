@@ -1,5 +1,6 @@
 """What requests do to the ledger from when they come until their replies have ended."""
 
+from itertools import takewhile
 from typing import assert_never
 
 from agent import entries as e
@@ -8,14 +9,21 @@ from agent import fold_offers as offers
 from agent import fold_stuck as circles
 from agent.ledger import KEPT_REQUESTS, Ledger
 from agent.ledger_values import Finished, Handled
+from agent.messages import FinishedReason, Usage
 from agent.standing import stamped
 from agent.state import ReplyContext
 
+RequestEntry = e.RequestAccepted | e.RequestDropped | e.Joined | e.ReplyStarted | e.InterruptAsked | e.ReplyFinished
 
-def apply(ledger: Ledger, entry: e.RequestAccepted | e.ReplyStarted | e.InterruptAsked | e.ReplyFinished) -> None:
+
+def apply(ledger: Ledger, entry: RequestEntry) -> None:
     match entry:
         case e.RequestAccepted():
             _accept(ledger, entry)
+        case e.RequestDropped():
+            _drop(ledger, entry)
+        case e.Joined():
+            _join(ledger, entry)
         case e.ReplyStarted():
             _start(ledger, entry)
         case e.InterruptAsked():
@@ -27,10 +35,43 @@ def apply(ledger: Ledger, entry: e.RequestAccepted | e.ReplyStarted | e.Interrup
 
 
 def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
-    ledger.queue.append(entry)
+    reply = ledger.reply
+    if entry.when == "queue":
+        ledger.queue.append(entry)
+    elif entry.when == "now" and reply is not None and not reply.interrupted:
+        ledger.steering.append(entry)
+    else:
+        _put_in_front(ledger, [entry])
     ledger.handled[entry.request_id] = Handled(entry.reply_id, entry.body_digest)
     while len(ledger.handled) > KEPT_REQUESTS:
         del ledger.handled[next(iter(ledger.handled))]
+
+
+def _put_in_front(ledger: Ledger, requests: list[e.RequestAccepted]) -> None:
+    """Before all that can wait, behind what was in a hurry earlier."""
+    urgent = sum(1 for _ in takewhile(lambda request: request.when != "queue", ledger.queue))
+    ledger.queue[urgent:urgent] = requests
+
+
+def _drop(ledger: Ledger, entry: e.RequestDropped) -> None:
+    ledger.queue = [request for request in ledger.queue if request.reply_id != entry.reply_id]
+    ledger.steering = [request for request in ledger.steering if request.reply_id != entry.reply_id]
+    here = ledger.messages_total
+    ended = Finished(entry.reply_id, entry.request_id, FinishedReason.INTERRUPTED, entry.at, None, Usage(), here, here)
+    _keep(ledger, ended)
+
+
+def _join(ledger: Ledger, entry: e.Joined) -> None:
+    """A reply whose model has said its last word goes on: the model has not heard this yet."""
+    reply = ledger.current
+    joining = [request for request in ledger.steering if request.reply_id in entry.reply_ids]
+    ledger.steering = [request for request in ledger.steering if request.reply_id not in entry.reply_ids]
+    ledger.append(stamped(tuple(message for request in joining for message in request.messages), entry))
+    ledger.joined.update(dict.fromkeys(entry.reply_ids, reply.reply_id))
+    while len(ledger.joined) > KEPT_REQUESTS:
+        del ledger.joined[next(iter(ledger.joined))]
+    circles.note_request(ledger, says_something=True)
+    reply.answered = False
 
 
 def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
@@ -58,6 +99,7 @@ def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
             reply_id=follow_up_id(entry.reply_id, entry.seq),
             body_digest="",
             messages=entry.messages,
+            when="interrupt",
         )
         ledger.queue.insert(0, follow_up)
         ledger.handled[request_id] = Handled(follow_up.reply_id, "")
@@ -67,7 +109,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     reply = ledger.current
     for result in entry.closing:
         calls.close(ledger, reply.calls[result.id], result, entry)
-    ledger.finished[reply.reply_id] = Finished(
+    ended = Finished(
         reply_id=reply.reply_id,
         request_id=reply.request_id,
         reason=entry.reason,
@@ -77,12 +119,19 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
         start=ledger.reply_start,
         end=ledger.messages_total,
     )
-    while len(ledger.finished) > KEPT_REQUESTS:
-        del ledger.finished[next(iter(ledger.finished))]
+    _keep(ledger, ended)
+    _put_in_front(ledger, ledger.steering)
+    ledger.steering = []
     ledger.ended = entry.seq
     circles.note_end(ledger, entry.reason)
     offers.end_of_reply(ledger)
     ledger.state.reply_context = None
+
+
+def _keep(ledger: Ledger, ended: Finished) -> None:
+    ledger.finished[ended.reply_id] = ended
+    while len(ledger.finished) > KEPT_REQUESTS:
+        del ledger.finished[next(iter(ledger.finished))]
 
 
 def follow_up_id(reply_id: str, seq: int) -> str:

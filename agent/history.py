@@ -109,7 +109,7 @@ _NEEDLESS = (
     *("compress_asked", "last_compression_error", "compressions", "compressed_at", "compression_failed_at", "epoch"),
     *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
     *("reminders", "ended", "window", "model_calls", "reply_start"),
-    *("indexed", "notices", "notify_failed", "expired", "pause"),
+    *("indexed", "notices", "notify_failed", "expired", "pause", "joined"),
 )
 """Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
 
@@ -122,10 +122,13 @@ def _slim(ledger: Ledger) -> Ledger:
         calls = {
             key: call.model_copy(update={"approved_terms": "", "deadline": None}) for key, call in reply.calls.items()
         }
-        plain["reply_context"] = reply.model_copy(update={"calls": calls})
+        # Whether the reply goes on is decided by limits of the spec, and brings no message by itself.
+        plain["reply_context"] = reply.model_copy(update={"calls": calls, "answered": False, "cur_iter": 0})
     kept["state"] = ledger.state.model_copy(update=plain)
     kept["spec"] = AgentSpec(name=ledger.spec.name)
-    kept["doubts"] = {key: doubt.model_copy(update={"input": "", "why": ""}) for key, doubt in ledger.doubts.items()}
+    kept["doubts"] = {
+        key: doubt.model_copy(update={"input": "", "why": "", "due": False}) for key, doubt in ledger.doubts.items()
+    }
     return Ledger(**kept, transcript_base=ledger.messages_total)
 
 

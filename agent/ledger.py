@@ -106,6 +106,10 @@ class Ledger:
     active_at: int = 0
     """When something last happened, the passing of time not counted."""
     queue: list[e.RequestAccepted] = field(default_factory=list[e.RequestAccepted])
+    steering: list[e.RequestAccepted] = field(default_factory=list[e.RequestAccepted])
+    """Of those that are to join the reply that is being made, at its next step boundary."""
+    joined: dict[str, str] = field(default_factory=dict[str, str])
+    """By the reply id that such a request would have had: the reply that it has joined."""
     handled: dict[str, Handled] = field(default_factory=dict[str, Handled])
     finished: dict[str, Finished] = field(default_factory=dict[str, Finished])
     reminders: tuple[Msg, ...] = ()

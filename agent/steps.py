@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.compaction import Cut
-from agent.entries import CallAnswered, Reminded, StepBegun, Verdict
+from agent.entries import CallAnswered, Joined, Reminded, StepBegun, Verdict
 from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
@@ -106,6 +106,13 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """Write down that the model is told what came in the midst of its reply."""
+
+    entry: Joined
+
+
+@dataclass(frozen=True, slots=True)
 class BeginStep:
     """Write down that a paused session takes the step now that it was asked for."""
 
@@ -154,6 +161,7 @@ Step = (
     | TakeIn
     | Probe
     | Verify
+    | Join
     | BeginStep
     | Park
     | Finish

@@ -8,6 +8,7 @@ from typing import Any
 from temporalio.client import Client
 
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
+from agent.entries_requests import When
 from agent.event import AgentEvent
 from agent.ids import workflow_id
 from agent.messages import Msg
@@ -73,7 +74,9 @@ class Session(Steering):
         self.rules = SessionRules(self._asking, self._sending)
         """What it may do unasked, rule by rule."""
 
-    async def reply(self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None) -> Msg:
+    async def reply(
+        self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None, when: When = "queue"
+    ) -> Msg:
         """Ask, and wait for the message that it comes to.
 
         That is the final one, or one that says what it waits for: then `finished_reason` is None and
@@ -81,7 +84,7 @@ class Session(Steering):
         A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
         for hooks and tools (`RuntimeContext`). Raises Refused.
         """
-        return await self.wait(await self._ask(inputs, request_id, context))
+        return await self.wait(await self._ask(inputs, request_id, context, when))
 
     async def reply_stream(
         self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None
@@ -100,11 +103,23 @@ class Session(Steering):
                 yield event
 
     async def submit(
-        self, messages: str | Msg | Sequence[Msg] | None, *, request_id: str | None = None, context: Given = None
+        self,
+        messages: str | Msg | Sequence[Msg] | None,
+        *,
+        request_id: str | None = None,
+        context: Given = None,
+        when: When = "queue",
     ) -> str:
-        """Queue a request and return its reply id without waiting; starts the session when there is none."""
+        """Send a request and return its reply id without waiting; starts the session when there is none.
+
+        `when`: while another reply is being made it waits for its turn (`queue`), is told to the model at that reply's
+        next step boundary (`now`), or ends that reply and is next (`interrupt`). A reply id whose request has joined
+        another reply stands for that one; its `context` is not used then.
+        """
         body: dict[str, Any] = {"messages": as_messages(messages), **({"context": context} if context else {})}
         body["request_id"] = request_id or uuid.uuid4().hex
+        if when != "queue":
+            body["when"] = when
         answer = await self._sending.update_with_start("submit", body)
         return str(answer["reply_id"])
 
@@ -217,7 +232,7 @@ class Session(Steering):
     def _stream(self) -> LiveStream:
         return LiveStream(self._asking, self._settings, self.workflow_id)
 
-    async def _ask(self, inputs: Inputs, request_id: str | None, context: Given) -> str:
+    async def _ask(self, inputs: Inputs, request_id: str | None, context: Given, when: When = "queue") -> str:
         match inputs:
             case UserConfirmResultEvent():
                 await self._sending.update("confirm", plain(inputs))
@@ -226,4 +241,4 @@ class Session(Steering):
                 await self._sending.update("external_result", plain(inputs))
                 return inputs.reply_id
             case _:
-                return await self.submit(inputs, request_id=request_id, context=context)
+                return await self.submit(inputs, request_id=request_id, context=context, when=when)

@@ -21,14 +21,19 @@ class Steering:
         """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""
         await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
 
-    async def interrupt(self, message: str | Msg | None = None, *, reply_id: str | None = None) -> str:
+    async def interrupt(
+        self, message: str | Msg | None = None, *, reply_id: str | None = None, request_id: str | None = None
+    ) -> str:
         """End the reply that is being made, or just the named one; a message becomes the next request.
 
-        Returns the reply's id. Raises Refused when no such reply is being made.
+        Of a request that has not begun the named reply never will be; its message is empty, and says `interrupted`.
+        Returns the reply's id. Raises Refused when there is no such reply or request.
         """
         body: dict[str, Any] = {} if message is None else {"message": as_messages(message)}
         if reply_id is not None:
             body["reply_id"] = reply_id
+        if request_id is not None:
+            body["request_id"] = request_id
         return str((await self._sending.update("interrupt", body))["interrupted"])
 
     async def pause(self, *, why: str = "", by: str = "") -> bool:

@@ -119,6 +119,17 @@ class PendingCall(Guest):
     """What to show to whoever decides. None: of an earlier release's session whose tool is not known any more."""
 
 
+class WaitingRequest(Guest):
+    """A request that has not begun."""
+
+    request_id: str
+    reply_id: str
+    when: str = "queue"
+    """As it was asked for: `queue`, `now` or `interrupt`."""
+    joins: bool = sparse(False)
+    """It is told to the model in the reply that is being made, at the next step boundary."""
+
+
 class Status(Guest):
     """One session at a glance."""
 
@@ -130,6 +141,8 @@ class Status(Guest):
     """idle, working, waiting, paused."""
     reply_id: str = ""
     queued: int = 0
+    requests: tuple[WaitingRequest, ...] = sparse(())
+    """The first that wait, in their order."""
     pending: int = 0
     doubts: int = 0
     """Calls of which nobody has said yet whether they happened."""

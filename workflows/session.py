@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
         Examine,
         Finish,
         Idle,
+        Join,
         Judge,
         Park,
         Prepare,
@@ -110,7 +111,7 @@ class AgentSession:
                     self._write(e.CallsJudged(verdicts=verdicts))
                 case Act(call_ids):
                     self._doing.act(call_ids)
-                case Answer(entry) | Remind(entry) | BeginStep(entry):
+                case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry):
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from activities.contract import EntriesPage, SpecTexts, TranscriptPage
+from agent import requests
 from agent.compaction import next_cut, tokens
 from agent.doubts import Doubt
 from agent.events import EventFold
@@ -23,9 +24,10 @@ from agent.times import iso
 from agent.transcript import page, reply_message
 from agent.upkeep import shutdown
 from agent.waiting import when
-from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status
+from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status, WaitingRequest
 
 SHOWN_DECISIONS = 20
+SHOWN_REQUESTS = 20
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -82,6 +84,7 @@ def status(record: Record) -> Status:
         status=status_word(record),
         reply_id=record.reply.reply_id if record.reply else "",
         queued=len(record.queue),
+        requests=_requests(record),
         pending=len(waiting(record)),
         doubts=len(open_doubts(record)),
         messages=record.messages_total,
@@ -130,13 +133,25 @@ def _tasks(record: Record) -> dict[str, Any]:
     return {"tasks_done": done, "tasks_total": total, "current_task": current}
 
 
+def _requests(record: Record) -> tuple[WaitingRequest, ...]:
+    joins = len(record.steering)
+    return tuple(
+        WaitingRequest(request_id=each.request_id, reply_id=each.reply_id, when=each.when, joins=place < joins)
+        for place, each in enumerate(requests.waiting(record)[:SHOWN_REQUESTS])
+    )
+
+
 def _last_refusals(record: Record) -> tuple[dict[str, str], ...]:
     newest = record.refusals[-20:]
     return tuple({"name": each.name, "reason": each.reason, "at": iso(each.at)} for each in newest)
 
 
 def result(record: Record, reply_id: str) -> ReplyResult:
-    """How a reply stands. A message that is too large for one answer comes with its last blocks only."""
+    """How a reply stands. A message that is too large for one answer comes with its last blocks only.
+
+    Of a request that has joined another one's reply, it is that one.
+    """
+    reply_id = record.joined.get(reply_id, reply_id)
     standing = _standing(record, reply_id)
     message = reply_message(record, reply_id) if standing in ("finished", "waiting") else None
     if message is None:
@@ -154,7 +169,7 @@ def _standing(record: Record, reply_id: str) -> str:
         return "finished"
     if record.reply and record.reply.reply_id == reply_id:
         return reply_word(record)
-    return "queued" if any(entry.reply_id == reply_id for entry in record.queue) else "unknown"
+    return "queued" if any(entry.reply_id == reply_id for entry in requests.waiting(record)) else "unknown"
 
 
 def _last_blocks(message: Msg) -> Msg:

@@ -1,4 +1,4 @@
-"""Commands that answer or steer a session: approve, deny, result, settle, interrupt, observe."""
+"""Commands that answer or steer a session: approve, deny, result, settle, interrupt, say, observe."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from agent.entries_requests import When
 from agent.permission.rules import PermissionRule
 from agent.preview import argument_parts
 from starter import render
@@ -168,13 +169,36 @@ def result_text(output: str | None, file: str | None) -> str:
         raise Misuse(f"--file: {file!r} is not UTF-8 text: {error}") from error
 
 
-async def interrupt(screen: Screen, name: Name, message: str | None) -> int:
-    """End the reply that is being made."""
+async def interrupt(screen: Screen, name: Name, message: str | None, request_id: str | None) -> int:
+    """End the reply that is being made, or drop a request."""
     async with connected() as app:
         session = await find_session(app, name)
-        reply_id = await session.interrupt(message)
+        reply_id = await session.interrupt(message, request_id=request_id)
     screen.show(Text(f"interrupted reply {reply_id}"))
     screen.document({"session": session.id, "interrupted": reply_id})
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+    now: bool = False
+    interrupt: bool = False
+    request_id: str | None = None
+
+
+async def say(screen: Screen, name: Name, said: Said) -> int:
+    """Send a request to a session that is there."""
+    if not said.text.strip():
+        raise Misuse("the text is empty; say what the agent should do")
+    if said.now and said.interrupt:
+        raise Misuse("--now goes on with the reply being made, and --interrupt ends it; give one of the two")
+    when: When = "now" if said.now else "interrupt" if said.interrupt else "queue"
+    async with connected() as app:
+        session = await find_session(app, name)
+        reply_id = await session.submit(said.text, request_id=said.request_id, when=when)
+    screen.show(Text(f"reply {reply_id}"))
+    screen.document({"session": session.id, "reply_id": reply_id, "when": when})
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, observe."""
+"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, say, observe."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -11,7 +11,7 @@ from starter.cli.lazy import leave_by
 
 def add_to(app: typer.Typer) -> None:
     """Make these commands known to `longhaul`."""
-    for command in (approve, deny, result, settle, interrupt, observe):
+    for command in (approve, deny, result, settle, interrupt, say, observe):
         app.command()(command)
 
 
@@ -126,16 +126,40 @@ def interrupt(
     s: options.SessionName,
     *,
     message: Annotated[str | None, typer.Option(help="Becomes the next request.")] = None,
+    request: Annotated[str | None, typer.Option(help="Of this id alone; one that waits is dropped.")] = None,
     user: options.User = None,
     agent: options.Agent = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """End the reply that is being made."""
+    """End the reply that is being made, or drop a request that waits."""
     from starter.cli import answering
     from starter.cli.finding import Name
     from starter.cli.screen import Screen
 
-    leave_by(lambda: answering.interrupt(Screen(as_json=as_json), Name(s, user, agent), message))
+    leave_by(lambda: answering.interrupt(Screen(as_json=as_json), Name(s, user, agent), message, request))
+
+
+def say(  # noqa: PLR0913  one parameter a flag
+    s: options.SessionName,
+    text: Annotated[str, typer.Argument(help="A request.")],
+    *,
+    now: Annotated[bool, typer.Option("--now", help="The reply being made hears it at its next step.")] = False,
+    interrupt: Annotated[bool, typer.Option("--interrupt", help="The reply being made ends; this is next.")] = False,
+    request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Send a session a request without waiting for its reply; it waits for its turn, if no flag says otherwise.
+
+    Example: longhaul say nightly --now "Leave the old branch alone."
+    """
+    from starter.cli import answering
+    from starter.cli.finding import Name
+    from starter.cli.screen import Screen
+
+    said = answering.Said(text, now=now, interrupt=interrupt, request_id=request_id)
+    leave_by(lambda: answering.say(Screen(as_json=as_json), Name(s, user, agent), said))
 
 
 def observe(

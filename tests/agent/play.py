@@ -36,6 +36,7 @@ from agent.steps import (
     Examine,
     Finish,
     Idle,
+    Join,
     Judge,
     Park,
     Prepare,
@@ -205,7 +206,7 @@ class Play:
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
                 self.running.extend(call_ids)
-            case Answer(entry) | Remind(entry) | BeginStep(entry):
+            case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry):
                 self.write(entry)
             case Finish(reply_id, reason, error, closing):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))

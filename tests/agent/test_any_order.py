@@ -83,6 +83,8 @@ class AnyOrder(RuleBasedStateMachine):
                 record.state.model_dump_json(),
                 record.spec,
                 record.queue,
+                record.steering,
+                record.joined,
                 list(record.handled.items()),
                 record.marks,
                 record.anchor,
@@ -108,6 +110,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.told += not again
         letters: list[tuple[str, Any]] = [
             ("submit", {"request_id": f"r{self.told}", "messages": words}),
+            ("submit", {"request_id": f"n{self.told}", "messages": words, "when": "now"}),
+            ("submit", {"request_id": f"i{self.told}", "messages": words, "when": "interrupt"}),
+            ("interrupt", {"request_id": f"r{self.told}"}),
             ("observe", {"messages": "It rains."}),
             ("interrupt", {"message": data.draw(st.none() | st.just("Stop!"))}),
             ("configure", {"mode": data.draw(st.sampled_from(["default", "bypass", "explore", "dont_ask"]))}),
@@ -328,9 +333,19 @@ class AnyOrder(RuleBasedStateMachine):
             assert step.waits_for in ("person", "outside")
             play.tell("interrupt")
             play.run()
+        self.every_request_has_come_to_one_end()
         before = play.record.state
         play.roll_over()
         assert play.record.state == before
+
+    def every_request_has_come_to_one_end(self) -> None:
+        """Each was begun once, has joined one reply, or was dropped."""
+        record = self.play.record
+        assert not record.steering
+        assert not record.queue
+        for handled in record.handled.values():
+            assert (handled.reply_id in record.finished) != (handled.reply_id in record.joined)
+        assert all(reply in record.finished for reply in record.joined.values())
 
 
 class KeptInAnyOrder(AnyOrder):

@@ -70,6 +70,7 @@ def test_the_last_word_of_a_model_ends_the_reply_and_the_session_stays_paused() 
     assert isinstance(play.begin(), Think)
 
     play.tell("pause")
+    play.complete()
 
     assert play.run() == Idle()
 

@@ -11,7 +11,7 @@ from agent.decision import BEHAVIOUR
 from agent.depth import MAX_DEPTH
 from agent.messages import ToolResultState, UserMsg
 from agent.permission.rules import PermissionMode
-from agent.reception import MAX_QUEUE, MAX_QUEUE_BYTES
+from agent.requests import MAX_QUEUE, MAX_QUEUE_BYTES
 from agent.steps import Idle, TakeIn
 from tests.agent.play import SPEC, Play, asking, calls, spoken, text
 
