@@ -19,21 +19,21 @@ Found = TypeVar("Found")
 
 
 class Desk(Screen):
-    """A screen that renders. `line` has to be awaited for anything to stand below."""
+    """A screen that renders. It has to be open for anything to stand below."""
 
-    def __init__(self, history: Path, interrupt: Callable[[], None]) -> None:
+    def __init__(self, history: Path, take: Callable[[str], None], interrupt: Callable[[], None]) -> None:
         super().__init__()
         self._aside = False
         self._prompt: PromptSession[str] = PromptSession(
-            history=_kept(history), key_bindings=_keys(interrupt), erase_when_done=True, output=_output(self.out)
+            history=_kept(history), key_bindings=_keys(take, interrupt), erase_when_done=True, output=_output(self.out)
         )
 
-    async def line(self) -> str | None:
-        """What was typed, with Enter; None for Ctrl-D."""
+    async def open(self) -> None:
+        """Give each line that is typed to `take`, until Ctrl-D."""
         try:
-            return await self._prompt.prompt_async(self._message, handle_sigint=False)
+            await self._prompt.prompt_async(self._message, handle_sigint=False)
         except EOFError:
-            return None
+            return
 
     def forget_typed(self) -> bool:
         """Empty the line that is being typed; False when it was empty."""
@@ -76,8 +76,15 @@ class Desk(Screen):
         return ANSI(drawn.get().rstrip("\n") + "\n> ")
 
 
-def _keys(interrupt: Callable[[], None]) -> KeyBindings:
+def _keys(take: Callable[[str], None], interrupt: Callable[[], None]) -> KeyBindings:
     keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        # The prompt does not end with a line: keys that come before the next one has begun would be lost.
+        line = event.current_buffer.text
+        event.current_buffer.reset(append_to_history=True)
+        take(line)
 
     @keys.add("c-c")
     def _(event: KeyPressEvent) -> None:

@@ -18,14 +18,18 @@ from starter.session import Session
 from starter.visible import harmless, one_line
 from starter.wire import Refused
 
+SEND_SECONDS = 5.0
+"""For what was typed before one left to reach the session."""
+
 
 class Talk:
     """One session at one desk."""
 
     def __init__(self, session: Session, approver: str, history: Path) -> None:
         self.session = session
-        self.desk = Desk(history, self.interrupt)
+        self.desk = Desk(history, self._typed, self.interrupt)
         self.conversation = Conversation(session, self.desk, approver)
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
         self._replies: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
         self._stopped = ""
         """The reply that Ctrl-C was for; `-` for none."""
@@ -37,17 +41,19 @@ class Talk:
         """Until Ctrl-D, /quit, or Ctrl-C twice. What the session does goes on."""
         greeting = f"session {one_line(self.session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
         self.desk.remark(Text(greeting, "dim"))
-        self._typing = asyncio.create_task(self._type())
-        seeing = asyncio.create_task(self._see())
+        self._typing = asyncio.create_task(self.desk.open())
+        work = [asyncio.create_task(self._see()), asyncio.create_task(self._listen())]
         with self._signals():
-            await asyncio.wait({self._typing, seeing}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (self._typing, seeing, *self._tasks):
+            await asyncio.wait([self._typing, *work], return_when=asyncio.FIRST_COMPLETED)
+            sent = asyncio.create_task(self._lines.join())
+            await asyncio.wait([sent, *work], timeout=SEND_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            ended = [self._typing, sent, *work, *self._tasks]
+            for task in ended:
                 task.cancel()
-            await asyncio.gather(self._typing, seeing, *self._tasks, return_exceptions=True)
-        if not seeing.cancelled() and (error := seeing.exception()) is not None:
-            raise error
-        if not self._typing.cancelled() and (error := self._typing.exception()) is not None:
-            raise error
+            await asyncio.gather(*ended, return_exceptions=True)
+        for task in (self._typing, *work):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
         if self.conversation.reply_id is not None:
             self.desk.remark(Text(f"the session goes on: longhaul chat --session {one_line(self.session.id)}", "dim"))
         return Exit.DONE
@@ -74,14 +80,18 @@ class Talk:
         if (reply_id := (await self.session.status()).reply_id) and self.conversation.reply_id is None:
             self._replies.put_nowait((reply_id, await newest_event(self.session) + 1))
 
-    async def _type(self) -> None:
-        while (line := await self.desk.line()) is not None:
-            said = line.strip()
-            if said == "/quit":
-                return
-            if said:
-                self._stopped = ""
-                await self._take(said)
+    def _typed(self, line: str) -> None:
+        said = line.strip()
+        if said == "/quit" and self._typing is not None:
+            self._typing.cancel()
+        elif said:
+            self._stopped = ""
+            self._lines.put_nowait(said)
+
+    async def _listen(self) -> None:
+        while True:
+            await self._take(await self._lines.get())
+            self._lines.task_done()
 
     async def _take(self, said: str) -> None:
         self.desk.show(render.user_said(said))

@@ -25,11 +25,14 @@ def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
         terminal.until("Good night.")
         terminal.types("/tasks\n")
         terminal.until("no tasks")
-        terminal.types("\x04")
+        terminal.types("sleep well\n\x04")
         seen = terminal.end()
 
     assert seen.code == 0, seen.shown
-    places = [seen.shown.index(text) for text in ("> hello", "> and then?", "The harbour", "Good night.", "> /tasks")]
+    places = [
+        seen.shown.index(text)
+        for text in ("> hello", "> and then?", "The harbour", "Good night.", "> /tasks", "> sleep well")
+    ]
     assert places == sorted(places), seen.shown
     assert seen.shown.count("The harbour is full.") == 1
 
