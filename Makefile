@@ -23,10 +23,13 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a whole job, offline: embedded server, worker, scripted model
 	$(BIN)/python -m starter.demo
 
-# Fetches the servers first: a test's seconds must not be spent on a download.
+# Fetches the servers first: a test's seconds must not be spent on a download. Much of a test is waiting, so two
+# processes take little more than half of the time; each has servers of its own.
 test: setup ## all tests but the slow chaos, with all that they need
 	$(BIN)/python -m tests.servers
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES)
+
+TEST_PROCESSES ?= 2
 
 chaos: setup ## kills and storms that take minutes
 	$(BIN)/python -m tests.servers

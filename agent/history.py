@@ -18,6 +18,7 @@ from agent.permission.rules import PermissionContext
 from agent.record import Record
 from agent.settings import AgentSpec
 from agent.state import AgentState
+from agent.stuck import UNWATCHED
 
 SEAM_BYTES = 8_000
 _LEDGER = TypeAdapter(Ledger)
@@ -124,6 +125,8 @@ def _slim(ledger: Ledger) -> Ledger:
         }
         # Whether the reply goes on is decided by limits of the spec, and brings no message by itself.
         plain["reply_context"] = reply.model_copy(update={"calls": calls, "answered": False, "cur_iter": 0})
+    # What it comes to is said by entries, and the settings that it goes by are not held here.
+    plain["watch"] = UNWATCHED
     kept["state"] = ledger.state.model_copy(update=plain)
     kept["spec"] = AgentSpec(name=ledger.spec.name)
     kept["doubts"] = {

@@ -40,10 +40,10 @@ class Settings(BaseSettings):
     """Around commands of Bash: `bwrap` refuses to run without bubblewrap, `auto` is content with limits then."""
     sandbox_network: bool = False
     """Whether a command in a sandbox may reach the network, where its agent wants that too."""
-    limit_cpu_seconds: int = Field(3_600, ge=1)
-    limit_file_mb: int = Field(4_096, ge=1)
-    limit_processes: int = Field(4_096, ge=1)
-    limit_memory_mb: int = Field(8_192, ge=1)
+    limit_cpu_seconds: int = Field(default=3_600, ge=1)
+    limit_file_mb: int = Field(default=4_096, ge=1)
+    limit_processes: int = Field(default=4_096, ge=1)
+    limit_memory_mb: int = Field(default=8_192, ge=1)
     """Of commands under `bwrap` or `auto`."""
     redis_url: str = ""
     """For agents whose offloader is `redis`."""
@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
-    graceful_shutdown_timeout: float = Field(30.0, ge=0, le=86_400)
+    graceful_shutdown_timeout: float = Field(default=30.0, ge=0, le=86_400)
     """Seconds that running calls get to end when a worker is asked to stop."""
     deployment: str = ""
     """On: workers are versioned, and belong to the deployment of this name."""

@@ -37,6 +37,7 @@ class Question:
 class UserInput(Protocol):
     async def __call__(self, question: Question) -> str | Msg:
         """What the person says. Raises NoAnswer."""
+        ...
 
 
 class TerminalInput:

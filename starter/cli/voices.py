@@ -28,6 +28,7 @@ class Voice(Protocol):
 
     def drop(self) -> bool:
         """It will not be completed. Whether some of it stays on the screen."""
+        ...
 
 
 class PlainVoice:

@@ -150,6 +150,7 @@ def test_a_tool_gets_what_every_tool_gets_and_its_own() -> None:
     spec = AgentSpec.model_validate({"secrets": {"allow": ["A"], "tools": {"Bash": ["B", "A"]}}})
     plain: dict[str, Any] = AgentSpec().model_dump(mode="json")
 
+    assert spec.secrets is not None
     assert spec.secrets == Allowed(allow=("A",), tools={"Bash": ("B", "A")})
     assert (spec.secrets.given_to("Bash"), spec.secrets.given_to("Read"), spec.secrets.names) == (
         ("A", "B"),

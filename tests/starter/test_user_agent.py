@@ -29,7 +29,7 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(answers.get(self.path)).encode())
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name in http.server
         pass
 
 
