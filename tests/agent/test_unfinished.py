@@ -29,7 +29,8 @@ def test_a_call_whose_outcome_is_unknown_is_named_before_the_tasks_until_it_is_s
 
 
 def test_many_and_long_ones_are_cut() -> None:
-    play = with_tasks(*((f"{number} " + "x" * 500, "pending") for number in range(MOST_LINES + 5)))
+    long: list[tuple[str, TaskState]] = [(f"{number} " + "x" * 500, "pending") for number in range(MOST_LINES + 5)]
+    play = with_tasks(*long)
 
     lines = unfinished(play.record)
 
