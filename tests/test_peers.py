@@ -127,14 +127,23 @@ def test_a_step_lasts_from_the_end_of_one_tool_call_to_the_end_of_the_next() -> 
     ]
 
 
-def test_a_side_that_was_ended_is_asked_again_but_for_no_more_steps() -> None:
-    before = [trial("openai-agents", 200, ended="killed"), trial("longhaul", 200)]
+def test_a_side_that_was_ended_is_asked_for_no_more_steps() -> None:
+    before = [trial("openai-agents", 80, ended="killed"), trial("longhaul", 200)]
 
     assert gave_up("openai-agents", Size(Load(1_000, 5_000)), before)
-    assert not gave_up("openai-agents", Size(Load(200, 5_000)), before)
+    assert not gave_up("openai-agents", Size(Load(80, 5_000)), before)
     assert not gave_up("openai-agents", Size(Load(1_000, 900)), before)
     assert not gave_up("longhaul", Size(Load(1_000, 5_000)), before)
     assert gave_up("longhaul", Size(Load(1_000, 5_000)), [trial("longhaul", 1_000, ended="failed")])
+
+
+def test_a_peer_is_asked_once_for_a_long_session_and_never_for_one_of_minutes() -> None:
+    long = Size(Load(200, 5_000))
+
+    assert not gave_up("pydantic-ai", long, [trial("pydantic-ai", 100, wall=80.0)])
+    assert gave_up("pydantic-ai", long, [trial("pydantic-ai", 200, wall=80.0)])
+    assert not gave_up("longhaul", long, [trial("longhaul", 200, wall=20.0)])
+    assert gave_up("pydantic-ai", Size(Load(1_000, 5_000)), [trial("pydantic-ai", 200, wall=130.0)])
 
 
 def test_sides_are_compared_where_both_came_through() -> None:

@@ -26,8 +26,12 @@ FULL = [*(Size(Load(steps, 5_000)) for steps in (10, 100, 200, 1_000)), Size(Loa
 QUICK = [Size(Load(10, 5_000)), Size(Load(80, 20_000)), Size(Load(5, 1_000), sessions=5)]
 """Larger bodies, so that the peers meet the server's limit early."""
 
+PEERS = frozenset(name for program in PROGRAMS.values() for name in program)
 LONG = 1_000
 """Steps of a load that a side need not lose twice: each time takes minutes."""
+OFTEN = 100
+"""Steps up to which a peer is measured as often as we are."""
+MOST_SECONDS = 120.0
 
 
 async def run(sizes: Sequence[Size], repeats: int, temporal: Path) -> list[Trial]:
@@ -55,14 +59,20 @@ async def run(sizes: Sequence[Size], repeats: int, temporal: Path) -> list[Trial
 
 
 def gave_up(contender: str, size: Size, trials: Sequence[Trial]) -> bool:
-    """Whether it has lost a shorter session of such steps already, or this one where that takes minutes."""
-    lost = [
-        trial.steps
+    """Whether it has lost a shorter session of such steps already, or this one where that takes minutes. A peer is
+    asked for more than 100 steps once, and not where that would take minutes by its pace so far."""
+    before = [
+        trial
         for trial in trials
         if (trial.contender, trial.chars, trial.sessions) == (contender, size.load.chars, size.sessions)
-        and trial.ended != COMPLETED
     ]
-    return any(steps < size.load.steps or steps >= LONG for steps in lost)
+    lost = [trial.steps for trial in before if trial.ended != COMPLETED]
+    if any(steps < size.load.steps or steps >= LONG for steps in lost):
+        return True
+    if contender not in PEERS or size.load.steps <= OFTEN:
+        return False
+    seconds = max((trial.wall for trial in before), default=0.0) / 1000 * size.load.steps
+    return seconds > MOST_SECONDS or any(trial.steps == size.load.steps for trial in before)
 
 
 def _say(line: str) -> None:

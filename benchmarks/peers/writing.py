@@ -99,7 +99,8 @@ DECISIONS.md), tracing off, without step limits, and without a payload codec or 
 Nobody summarises, and nobody cuts results: our window and our limit of a result are set out of reach.
 *pydantic-ai rolling* is the same agent with the `continue_as_new` callback that its users may write, which carries the
 messages; its history is the sum over all workflow runs, as ours is. Time and CPU of a session that was ended are those
-up to its last whole step. Who was ended is not asked for more steps, and not twice for 1,000."""
+up to its last whole step. Who was ended is not asked for more steps; a peer is asked for more
+than 100 steps once, and not where it would take minutes."""
 
 
 def _ended_otherwise(trials: Sequence[Trial]) -> list[Trial]:
