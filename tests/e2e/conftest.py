@@ -83,7 +83,10 @@ def worker_settings(temporal_server: DevServer, tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="session")
 def cli_environment(worker_settings: processes.WorkerSettings) -> dict[str, str]:
     """The settings of the commands, which are the worker's; nothing of this machine's own."""
-    return processes.environment(worker_settings) | {"TERM": "xterm"}
+    there = processes.environment(worker_settings) | {"TERM": "xterm"}
+    return {
+        key: value for key, value in there.items() if key not in ("CI", "NO_COLOR")
+    }  # a person's terminal has neither
 
 
 @pytest.fixture

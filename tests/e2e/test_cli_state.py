@@ -19,9 +19,11 @@ def name(start: str) -> str:
     return f"{start}-{uuid4().hex[:6]}"
 
 
-async def bricks(cli: Cli, app: Longhaul) -> Session:
+async def bricks(cli: Cli, app: Longhaul, user: str | None = None) -> Session:
     """A session that has counted bricks."""
-    session = app.session(name("bricks"), agent=AgentSpec(model=cli.script({"text": "Forty."}, {"text": "Red."})))
+    session = app.session(
+        name("bricks"), user=user, agent=AgentSpec(model=cli.script({"text": "Forty."}, {"text": "Red."}))
+    )
     await session.reply("How many bricks?")
     return session
 
@@ -164,9 +166,10 @@ async def test_a_session_is_deleted_by_whoever_says_yes(cli: Cli, app: Longhaul)
 async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stops_no_other(
     cli: Cli, app: Longhaul
 ) -> None:
-    first, second = await bricks(cli, app), await bricks(cli, app)
+    user = name("mason")  # other tests leave sessions behind that no worker serves any more
+    first, second = await bricks(cli, app, user), await bricks(cli, app, user)
 
-    out = cli("state", "export", "--all", "states", "--json")
+    out = cli("state", "export", "--all", "states", "--user", user, "--json")
     mine = {row["file"] for row in out.document if row["session"] in (first.id, second.id)}
     for file in (cli.folder / "states").iterdir():
         if file.name not in mine:
@@ -176,8 +179,20 @@ async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stop
     copied = {**state, "session_id": f"{first.id}-moved"}
     (cli.folder / "states" / "moved.json").write_text(json.dumps(copied))
     (cli.folder / "states" / "broken.json").write_text("{")
-    back = cli("state", "import", "--all", "states", "--model", cli.script({"text": "Red."}), "--json", "--why", "move")
-    shown = cli("state", "import", "--all", "states", "--model", cli.script({"text": "Red."}))
+    back = cli(
+        "state",
+        "import",
+        "--all",
+        "states",
+        "--user",
+        user,
+        "--model",
+        cli.script({"text": "Red."}),
+        "--json",
+        "--why",
+        "move",
+    )
+    shown = cli("state", "import", "--all", "states", "--user", user, "--model", cli.script({"text": "Red."}))
 
     assert (len(mine), out.code) == (2, 0)
     errors = {row["file"]: row["error"] for row in back.document}
@@ -185,7 +200,7 @@ async def test_all_states_go_into_a_folder_and_out_of_it_and_one_that_fails_stop
     assert "it is no export" in errors.pop("broken.json")
     assert set(errors.values()) == {""}
     assert "3 imported, 1 failed" in shown.out
-    moved = cli("state", "export", f"{first.id}-moved").document
+    moved = cli("state", "export", f"{first.id}-moved", "--user", user).document
     assert [block["text"] for message in moved["context"] for block in message["content"]] == [
         "How many bricks?",
         "Forty.",

@@ -111,7 +111,7 @@ async def test_a_deadline_that_passed_while_no_worker_ran_comes_late_but_once(un
 
 async def test_a_roll_over_keeps_the_deadline_and_a_late_result_is_refused(stage: Stage) -> None:
     courier = calls("courier", parcel="teapot")
-    session = stage.session(courier, {"text": "It may have come."}, **within(courier={"expire_after": 6}))
+    session = stage.session(courier, {"text": "It may have come."}, **within(courier={"expire_after": 14}))
     waiting = await session.reply("Send the teapot")
     (before,) = await session.pending()
     handle = stage.handle(session)

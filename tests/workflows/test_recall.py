@@ -15,6 +15,14 @@ pytestmark = pytest.mark.server
 ORIGINAL = 'Köln\t"amber"  \\n 漢字\nsecond line  '
 
 
+def saved(session: Session) -> Callable[[], Awaitable[bool]]:
+    async def looked() -> bool:
+        status = await session.status()
+        return status.saved_seq >= status.seq
+
+    return looked
+
+
 def closed(stage: Stage, session: Session) -> Callable[[], Awaitable[bool]]:
     async def looked() -> bool:
         return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
@@ -52,6 +60,7 @@ async def test_a_damaged_segment_is_told_to_the_model(stage: Stage) -> None:
     await session.reply("Which colour?")
     await until(closed(stage, session))
     await session.reply("And now?")
+    await until(saved(session))
     for segment in (await session.status()).segments:
         (path,) = stage.settings.data_dir.glob(f"blobs/**/{segment.key.rpartition('/')[2]}")
         path.write_bytes(b"rubbish")
