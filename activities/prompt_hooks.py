@@ -4,7 +4,6 @@ What a hook changes from call to call is paid for: the provider's cache holds on
 """
 
 import asyncio
-import importlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from activities.models.failures import SetupError
+from activities.own_parts import found_at, names_in
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def load_hooks(names: str) -> PromptHooks:
     """The hooks of `"shop.prompts:greeting, shop.prompts:Policy"`, by those names: functions
     `(system_prompt, context) -> str`, plain or async, or objects with a method `on_system_prompt` that is one.
     A name that comes twice keeps its first place. Raises HookSetupError."""
-    return PromptHooks({name: _load(name) for name in filter(None, (part.strip() for part in names.split(",")))})
+    return PromptHooks({name: _load(name) for name in names_in(names)})
 
 
 async def _run(hook: PromptHook, system_prompt: str, context: PromptContext) -> Any:
@@ -87,14 +87,7 @@ def _why(error: Exception) -> str:
 
 
 def _load(name: str) -> PromptHook:
-    module_name, _, attribute = name.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
-        made = found() if inspect.isclass(found) else found
-    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
-        raise HookSetupError(
-            f"the hook {name!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
-        ) from error
+    made = found_at(name, "hook", HookSetupError)
     hook = getattr(made, "on_system_prompt", made)
     if not callable(hook):
         raise HookSetupError(f"{name!r} is no hook: it has to be a function, or an object with on_system_prompt")

@@ -5,13 +5,13 @@ context is not asked for again.
 """
 
 import asyncio
-import importlib
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from activities.analysis.analyzer import Analyzer, Case, Finding
+from activities.own_parts import found_at, names_in
 from activities.tools.registry import ToolSetupError
 from agent.canonical import digest_of
 from agent.permission.policies import RULES_ANALYZER, worse
@@ -101,18 +101,11 @@ def load_analyzers(names: str) -> dict[str, Analyzer]:
     Each is an object with an async `analyze(case)`, or a class that makes one without arguments. Agents may name only
     what is loaded here. Raises AnalyzerSetupError.
     """
-    return {name: _load(name) for name in filter(None, (part.strip() for part in names.split(",")))}
+    return {name: _load(name) for name in names_in(names)}
 
 
 def _load(name: str) -> Analyzer:
-    module_name, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-        made = found() if isinstance(found, type) else found
-    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
-        raise AnalyzerSetupError(
-            f"the analyzer {name!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
-        ) from error
+    made = found_at(name, "analyzer", AnalyzerSetupError)
     if not callable(getattr(made, "analyze", None)):
         raise AnalyzerSetupError(f"{name!r} is no analyzer: it has no method `async def analyze(self, case)`")
     return cast(Analyzer, made)

@@ -1,7 +1,6 @@
 """The condensers that every worker has, and how a worker gets further ones."""
 
 import asyncio
-import importlib
 import json
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,6 +9,7 @@ from activities.compress.fitting import shortened
 from activities.compress.prompts import PROMPT, SYSTEM, answer_form, template_of
 from activities.compress.rendering import Piece, enclosed, harmless, pieces_of
 from activities.compress.view import Condensation, Condenser, Question, View
+from activities.own_parts import found_at, names_in
 from agent.canonical import digest_of
 from agent.compaction_texts import MASK
 from agent.messages import Msg, ToolResultBlock
@@ -90,7 +90,7 @@ def load_condensers(names: str) -> dict[str, Condenser]:
     what is loaded here: the modules of a worker are not the choice of whoever starts a session. Raises
     CondenserSetupError.
     """
-    return {name: _load(name) for name in filter(None, (part.strip() for part in names.split(",")))}
+    return {name: _load(name) for name in names_in(names)}
 
 
 def masked(message: Msg) -> Msg:
@@ -104,14 +104,7 @@ def masked(message: Msg) -> Msg:
 
 
 def _load(name: str) -> Condenser:
-    module_name, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-        made = found() if isinstance(found, type) else found
-    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
-        raise CondenserSetupError(
-            f"the condenser {name!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
-        ) from error
+    made = found_at(name, "condenser", CondenserSetupError)
     if not callable(getattr(made, "condense", None)):
         raise CondenserSetupError(f"{name!r} is no condenser: it has no method `async def condense(self, view)`")
     return cast(Condenser, made)

@@ -1,12 +1,11 @@
 """The middlewares of one worker: those around every agent, and those that agents may name."""
 
 import difflib
-import importlib
 import inspect
 from collections.abc import Mapping
-from typing import Any
 
 from activities.middlewares.middleware import Middleware
+from activities.own_parts import found_at, names_in
 from activities.prompt_hooks import HookSetupError
 from activities.workspaces import not_here
 
@@ -44,7 +43,7 @@ def load_middlewares(names: str) -> Middlewares:
     """Those of `"shop.guards:CostGuard, ?shop.hints:Catalogue"`: classes, called without arguments, or objects.
     With a question mark: for agents that name it. Raises MiddlewareSetupError."""
     everywhere, offered = dict[str, Middleware](), dict[str, Middleware]()
-    for part in filter(None, (part.strip() for part in names.split(","))):
+    for part in names_in(names):
         made = _load(part.removeprefix("?"))
         kept = offered if part.startswith("?") else everywhere
         (everywhere if kept is offered else offered).pop(made.name, None)
@@ -53,14 +52,7 @@ def load_middlewares(names: str) -> Middlewares:
 
 
 def _load(place: str) -> Middleware:
-    module_name, _, attribute = place.partition(":")
-    try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
-        made = found() if inspect.isclass(found) else found
-    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
-        raise MiddlewareSetupError(
-            f"the middleware {place!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
-        ) from error
+    made = found_at(place, "middleware", MiddlewareSetupError)
     if not isinstance(made, Middleware):
         raise MiddlewareSetupError(
             f"{place!r} is no middleware: it has to be a subclass of Middleware, or one's object"
@@ -68,5 +60,5 @@ def _load(place: str) -> Middleware:
     for method in ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting"):
         if not inspect.iscoroutinefunction(getattr(made, method)):
             raise MiddlewareSetupError(f"{place!r}: {method} has to be an async function")
-    made.name = made.name or attribute
+    made.name = made.name or place.partition(":")[2]
     return made

@@ -1,7 +1,6 @@
 """Which offloader an agent's setting means on this worker, and how its content is kept apart by owner."""
 
 import asyncio
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from activities.offload.local_workspace import LocalWorkspace
 from activities.offload.names import owner_name, workdir_of
 from activities.offload.offloader import Offloader
 from activities.offload.redis_offloader import RedisOffloader
+from activities.own_parts import found_at, names_in
 from activities.stores.store import BadStoreSetting
 
 OffloaderFor = Callable[[str], Offloader]
@@ -83,7 +83,7 @@ def load_offloaders(names: str) -> dict[str, OffloaderFor]:
     the owner's name. Agents may name only what is loaded here: the modules of a worker are not the choice of whoever
     starts a session. Raises OffloadSetupError.
     """
-    return {name: _load(name) for name in filter(None, (part.strip() for part in names.split(",")))}
+    return {name: _load(name) for name in names_in(names)}
 
 
 def _workspace(data_dir: Path, owner: str) -> LocalWorkspace:
@@ -103,13 +103,7 @@ def _redis(redis_url: str | None, owner: str) -> RedisOffloader:
 
 
 def _load(name: str) -> OffloaderFor:
-    module_name, _, attribute = name.partition(":")
-    try:
-        found: object = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
-        raise OffloadSetupError(
-            f"the offloader {name!r} can't be loaded: {type(error).__name__}: {error}; write module:name"
-        ) from error
+    found: object = found_at(name, "offloader", OffloadSetupError, make=False)
     if inspect.isclass(found) or not _is_offloader(found):
         if not callable(found):
             raise OffloadSetupError(f"{name!r} is no offloader: it needs {' and '.join(METHODS)}, both `async def`")

@@ -12,6 +12,7 @@ from jsonschema.exceptions import SchemaError, best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from activities.own_parts import names_in
 from activities.tools.arguments import ArgumentsError, parse_arguments, sentence
 from activities.tools.bash import Bash
 from activities.tools.box import Box
@@ -104,7 +105,7 @@ def load_modules(names: str) -> list[Tool]:
     """The tools of the modules in `names` ("shop.tools, shop.mail"): every Tool instance at the top of a module, also
     the functions under `@tool`. Raises ToolSetupError for a module that can't be imported or has none."""
     found: list[Tool] = []
-    for name in filter(None, (part.strip() for part in names.split(","))):
+    for name in names_in(names):
         try:
             module = importlib.import_module(name)
         except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
