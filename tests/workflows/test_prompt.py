@@ -1,8 +1,6 @@
 """What the model is shown in live sessions: skills, triggers, hooks, and a beginning that stays as it is."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,11 @@ from starter.session import Session
 from tests.activities.models.wire import (
     Answer,
     Wire,
-    chat_chunk,
     chat_says,
-    chunks,
-    claude_message,
+    claude_calls,
     claude_says,
     events,
+    gpt_calls,
     response_event,
     response_says,
 )
@@ -163,33 +160,11 @@ async def test_facts_that_change_come_behind_the_request(stage: Stage) -> None:
     assert shown == ["How late is it?", "", "Noon."]
 
 
-@pytest.fixture
-async def wire() -> AsyncIterator[Wire]:
-    told = Wire()
-    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
-    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
-    async with server:
-        yield told
-
-
-def claude_calls(call_id: str, page: int) -> bytes:
-    block = {"type": "tool_use", "id": call_id, "name": "fetch", "input": {}}
-    piece = {"type": "input_json_delta", "partial_json": json.dumps({"page": page})}
-    return events(
-        {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
-        {"type": "content_block_start", "index": 0, "content_block": block},
-        {"type": "content_block_delta", "index": 0, "delta": piece},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
-        {"type": "message_stop"},
-    )
-
-
-def response_calls(call_id: str, page: int) -> bytes:
+def response_calls(call_id: str, arguments: str) -> bytes:
     about = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "fetch"}
     item = {**about, "arguments": "", "status": "in_progress"}
     usage = {"input_tokens": 21, "output_tokens": 5, "total_tokens": 26}
-    piece = {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": json.dumps({"page": page})}
+    piece = {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": arguments}
     return events(
         {"type": "response.output_item.added", "output_index": 0, "item": item, "sequence_number": 2},
         {**piece, "output_index": 0, "sequence_number": 3},
@@ -197,16 +172,10 @@ def response_calls(call_id: str, page: int) -> bytes:
     )
 
 
-def chat_calls(call_id: str, page: int) -> bytes:
-    function = {"name": "fetch", "arguments": json.dumps({"page": page})}
-    call = {"index": 0, "id": call_id, "type": "function", "function": function}
-    return chunks(chat_chunk({"role": "assistant", "tool_calls": [call]}), chat_chunk({}, "tool_calls"))
-
-
 APIS = {
     "anthropic:claude-haiku-4-5": (claude_calls, claude_says, "messages"),
     "openai:gpt-4.1": (response_calls, response_says, "input"),
-    "openai-chat:gpt-4o": (chat_calls, chat_says, "messages"),
+    "openai-chat:gpt-4o": (gpt_calls, chat_says, "messages"),
 }
 
 
@@ -215,7 +184,12 @@ async def test_each_request_is_the_one_before_with_something_appended(unserved: 
     """Within a reply, in the next one, and on a worker that has seen nothing: so that providers' caches hit."""
     asks, says, _ = APIS[model]
     write_skill(unserved.workspace / "skills", "mortar", "Three parts of sand.", "[mortar]")
-    wire.answers = [Answer(asks("c1", 1)), Answer(asks("c2", 2)), Answer(says("Read.")), Answer(says("Mixed."))]
+    wire.answers = [
+        Answer(asks("c1", json.dumps({"page": 1}))),
+        Answer(asks("c2", json.dumps({"page": 2}))),
+        Answer(says("Read.")),
+        Answer(says("Mixed.")),
+    ]
     base_url = wire.url if model.startswith("anthropic") else f"{wire.url}/v1"
     session = unserved.session(
         model=model,
@@ -243,7 +217,11 @@ async def test_each_request_is_the_one_before_with_something_appended(unserved: 
 
 async def test_claude_finds_a_mark_where_the_request_before_had_its_last(unserved: Stage, wire: Wire) -> None:
     model = "anthropic:claude-haiku-4-5"
-    wire.answers = [Answer(claude_calls("c1", 1)), Answer(claude_says("Read.")), Answer(claude_says("Done."))]
+    wire.answers = [
+        Answer(claude_calls("c1", json.dumps({"page": 1}))),
+        Answer(claude_says("Read.")),
+        Answer(claude_says("Done.")),
+    ]
     session = unserved.session(model=model, tools=["fetch"], model_config={"base_url": wire.url})
 
     async with unserved.another_worker():
