@@ -7,10 +7,9 @@ This decides whether a person is asked; the sandbox, not this, is the boundary.
 
 from pathlib import Path
 
-from tree_sitter import Node
-
 from activities.tools import shell_tree
 from activities.tools.shell_findings import MAX_PARSED_CHARACTERS, Findings
+from activities.tools.shell_tree import Node
 from activities.tools.shell_walk import Walk
 from activities.tools.shell_words import Unreadable, hidden_character, split
 from agent.permission.facts import CallFacts

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tree_sitter import Node
-
 from activities.tools import shell_tree
 from activities.tools.path_names import further_names
 from activities.tools.paths import danger_of_name, path_fact, resolve
 from activities.tools.shell_danger import danger_of
 from activities.tools.shell_files import home_written_out
+from activities.tools.shell_tree import Node
 from activities.tools.shell_words import loosely
 from activities.tools.shell_wrappers import unwrap
 from activities.tools.tool import Place, ToolError
@@ -88,13 +87,13 @@ class Findings:
             if node.type == "command":
                 self._list_command(node, depth)
             elif node.type == "file_redirect" and node.children:
-                target = loosely(shell_tree.raw(node.children[-1]))
+                target = loosely(node.children[-1].text)
                 if any(">" in child.type for child in node.children):
                     self.redirected(target, (self.cwd,))
 
     def _list_command(self, node: Node, depth: int) -> None:
         parts = [child for child in node.children if not child.type.endswith("redirect")]
-        words = tuple(loosely(shell_tree.raw(part)) for part in parts if part.type != "variable_assignment")
+        words = tuple(loosely(part.text) for part in parts if part.type != "variable_assignment")
         if words:
             self.list_wrapped(words, depth)
 

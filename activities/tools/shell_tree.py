@@ -1,9 +1,11 @@
 """The grammar's reading of a command line, and the first thing in it that is not understood."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+import tree_sitter
 import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
 
 SEPARATORS = frozenset({"&&", "||", ";", "|", "|&", "&", "\n"})
 WORDS = frozenset(
@@ -34,12 +36,44 @@ _NAMES = {
     "ansi_c_string": "a string with escapes ($'…')",
 }
 
-_BASH = Language(tree_sitter_bash.language())
+_BASH = tree_sitter.Language(tree_sitter_bash.language())
+_BEYOND_LATIN = re.compile("[^\x00-\xff]")
+"""The grammar's scanner asks C's `isdigit` about any character, which reads outside of its table from U+0100 on:
+garbage or the end of the process, by where memory happens to lie."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of the syntax tree, apart from the parser's memory; its text is the line's own."""
+
+    type: str
+    is_named: bool
+    is_missing: bool
+    text: str
+    children: list["Node"] = field(default_factory=list)
 
 
 def parse(line: str) -> Node:
-    """The syntax tree of `line`. A parser for each line: what a hostile one leaves behind in it meets no other."""
-    return Parser(_BASH).parse(line.encode("utf-8", errors="replace")).root_node
+    """The syntax tree of `line`. A parser for each line: what a hostile one leaves behind in it meets no other.
+
+    Letters beyond Latin-1 are read as one of it, which bash and the grammar treat alike: as part of a word.
+    """
+    harmless = _BEYOND_LATIN.sub("\xff", line)
+    tree = tree_sitter.Parser(_BASH).parse(harmless.encode("utf-16-le"), encoding="utf16le")
+    root = _copied(tree.root_node, line)
+    stack = [(tree.root_node, root)]
+    while stack:
+        theirs, ours = stack.pop()
+        for child in theirs.children:
+            ours.children.append(_copied(child, line))
+            stack.append((child, ours.children[-1]))
+    return root
+
+
+def _copied(node: tree_sitter.Node, line: str) -> Node:
+    # Two bytes for each character: all of them are below U+0100 by now.
+    text = line[node.start_byte // 2 : node.end_byte // 2]
+    return Node(node.type, node.is_named, node.is_missing, text)
 
 
 def every_node(root: Node) -> Iterator[tuple[Node, int]]:
@@ -51,15 +85,11 @@ def every_node(root: Node) -> Iterator[tuple[Node, int]]:
         stack.extend((child, depth + 1) for child in reversed(node.children))
 
 
-def raw(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", errors="replace")
-
-
 def foreign_construct(node: Node) -> str:
     """A phrase for a node that is not understood, empty for one that is."""
     if node.is_missing:
         return "a syntax error"
-    if node.type == "simple_expansion" and raw(node) != "$?":
+    if node.type == "simple_expansion" and node.text != "$?":
         return _NAMES["simple_expansion"]
     if node.type in _UNDERSTOOD:
         return ""
@@ -80,7 +110,7 @@ def groups(root: Node) -> list[list[str]]:
         elif node.type in _CONTAINERS:
             stack.extend(reversed(_children_and_ends(node)))
         else:
-            found[-1].append(raw(node))
+            found[-1].append(node.text)
     return [group for group in found if group]
 
 

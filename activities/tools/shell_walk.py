@@ -5,9 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tree_sitter import Node
-
-from activities.tools import shell_tree
 from activities.tools.git_index import UnreadableIndex
 from activities.tools.secret_trees import TooLarge
 from activities.tools.shell_danger import dangerous_variable, piped_into_interpreter
@@ -21,6 +18,7 @@ from activities.tools.shell_findings import MAX_SCRIPT_DEPTH, Directories, Findi
 from activities.tools.shell_flags import Proof
 from activities.tools.shell_readonly import prove_edit, prove_read_only
 from activities.tools.shell_searches import reached
+from activities.tools.shell_tree import Node
 from activities.tools.shell_words import REDIRECT, Unreadable, Word, loosely, read_word
 from activities.tools.shell_wrappers import program_name, unwrap
 from agent.permission.suggestions import names
@@ -69,7 +67,7 @@ class Walk:
                 return self._command(node, at, redirects, piped=piped)
             case "variable_assignment":
                 self._redirect_all(redirects, at)
-                self._assignment(shell_tree.raw(node), ())
+                self._assignment(node.text, ())
             case "comment":
                 pass
             case unknown:
@@ -122,7 +120,7 @@ class Walk:
         targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
         if len(targets) != 1:
             self.findings.doubt("words behind a redirection")
-        word = self._word(shell_tree.raw(node.children[-1]))
+        word = self._word(node.children[-1].text)
         if word is None:
             return
         if word.text == "/dev/null" or (operator in (">&", "<&") and word.text.isdecimal()):
@@ -146,9 +144,9 @@ class Walk:
         self, node: Node, at: Directories, redirects: Sequence[Node], *, piped: bool
     ) -> tuple[Directories, Directories]:
         own = [child for child in node.children if child.type == "file_redirect"]
-        assigned = [shell_tree.raw(child) for child in node.children if child.type == "variable_assignment"]
+        assigned = [child.text for child in node.children if child.type == "variable_assignment"]
         rest = [child for child in node.children if child.type not in ("variable_assignment", "file_redirect")]
-        read = [self._word(shell_tree.raw(child)) for child in rest]
+        read = [self._word(child.text) for child in rest]
         words = [word for word in read if word is not None]
         self._redirect_all([*own, *redirects], at)
         if len(words) < len(read) or not words:

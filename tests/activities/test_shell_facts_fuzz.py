@@ -1,6 +1,8 @@
 """Whatever text a model writes, the findings and the decision come, soon, and never an exception."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -37,7 +39,7 @@ SECONDS = 5.0
 
 PIECES = [line.text for line in [*corpus("hostile.txt"), *corpus("benign.txt")]]
 MARKS = ["$(", ")", "`", "'", '"', "\\", ";", "&&", "|", ">", "<<X\n", "{", "}", "*", "~", "[", "#", "\n", "\0",
-         "\udc80", "\u202e", "$'", '$"', "<(", "((", "))", "[[",
+         "\udc80", "\u202e", "文", "\U0001f600", "\U0010ffff", "$'", '$"', "<(", "((", "))", "[[",
          "]]", "${", "!", "=", "\\\n", "\r", "\x85", "2>&1"]  # fmt: skip
 
 
@@ -148,3 +150,29 @@ async def test_no_line_of_the_command_fails_other_than_as_a_bad_line(line: bytes
         return
 
     assert json.dumps(answer(asked, await rehearsal.decide(asked.tool, asked.input)))
+
+
+def test_letters_beyond_latin_keep_their_place_in_the_words() -> None:
+    facts = examine_command("cat 日本語.txt 'Ωμέγα 😀' && rm -rf {文,😀}.txt", NOWHERE, NOWHERE)
+
+    assert [command.words for command in facts.commands] == [
+        ("cat", "日本語.txt", "Ωμέγα 😀"),
+        ("rm", "-rf", "{文,😀}.txt"),
+    ]
+
+
+FAR_LETTERS = """
+import random
+from activities.tools import shell_tree
+
+chance = random.Random(7)
+pieces = ["{", "{1..", "${", "$((", "'", '"', "<<", "a", " ", "😀", chr(0xF0000), chr(0x10FFFF), "文"]
+for _ in range(5000):
+    shell_tree.parse("".join(chance.choices(pieces, k=40)))
+"""
+
+
+def test_no_letter_of_any_script_ends_the_process_of_the_parser() -> None:
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", FAR_LETTERS], check=False, capture_output=True)
+
+    assert done.returncode == 0, done.stderr.decode()
