@@ -161,13 +161,9 @@ class Acting:
         self, name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None = None
     ) -> ToolReturned:
         result = await self._returning.result(name, ask, output, state)
-        digest = self._contexts.keep_result(own_session.key(), ask.epoch, ask.agent, result)
-        return ToolReturned(
-            result=result,
-            digest=digest,
-            tokens=await self._returning.tokens(ask, result),
-            cwd=_moved_to(ask, output),
-        )
+        message, tokens = await self._returning.message(ask, result)
+        digest = self._contexts.keep_result(own_session.key(), ask.epoch, message, tokens)
+        return ToolReturned(result=result, digest=digest, tokens=tokens, cwd=_moved_to(ask, output))
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:

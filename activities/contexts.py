@@ -40,19 +40,27 @@ class SessionContext:
     messages: list[Msg] = field(default_factory=list)
     chain: list[str] = field(default_factory=list)
     """`chain[n]` is the digest of the context that ends with `messages[n]`."""
-    loose: OrderedDict[str, Msg] = field(default_factory=OrderedDict)
+    loose: "OrderedDict[str, tuple[Msg, int]]" = field(default_factory=OrderedDict)
+    """By digest, with its tokens."""
+    speakers: set[str] = field(default_factory=set[str])
+    """Whoever has spoken as an assistant, also in what was cut since."""
     bytes: int = 0
     token_sums: list[int] = field(default_factory=list)
-    """`token_sums[n]` counts the tokens up to and with `messages[n]`; only as far as they were asked for."""
+    """`token_sums[n]` counts the tokens up to and with `messages[n]`; only as far as they are known."""
 
     def has(self, digest: str, length: int) -> bool:
         return length == 0 or (length <= len(self.chain) and self.chain[length - 1] == digest)
 
-    def append(self, message: Msg, own_digest: str) -> str:
+    def append(self, message: Msg, own_digest: str, tokens: int | None = None) -> str:
+        """The context's digest with it. `tokens`: of the message, where somebody has counted them."""
+        if tokens is not None and len(self.token_sums) == len(self.messages):
+            self.token_sums.append((self.token_sums[-1] if self.token_sums else 0) + tokens)
         digest = chain_digest(self.chain[-1] if self.chain else "", own_digest)
         self.messages.append(message)
         self.chain.append(digest)
         self.bytes += size_of(message)
+        if message.role == "assistant":
+            self.speakers.add(message.name)
         return digest
 
     def cut(self, length: int) -> None:
@@ -74,8 +82,8 @@ class SessionContext:
         """Bytes of the messages that `tokens` would have to look at."""
         return sum(size_of(message) for message in self.messages[len(self.token_sums) :])
 
-    def keep(self, digest: str, message: Msg) -> None:
-        self.loose[digest] = message
+    def keep(self, digest: str, message: Msg, tokens: int) -> None:
+        self.loose[digest] = (message, tokens)
         while len(self.loose) > KEPT_LOOSE:
             self.loose.popitem(last=False)
 
@@ -99,11 +107,10 @@ class Contexts:
             total -= dropped.bytes
         return session
 
-    def keep_result(self, workflow_id: str, epoch: int, agent: str, result: ToolResultBlock) -> str:
-        """Keep a call's result as the message that the next model call takes up; returns its digest."""
-        message = Msg(name=agent, role="assistant", content=(result,))
+    def keep_result(self, workflow_id: str, epoch: int, message: Msg, tokens: int) -> str:
+        """Keep a call's result for the next model call, which takes it up; returns its digest."""
         digest = message_digest(message)
-        self.session(workflow_id, epoch).keep(digest, message)
+        self.session(workflow_id, epoch).keep(digest, message, tokens)
         return digest
 
     async def resolve(self, session: SessionContext, address: ContextAddress, pull: Pull) -> list[Msg]:
@@ -115,13 +122,13 @@ class Contexts:
             (item.digest, session.loose.get(item.digest)) if isinstance(item, Ref) else _inline(item)
             for item in address.tail
         ]
-        if any(message is None for _, message in tail):
+        if any(known is None for _, known in tail):
             self.pulls += 1
             fetched = await _fetch(pull, address.prefix_length, len(tail))
-            tail = [(message_digest(message), message) for message in fetched]
-        for digest, message in tail:
-            if message is not None:
-                session.append(message, digest)
+            tail = [(message_digest(message), (message, None)) for message in fetched]
+        for digest, known in tail:
+            if known is not None:
+                session.append(known[0], digest, known[1])
                 session.loose.pop(digest, None)
         return list(session.messages)
 
@@ -154,8 +161,8 @@ async def _fetch(pull: Pull, start: int, count: int) -> list[Msg]:
     return messages[:count]
 
 
-def _inline(item: Inline) -> tuple[str, Msg]:
-    return message_digest(item.message), item.message
+def _inline(item: Inline) -> tuple[str, tuple[Msg, None]]:
+    return message_digest(item.message), (item.message, None)
 
 
 def size_of(message: Msg) -> int:

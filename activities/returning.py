@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError
 
 from activities.attachment_tokens import attachment_tokens
+from activities.contexts import size_of
 from activities.contract import RunTool
 from activities.heartbeat import beating
 from activities.offload.opening import Offloaders
 from activities.secrets import Secrets
-from activities.tokens import TokenCounter
+from activities.tokens import INLINE_BYTES, TokenCounter
 from activities.tools.tool import ToolOutput
 from activities.truncation import Output, Truncated, truncate
 from agent.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
@@ -64,10 +65,12 @@ class Returning:
         async with beating():
             return await _undisturbed(self._made(ask, whole, shown, too_large=too_large))
 
-    async def tokens(self, ask: RunTool, result: ToolResultBlock) -> int:
-        """Of the message that the result becomes in the context."""
+    async def message(self, ask: RunTool, result: ToolResultBlock) -> tuple[Msg, int]:
+        """What the result becomes in the context, and its tokens."""
         message = Msg(name=ask.agent, role="assistant", content=(result,))
-        return await _undisturbed(self._counter.count_aside(message, ask.model))
+        if size_of(message) <= INLINE_BYTES:
+            return message, self._counter.count_message(message, ask.model)
+        return message, await _undisturbed(self._counter.count_aside(message, ask.model))
 
     async def _masked(self, whole: ToolResultBlock) -> ToolResultBlock:
         """Before anything is cut: half of a secret would not be known again."""

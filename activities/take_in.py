@@ -22,6 +22,6 @@ class TakingIn:
             received = await own_session.pull_received(ask.call_id)
         output = ToolOutput(output=received.output, metadata=received.metadata)
         result = await self._returning.result(received.name, ask, output, received.state)
-        digest = self._contexts.keep_result(own_session.key(), ask.epoch, ask.agent, result)
-        tokens = await self._returning.tokens(ask, result)
+        message, tokens = await self._returning.message(ask, result)
+        digest = self._contexts.keep_result(own_session.key(), ask.epoch, message, tokens)
         return ToolReturned(result=result, digest=digest, tokens=tokens, outside=True)

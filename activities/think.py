@@ -97,8 +97,7 @@ class Thinking:
             request = ModelRequest(
                 model=ask.model,
                 system=system,
-                messages=[_heard_by(ask.agent, message) for message in messages]
-                + ([LIMIT_REACHED] if ask.closing else []),
+                messages=_heard_by(ask.agent, messages) + ([LIMIT_REACHED] if ask.closing else []),
                 tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
                 no_calls=ask.closing,
                 config=ask.config,
@@ -112,7 +111,7 @@ class Thinking:
             said = await self._recorded(ask, place, reply)
             sent_digest = "" if system == spec.system_prompt else prompt_digest(system)
             said = said.model_copy(update={"input_estimate": estimate, "sent_digest": sent_digest})
-            context_digest = session.append(said.message, said.digest)
+            context_digest = session.append(said.message, said.digest, said.tokens)
             return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
 
     async def _hooked(self, system_prompt: str, ask: CallModel) -> str:
@@ -180,11 +179,14 @@ def _reply_limit() -> int:
     return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
 
 
-def _heard_by(agent: str, message: Msg) -> Msg:
+def _heard_by(agent: str, messages: list[Msg]) -> list[Msg]:
     """Another agent's words are a user turn to this one: only its own may stand as the assistant's."""
-    if message.role == "assistant" and message.name != agent:
-        return message.model_copy(update={"role": "user"})
-    return message
+    return [
+        message.model_copy(update={"role": "user"})
+        if message.name != agent and message.role == "assistant"
+        else message
+        for message in messages
+    ]
 
 
 def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:

@@ -7,6 +7,7 @@ import secrets
 import stat
 import time
 from datetime import timedelta
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -61,19 +62,25 @@ class Workspaces:
             await asyncio.to_thread(_look, recorded)
             self._seen.pop(key, None)
             self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}
-        return Place(
-            root=Path(recorded.root),
-            cwd=Path(recorded.cwd or recorded.root),
-            offloaded=self._offloaded(recorded),
-            ruled=recorded.ruled,
-        )
+        return _place(recorded, self._data_dir)
 
-    def _offloaded(self, recorded: RecordedPlace) -> tuple[Path, ...]:
-        """Folders that the session's reading tools may read beside the workspace; they need not exist."""
-        if not recorded.session_id:
-            return ()
-        workdir = workdir_of(self._data_dir, owner_name(recorded.agent, recorded.user_id))
-        return readable_folders(workdir, recorded.session_id)
+
+@lru_cache(KEPT_PLACES)
+def _place(recorded: RecordedPlace, data_dir: Path) -> Place:
+    return Place(
+        root=Path(recorded.root),
+        cwd=Path(recorded.cwd or recorded.root),
+        offloaded=_offloaded(recorded, data_dir),
+        ruled=recorded.ruled,
+    )
+
+
+def _offloaded(recorded: RecordedPlace, data_dir: Path) -> tuple[Path, ...]:
+    """Folders that the session's reading tools may read beside the workspace; they need not exist."""
+    if not recorded.session_id:
+        return ()
+    workdir = workdir_of(data_dir, owner_name(recorded.agent, recorded.user_id))
+    return readable_folders(workdir, recorded.session_id)
 
 
 def _look(recorded: RecordedPlace) -> None:

@@ -10,6 +10,8 @@ from activities.streams.streams import StreamReader, Streams, StreamsUnavailable
 from starter.asking import Asking
 from starter.settings import Settings
 
+BREATH_SECONDS = 0.01
+"""Between looks of somebody who waits for the end, and has no use for the pieces."""
 AGAIN_SECONDS = 2.0
 """Between tries to read a stream that has failed."""
 
@@ -32,6 +34,9 @@ class LiveStream:
 
     async def read(self, seconds: float) -> list[Item]:
         """What comes next; nothing after so many seconds, or without a stream. Cut short only by what comes."""
+        return [item for line in await self._lines(seconds) if (item := decode(line)) is not None]
+
+    async def _lines(self, seconds: float) -> list[bytes]:
         if self._address is None:
             await self._reach(await self._told())
         if self._reader is None:
@@ -45,15 +50,16 @@ class LiveStream:
             return []
         self.trouble = ""
         self.heard = self.heard or bool(lines)
-        return [item for line in lines if (item := decode(line)) is not None]
+        return lines
 
     async def rest(self, seconds: float) -> None:
         """Until a reply of the session may have ended, or wait for somebody, or so long."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (left := until - loop.time()) > 0:
-            if any(item.kind == "wake" and item.name == SETTLED for item in await self.read(left)):
+            if any(map(_tells_of_rest, await self._lines(left))):
                 return
+            await asyncio.sleep(min(BREATH_SECONDS, left))
 
     @property
     def reached(self) -> bool:
@@ -91,3 +97,10 @@ class LiveStream:
             await reader.close()
         if streams is not None:
             await streams.close()
+
+
+def _tells_of_rest(line: bytes) -> bool:
+    if SETTLED.encode() not in line:
+        return False
+    item = decode(line)
+    return item is not None and item.kind == "wake" and item.name == SETTLED

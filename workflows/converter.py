@@ -12,6 +12,7 @@ from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
     ActivitySerializationContext,
+    CompositePayloadConverter,
     DataConverter,
     SerializationContext,
     StorageDriverStoreContext,
@@ -26,6 +27,7 @@ INLINE_BYTES = 1_500_000
 
 KEPT_CONTEXTS = 2_000
 
+_CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
 _REFERENCE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
 
 
@@ -35,6 +37,10 @@ class BlobGone(ValueError):
 
 class PayloadConverter(PydanticPayloadConverter):
     """Says of what can't be had that it can't; whoever takes raw values looks for himself."""
+
+    def __init__(self) -> None:
+        """With converters that all of these share: the SDK makes one of these for each activation."""
+        CompositePayloadConverter.__init__(self, *_CONVERTERS)
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         for index, payload in enumerate(payloads):

@@ -10,7 +10,7 @@ from activities.streams.items import LONGEST_LINE
 from activities.streams.streams import StreamsUnavailable
 
 READ_BYTES = 262_144
-SHORTEST_PAUSE_SECONDS = 0.002
+SHORTEST_PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.02
 """Half of it is how late a first token is at most on average."""
 ASLEEP_PAUSE_SECONDS = 0.1
@@ -18,6 +18,8 @@ ASLEEP_SECONDS = 60.0
 SETTLED_SECONDS = 0.05
 """A file that has a successor is left when nobody has written to it for so long: a writer that found room in it may not
 have written yet."""
+GRAIN_NS = 1_000_000_000
+"""Of the coarsest clock of a usual file system."""
 _END = ".jsonl"
 
 
@@ -26,8 +28,10 @@ class DirectoryReader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._number = 0
+        self._number, self._file = 0, Path()
         self._offset = 0
+        self._listed: tuple[int, list[int]] = (0, [])
+        """When the folder had changed as it was last listed, in ns, and what was in it."""
         self._torn = b""
         """The beginning of a line whose rest is not written yet."""
         self._heard = time.monotonic()
@@ -66,10 +70,13 @@ class DirectoryReader:
                 return []
 
     def _read_on(self) -> bytes:
+        """Empty when there is nothing new; only looked at then, for that is what most looks come to."""
         if not self._number:
             return b""
         try:
-            descriptor = os.open(file_of(self._folder, self._number), os.O_RDONLY | os.O_NOFOLLOW)
+            if self._file.stat(follow_symlinks=False).st_size <= self._offset:
+                return b""
+            descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return b""
         try:
@@ -81,7 +88,7 @@ class DirectoryReader:
 
     def _move_on(self) -> bool:
         """To the next file; False when there is none. All of them begun anew count as next."""
-        there = numbers(self._folder)
+        there = self._numbers()
         later = [number for number in there if number > self._number]
         if later and self._number in there and self._age() < SETTLED_SECONDS:
             return False
@@ -89,8 +96,19 @@ class DirectoryReader:
         if not later and not begun_anew:
             return False
         self._number = min(later or there)
+        self._file = file_of(self._folder, self._number)
         self._offset, self._torn = 0, b""
         return True
+
+    def _numbers(self) -> list[int]:
+        """Listed again only when the folder has changed, or may have within the grain of its file system's clock."""
+        try:
+            changed = self._folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return []
+        if changed != self._listed[0] or time.time_ns() - changed < GRAIN_NS:
+            self._listed = (changed, numbers(self._folder))
+        return self._listed[1]
 
     def _age(self) -> float:
         """Seconds since the file that is being read was written to."""
@@ -106,7 +124,8 @@ class DirectoryReader:
 def numbers(folder: Path) -> list[int]:
     """Of the files in a session's folder; none when it is not there."""
     try:
-        names = [path.name for path in folder.iterdir()]
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
     except (FileNotFoundError, NotADirectoryError):
         return []
     stems = (name.removesuffix(_END) for name in names if name.endswith(_END))

@@ -18,9 +18,11 @@ from activities.streams.streams import Streams, StreamsUnavailable
 
 log = logging.getLogger(__name__)
 
+FIRST_SECONDS = 0.001
+"""How long the first piece waits for others: an answer that comes all at once is one write."""
 BETWEEN_BATCHES_SECONDS = 0.004
-"""The first piece goes out at once, and what comes within this time after it together."""
-MARKS_SECONDS = 0.015
+"""What comes within this time after a batch goes out together."""
+MARKS_SECONDS = 0.04
 """How long marks wait for pieces to go with: a call that says nothing in between costs no write of its own."""
 SILENT_SECONDS = 1.0
 """Nothing is written for so long to a store that has just failed."""
@@ -39,7 +41,7 @@ class Publisher:
         """By key; one is there as long as its session has something to write."""
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
-        """Of those that have marks only, and are not being written."""
+        """Of those that are not being written."""
         self._silent_until = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -80,13 +82,15 @@ class Publisher:
         batches.put(new)
         if key in self._writing:
             return
-        if batches.urgent:
-            self._begin(key)
-        elif key not in self._later:
-            self._begin_later(key)
+        timer = self._later.get(key)
+        if timer is None:
+            self._begin_within(FIRST_SECONDS if batches.urgent else MARKS_SECONDS, key)
+        elif batches.urgent and timer.when() > asyncio.get_running_loop().time() + FIRST_SECONDS:
+            timer.cancel()
+            self._begin_within(FIRST_SECONDS, key)
 
-    def _begin_later(self, key: str) -> None:
-        self._later[key] = asyncio.get_running_loop().call_later(MARKS_SECONDS, self._begin, key)
+    def _begin_within(self, seconds: float, key: str) -> None:
+        self._later[key] = asyncio.get_running_loop().call_later(seconds, self._begin, key)
 
     def _begin(self, key: str) -> None:
         if (timer := self._later.pop(key, None)) is not None:
@@ -102,7 +106,7 @@ class Publisher:
                 break
         del self._writing[key]
         if batches:
-            self._begin_later(key)
+            self._begin_within(MARKS_SECONDS, key)
         else:
             del self._waiting[key]
 

@@ -31,10 +31,28 @@ async def test_a_worker_that_made_the_messages_asks_for_none() -> None:
     session = contexts.session("wall", 1)
     for message in (ASKED, ANSWERED):
         session.append(message, message_digest(message))
-    session.keep(message_digest(RESULT), RESULT)
+    session.keep(message_digest(RESULT), RESULT, 7)
 
     assert await contexts.resolve(session, ADDRESS, pull_from(asked=asked)) == [ASKED, ANSWERED, RESULT]
     assert asked == []
+
+
+async def test_what_was_counted_before_is_not_counted_again() -> None:
+    contexts, counted = Contexts(), list[Msg]()
+
+    def count(message: Msg) -> int:
+        counted.append(message)
+        return 10
+
+    session = contexts.session("wall", 1)
+    session.append(ASKED, message_digest(ASKED))
+    session.tokens(count)
+    session.append(ANSWERED, message_digest(ANSWERED), 20)
+    session.keep(message_digest(RESULT), RESULT, 7)
+    await contexts.resolve(session, ADDRESS, pull_from(asked=[]))
+
+    assert session.tokens(count) == 37
+    assert counted == [ASKED]
 
 
 async def test_a_worker_that_knows_nothing_fetches_every_message_once() -> None:

@@ -70,8 +70,8 @@ class Told:
         )  # fmt: skip
         env = ActivityEnvironment()
         result = await env.run(self.returning.result, "fetch", ask, ToolOutput(text))
-        size = await env.run(self.returning.tokens, ask, result) if counted else 0
-        self.write(e.ToolReturned(result=result, tokens=size))
+        _, size = await env.run(self.returning.message, ask, result)
+        self.write(e.ToolReturned(result=result, tokens=size if counted else 0))
 
 
 def off_by(told: Told) -> float:
