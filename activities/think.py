@@ -97,7 +97,7 @@ class Thinking:
             request = ModelRequest(
                 model=ask.model,
                 system=system,
-                messages=_heard_by(ask.agent, messages) + ([LIMIT_REACHED] if ask.closing else []),
+                messages=_heard_by(ask.agent, session, messages) + ([LIMIT_REACHED] if ask.closing else []),
                 tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
                 no_calls=ask.closing,
                 config=ask.config,
@@ -179,8 +179,10 @@ def _reply_limit() -> int:
     return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
 
 
-def _heard_by(agent: str, messages: list[Msg]) -> list[Msg]:
+def _heard_by(agent: str, session: SessionContext, messages: list[Msg]) -> list[Msg]:
     """Another agent's words are a user turn to this one: only its own may stand as the assistant's."""
+    if session.speakers <= {agent}:
+        return messages
     return [
         message.model_copy(update={"role": "user"})
         if message.name != agent and message.role == "assistant"
