@@ -62,25 +62,20 @@ class Workspaces:
             await asyncio.to_thread(_look, recorded)
             self._seen.pop(key, None)
             self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}
-        return _place(recorded, self._data_dir)
+        return Place(
+            root=Path(recorded.root),
+            cwd=Path(recorded.cwd or recorded.root),
+            offloaded=_offloaded(self._data_dir, recorded.agent, recorded.user_id, recorded.session_id),
+            ruled=recorded.ruled,
+        )
 
 
 @lru_cache(KEPT_PLACES)
-def _place(recorded: RecordedPlace, data_dir: Path) -> Place:
-    return Place(
-        root=Path(recorded.root),
-        cwd=Path(recorded.cwd or recorded.root),
-        offloaded=_offloaded(recorded, data_dir),
-        ruled=recorded.ruled,
-    )
-
-
-def _offloaded(recorded: RecordedPlace, data_dir: Path) -> tuple[Path, ...]:
+def _offloaded(data_dir: Path, agent: str, user_id: str | None, session_id: str) -> tuple[Path, ...]:
     """Folders that the session's reading tools may read beside the workspace; they need not exist."""
-    if not recorded.session_id:
+    if not session_id:
         return ()
-    workdir = workdir_of(data_dir, owner_name(recorded.agent, recorded.user_id))
-    return readable_folders(workdir, recorded.session_id)
+    return readable_folders(workdir_of(data_dir, owner_name(agent, user_id)), session_id)
 
 
 def _look(recorded: RecordedPlace) -> None:
