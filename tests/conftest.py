@@ -5,6 +5,7 @@ fails where CI=true. All tests and async fixtures share one event loop (pyprojec
 """
 
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +35,12 @@ def found(name: str, find: Callable[[Say], Found]) -> Found:
         if os.environ.get("CI") == "true":
             pytest.fail(f"{name} is needed: {reason}", pytrace=False)
         pytest.skip(f"{name} is missing: {reason}")
+
+
+def pytest_sessionstart() -> None:
+    # A shell starts what runs in its background deaf to SIGINT, and children inherit that: some here are to hear it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
