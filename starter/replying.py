@@ -6,7 +6,7 @@ from contextlib import aclosing
 from agent.event import AgentEvent
 from agent.messages import Msg, ToolResultState
 from starter.asking import NoSession
-from starter.following import LONGEST_PAUSE_SECONDS, LONGEST_WITH_STREAM_SECONDS
+from starter.following import LONGEST_PAUSE_SECONDS, LONGEST_WITH_STREAM_SECONDS, SHORTEST_WITH_STREAM_SECONDS
 from starter.live_stream import LiveStream
 from starter.patience import Pauses
 from workflows.contract import ReplyResult
@@ -40,8 +40,14 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
                 return found.message
             if found.status == "unknown":
                 raise NoSession(f"the session knows no reply {reply_id!r}")
-            announced = stream.reached and stream.heard
-            await stream.rest(LONGEST_WITH_STREAM_SECONDS if announced else pauses.length(LONGEST_PAUSE_SECONDS))
+            await stream.rest(_longest_rest(stream, pauses))
+
+
+def _longest_rest(stream: LiveStream, pauses: Pauses) -> float:
+    if stream.reached and stream.heard:
+        return LONGEST_WITH_STREAM_SECONDS
+    shortest = SHORTEST_WITH_STREAM_SECONDS if stream.reached else 0.0
+    return max(pauses.length(LONGEST_PAUSE_SECONDS), shortest)
 
 
 def _may_wait(event: AgentEvent, *, doubted: bool) -> bool:
