@@ -51,6 +51,7 @@ bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks.parked --docs docs
 	$(BIN)/python -m benchmarks.soak --docs docs
 	$(BIN)/python -m benchmarks.recovery --docs docs
+	$(BIN)/python -m benchmarks.permission_speed --docs docs
 
 bench-peers: setup ## the same beside other frameworks, which it installs apart (half an hour on a quiet machine)
 	$(BIN)/python -m benchmarks.peers

@@ -10,14 +10,26 @@ MAX_LINKS = 40
 """On one way, as in Linux."""
 
 
-def further_names(raw: str, resolved: Path, place: Place) -> tuple[str, ...]:
+Followed = tuple[tuple[str, str], ...]
+"""Folders of rules: as each is spelt, and where that leads."""
+
+
+def followed(ruled: tuple[str, ...]) -> Followed:
+    """Where the folders lead now. Good for looking at one call, and not for the next one: links change."""
+    home = os.environ.get("HOME") or "/root"
+    spelt = (home + folder[1:] if folder.startswith("~") else folder for folder in ruled)
+    return tuple((folder, real) for folder in spelt if (real := _real(folder)))
+
+
+def further_names(raw: str, resolved: Path, place: Place, ruled: Followed | None = None) -> tuple[str, ...]:
     """All but `resolved` itself: as `raw` spells it, at each link on the way, and as a rule of the session spells it.
 
-    Raises ToolError for a way over more than MAX_LINKS links.
+    `ruled`: `followed(place.ruled)`, for whoever asks about many paths of one call. Raises ToolError for a way over
+    more than MAX_LINKS links.
     """
     spelt = list(_on_the_way(os.path.join(place.cwd, raw)))  # noqa: PTH118  Path would take out what links change
-    ruled = (_below(folder, str(resolved)) for folder in place.ruled)
-    return tuple(name for name in dict.fromkeys((*spelt, *ruled)) if name not in ("", str(resolved)))
+    below = (_below(*pair, str(resolved)) for pair in (followed(place.ruled) if ruled is None else ruled))
+    return tuple(name for name in dict.fromkeys((*spelt, *below)) if name not in ("", str(resolved)))
 
 
 def _on_the_way(path: str) -> Iterator[str]:
@@ -56,13 +68,16 @@ def _target(path: str) -> str | None:
     return target
 
 
-def _below(folder: str, resolved: str) -> str:
-    """The resolved path as a rule for `folder` would spell it; empty when it does not lie there."""
-    spelt = (os.environ.get("HOME") or "/root") + folder[1:] if folder.startswith("~") else folder
+def _real(folder: str) -> str:
+    """Empty for what can't be a path."""
     try:
-        real = os.path.realpath(spelt)
+        return os.path.realpath(folder)
     except (OSError, ValueError):
         return ""
+
+
+def _below(spelt: str, real: str, resolved: str) -> str:
+    """The resolved path as a rule for the folder would spell it; empty when it does not lie there."""
     if resolved != real and not resolved.startswith(real.rstrip("/") + "/"):
         return ""
     return spelt.rstrip("/") + resolved[len(real.rstrip("/")) :]

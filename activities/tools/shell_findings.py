@@ -2,11 +2,12 @@
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from activities.tools import shell_tree
-from activities.tools.path_names import further_names
+from activities.tools.path_names import Followed, followed, further_names
 from activities.tools.paths import danger_of_name, path_fact, resolve
 from activities.tools.shell_danger import danger_of
 from activities.tools.shell_files import home_written_out
@@ -73,13 +74,17 @@ class Findings:
             try:
                 place = Place(self.root, Path(directory), ruled=self.ruled)
                 resolved = resolve(raw, place)
-                named = further_names(raw, resolved, place)
+                named = further_names(raw, resolved, place, self._followed)
             except (ToolError, OSError, ValueError):
                 return False
             before = self.paths.get((str(resolved), access))
             named = tuple(dict.fromkeys((*(before.named if before else ()), *named)))
             self.paths[str(resolved), access] = path_fact(resolved, access, self.root, named)
         return True
+
+    @cached_property
+    def _followed(self) -> Followed:
+        return followed(self.ruled)
 
     def list_loosely(self, tree: Node, depth: int = 0) -> None:
         """The commands of a line that is not understood, wherever they stand: never proven, good for deny rules."""
