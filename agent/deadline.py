@@ -49,13 +49,19 @@ class Deadline(Value):
         return self
 
 
+RiskFound = Literal["low", "medium", "high", "unknown"]
+
+
 class Deadlines(Deadline):
-    """The agent's own deadline, and in `tools` those that stand in its place, each as a whole, for calls of a tool.
+    """The agent's own deadline, and those that stand in its place, each as a whole: in `tools` for calls of a tool, in
+    `by_risk` for calls that wait for a person and were found to be of that risk.
 
     An agent file may write a tool's table under its name: `[permission.deadline.courier]`.
     """
 
     tools: dict[str, Deadline] = sparse({})
+    by_risk: dict[RiskFound, Deadline] = sparse({})
+    """Without a table of its own, `unknown` is as bad as `high`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,13 +80,22 @@ class Deadlines(Deadline):
         return {**rest, "tools": {**cast(dict[str, Any], tools), **named} if isinstance(tools, dict) else tools}
 
 
-def deadline_of(tool: str, own: Deadline | None, set_by_agent: Deadlines | None) -> Deadline | None:
-    """The agent's deadline for this tool; else the one that the tool brings itself; else the agent's for all tools.
+def deadline_of(
+    tool: str, own: Deadline | None, set_by_agent: Deadlines | None, risk: RiskFound | None = None
+) -> Deadline | None:
+    """The agent's deadline for this risk; else its own for this tool; else the one that the tool brings itself; else
+    the agent's for all tools.
 
     None when nothing would ever be due.
     """
-    named = set_by_agent.tools.get(tool) if set_by_agent else None
+    named = (_of_risk(set_by_agent, risk) or set_by_agent.tools.get(tool)) if set_by_agent else None
     found = named or own or set_by_agent
     if found is None or (found.remind_after, found.escalate_after, found.expire_after) == (None, None, None):
         return None
-    return Deadline.model_validate(found.model_dump(exclude={"tools"}))
+    return Deadline.model_validate(found.model_dump(exclude={"tools", "by_risk"}))
+
+
+def _of_risk(deadlines: Deadlines, risk: RiskFound | None) -> Deadline | None:
+    if risk is None:
+        return None
+    return deadlines.by_risk.get(risk) or (deadlines.by_risk.get("high") if risk == "unknown" else None)

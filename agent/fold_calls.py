@@ -4,17 +4,19 @@ from typing import assert_never
 
 from agent import entries as e
 from agent import fold_doubts, fold_notices, fold_offers, fold_stuck
-from agent.deadline import deadline_of
+from agent.deadline import RiskFound, deadline_of
 from agent.fold_decided import approvals_with, is_edit, note_decision
 from agent.fold_rules import take_rules, take_user_rules
 from agent.ledger import SUPERVISED, Ledger
 from agent.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
+from agent.permission.policies import risk_of
 from agent.permission.rulebook import accepted, added
 from agent.permission.taint import brings_in
 from agent.results import denied_by_permission, denied_by_person, not_a_call
 from agent.seen import terms
 from agent.state import OpenCall
 from agent.times import iso
+from agent.tools import ToolDescriptor
 
 FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
@@ -100,9 +102,21 @@ def _begin_to_wait(ledger: Ledger, call: OpenCall, entry: e.CallsJudged) -> None
     if ledger.state.behaviour >= SUPERVISED:
         tool = ledger.tools.get(call.block.name)
         call.deadline = deadline_of(
-            call.block.name, tool.deadline if tool else None, ledger.state.permission_context.deadline
+            call.block.name,
+            tool.deadline if tool else None,
+            ledger.state.permission_context.deadline,
+            _risk(ledger, call, tool),
         )
     fold_notices.begin(ledger, call, entry.seq)
+
+
+def _risk(ledger: Ledger, call: OpenCall, tool: ToolDescriptor | None) -> RiskFound | None:
+    """Of what a person decides on; how long an outside system takes is no matter of risk, nor looks anybody at what the
+    session answers itself."""
+    if call.waits_for != "person" or tool is None or tool.inside:
+        return None
+    risk = risk_of(ledger.state.permission_context, call.facts)
+    return risk.value if risk else None
 
 
 def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:

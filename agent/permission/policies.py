@@ -35,6 +35,13 @@ def stricter(decision: PermissionDecision, context: PermissionContext, facts: Ca
     return PermissionDecision(behavior=Behavior.ASK, reason=why, safety=True)
 
 
+def risk_of(context: PermissionContext, facts: CallFacts) -> Risk | None:
+    """What the agent's analyzers found; unknown where they should have looked and have not. None: nobody is to look."""
+    if facts.risk:
+        return Risk(facts.risk)
+    return Risk.UNKNOWN if analyzers_of(context) else None
+
+
 def warning_of(context: PermissionContext, facts: CallFacts) -> str:
     """What people are told of a call that runs all the same; empty for most."""
     if not analyzers_of(context) or facts.risk in ("", Risk.LOW):
@@ -45,11 +52,11 @@ def warning_of(context: PermissionContext, facts: CallFacts) -> str:
 def _why_ask(context: PermissionContext, facts: CallFacts) -> str:
     if context.confirm.policy == "always":
         return "Each call of this agent is confirmed by a person"
-    if not analyzers_of(context):
+    # Nobody has looked: as bad as an analyzer that failed.
+    risk = risk_of(context, facts) if analyzers_of(context) else None
+    if risk is None:
         return ""
     threshold = context.confirm.threshold if context.confirm.policy == "risky" else Risk.HIGH
-    # Nobody has looked: as bad as an analyzer that failed.
-    risk = Risk(facts.risk) if facts.risk else Risk.UNKNOWN
     if _RANKS[risk] < _RANKS[threshold]:
         return ""
     reason = facts.risk_reason if facts.risk else "no analyzer has looked at it"

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from agent import entries as e
-from agent.deadline import Deadline, Deadlines, deadline_of
+from agent.deadline import Deadline, Deadlines, RiskFound, deadline_of
 from agent.events import EventFold
+from agent.permission.facts import CallFacts
 from agent.permission.rules import PermissionContext
 from agent.settings import AgentSpec
 from agent.settling import open_doubts
@@ -69,6 +70,8 @@ def test_a_time_is_seconds_or_has_a_unit(written: object, seconds: float) -> Non
         ({"on_expiry": "allow", "expire_after": 1}, "Input should be 'deny' or 'park'"),
         ({"remind_afer": 60}, "Extra inputs are not permitted"),
         ({"courier": {"expire_afer": 60}}, "Extra inputs are not permitted"),
+        ({"by_risk": {"grave": {"expire_after": 60}}}, "Input should be 'low', 'medium', 'high' or 'unknown'"),
+        ({"by_risk": {"high": {"expire_afer": 60}}}, "Extra inputs are not permitted"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(given: dict[str, Any], complaint: str) -> None:
@@ -94,6 +97,65 @@ def test_a_tools_own_table_wins_over_what_the_tool_brings_and_that_over_the_defa
     assert deadline_of("Paint", None, agent) == Deadline(expire_after=1)
     assert deadline_of("Paint", None, None) is None
     assert deadline_of("Order", own, Deadlines(tools={"Order": Deadline()})) is None, "an empty table means never"
+
+
+BY_RISK = {
+    "expire_after": "2d",
+    "Order": {"expire_after": "5d"},
+    "by_risk": {"high": {"expire_after": "15m"}, "low": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "risk", "seconds"),
+    [
+        ("Paint", None, 172_800),
+        ("Paint", "medium", 172_800),
+        ("Paint", "high", 900),
+        ("Order", "high", 900),
+        ("Order", "medium", 432_000),
+        ("Paint", "unknown", 900),
+        ("Paint", "low", None),
+    ],
+)
+def test_a_deadline_may_follow_from_the_risk(tool: str, risk: RiskFound | None, seconds: float | None) -> None:
+    found = deadline_of(tool, None, Deadlines.model_validate(BY_RISK), risk)
+
+    assert (found.expire_after if found else None) == seconds
+
+
+def test_what_nobody_could_tell_may_have_a_deadline_of_its_own() -> None:
+    given = Deadlines.model_validate({"by_risk": {"high": {"expire_after": 9}, "unknown": {"expire_after": 3}}})
+
+    assert deadline_of("Paint", None, given, "unknown") == Deadline(expire_after=3)
+
+
+def found_at(risk: str, call: str = "p Paint", *, analyzers: tuple[str, ...] = ("rules",)) -> Deadline | None:
+    """The deadline of a call that waits and was found to be of that risk."""
+    permission = PermissionContext(rules=RULES, deadline=Deadlines.model_validate(BY_RISK), analyzers=analyzers)
+    spec = AgentSpec(name="mason", model="scripted:wall", permission=permission)
+    facts = {call[0]: [CallFacts.model_validate({"risk": risk})]}
+    play = Play([calls(call), text("Done.")], spec=spec, facts=facts)
+    play.say("Go")
+    play.run()
+    assert play.record.reply is not None
+    (waiting,) = play.record.reply.waiting()
+    if waiting.deadline is not None and waiting.deadline.expire_after is not None:
+        assert next_due(play.record) == waiting.asked_at + round(waiting.deadline.expire_after * 1000)
+    return waiting.deadline
+
+
+@pytest.mark.parametrize(("risk", "expected"), [("high", 900), ("medium", 172_800), ("", 900)])
+def test_a_call_that_a_person_decides_on_waits_as_long_as_its_risk_allows(risk: str, expected: float) -> None:
+    assert found_at(risk) == Deadline(expire_after=expected)
+
+
+def test_where_nobody_looks_for_risks_none_counts() -> None:
+    assert found_at("", analyzers=()) == Deadline(expire_after=172_800)
+
+
+def test_what_runs_outside_waits_as_its_tool_says_however_risky_it_was() -> None:
+    assert found_at("low", "o Order") == Deadline(expire_after=432_000)
 
 
 def test_without_a_deadline_nothing_is_ever_due() -> None:
