@@ -9,6 +9,7 @@ from agent.ledger_values import NOWHERE, UNHEARD, Anchor, CheckpointTry, Finishe
 from agent.messages import ErrorInfo, Msg, Usage
 from agent.notices import Notice, NotifyTry
 from agent.pause import Pause
+from agent.permission.grants import may_come_from_a_store
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec
 from agent.sizes import outside_tokens
@@ -159,7 +160,10 @@ class Ledger:
     def permission(self) -> PermissionContext:
         """Mode, and the rules of every scope; some may have expired."""
         context = self.state.permission_context
-        return context.model_copy(update={"rules": (*context.rules, *self.user_rules)}) if self.user_rules else context
+        of_user = self.user_rules
+        if self.state.behaviour >= SUPERVISED:
+            of_user = tuple(rule for rule in of_user if may_come_from_a_store(rule, context))
+        return context.model_copy(update={"rules": (*context.rules, *of_user)}) if of_user else context
 
     def set_rules(self, rules: tuple[PermissionRule, ...]) -> None:
         """The session's own rules and its agent's; those of its user are not part of its state."""

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent import entries as e
 from agent.answers import confirm
 from agent.bodies import Confirm, Unusable, UserConfirmResultEvent
 from agent.letters import Received
 from agent.permission.rules import Behavior
 from agent.record import Record
+from agent.state import AgentState
 from agent.upkeep_bodies import ChangeRules, Configure, ReplaceState
 
 MOST_OFFERS = 20
@@ -66,20 +69,32 @@ def refuse_unsigned(record: Record, body: object) -> None:
             raise Unusable("confirm_results: only signed decisions are taken here, and this event has no signature")
         case Configure() if _may_loosen(body):
             raise Unusable(
-                "configure: mode, allow rules, confirm and analyzers stay as they are where decisions must be signed"
+                "configure: mode, allow rules, confirm, analyzers and middlewares stay as they are where "
+                "decisions must be signed"
             )
         case ChangeRules() if body.revoke or any(rule.behavior is Behavior.ALLOW for rule in body.add):
             raise Unusable("rules: where decisions must be signed, deny and ask rules can be added, and none revoked")
-        case ReplaceState() if _permission(body.state) != record.state.permission_context.model_dump(mode="json"):
-            raise Unusable("state.permission_context: it stays as it is where decisions must be signed")
+        case ReplaceState() if kept := _loosened(record, body.state):
+            raise Unusable(f"state.{kept}: it stays as it is where decisions must be signed")
         case _:
             pass
 
 
 def _may_loosen(body: Configure) -> bool:
     allows = any(rule.behavior is Behavior.ALLOW for rule in body.rules)
-    return allows or any(value is not None for value in (body.mode, body.confirm, body.analyzers))
+    # A middleware may be there to stop calls.
+    given = (body.mode, body.confirm, body.analyzers, body.middlewares)
+    return allows or any(value is not None for value in given)
 
 
-def _permission(state: dict[str, Any]) -> object:
-    return state.get("permission_context")
+_KEPT = ("permission_context", "plan_mode_context", "tainted")
+"""Of a state, what decides what runs unasked."""
+
+
+def _loosened(record: Record, state: dict[str, Any]) -> str:
+    """The first of these parts that would not be as it is now. A state that can't be read is refused as that."""
+    try:
+        given = AgentState.model_validate(state)
+    except ValidationError:
+        return ""
+    return next((name for name in _KEPT if getattr(given, name) != getattr(record.state, name)), "")

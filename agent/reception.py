@@ -25,6 +25,7 @@ from agent.keeping import CARRY_LIMIT
 from agent.ledger import RESTORING
 from agent.letters import Letter, Received
 from agent.record import Record
+from agent.two_people import refuse_alone
 from agent.upkeep_bodies import (
     ChangeRules,
     Compact,
@@ -46,6 +47,7 @@ def receive(  # noqa: C901, PLR0911, PLR0912  one arm per kind of body
     if record.format < RESTORING and record.weight + letter.weight > CARRY_LIMIT and not _ends_something(body):
         raise Unusable(FULL.message)
     offers.refuse_unsigned(record, body)
+    refuse_alone(record, body)
     match body:
         case Submit():
             return requests.submit(record, body, letter, reply_id_of)

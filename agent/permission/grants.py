@@ -1,10 +1,10 @@
-"""Which rules an approver may take along beside the suggested ones: the setting `grantable` of an agent."""
+"""Who may let calls run in advance: an approver by the agent's setting `grantable`, a user by rules of their own."""
 
 import re
 
 from agent.permission.commands import rule_words
 from agent.permission.globs import path_matches
-from agent.permission.rules import Behavior, PermissionRule
+from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 
 _SPELT = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_-]*)(?:\((?P<content>.*)\))?", re.DOTALL)
 
@@ -12,6 +12,14 @@ _SPELT = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_-]*)(?:\((?P<content>.*)\))?"
 def may_grant(rule: PermissionRule, grantable: tuple[str, ...], workspace_root: str) -> bool:
     """Whether an allow rule is one of `grantable`, or narrower: `Bash(git:*)` grants `Bash(git add:*)` too."""
     return rule.behavior is Behavior.ALLOW and any(_covers(pattern, rule, workspace_root) for pattern in grantable)
+
+
+def may_come_from_a_store(rule: PermissionRule, context: PermissionContext) -> bool:
+    """Whether a user's rule counts. The state store is open to whoever writes to it: an allow rule from there is
+    nobody's signature, and no more than one person's word."""
+    return rule.behavior is not Behavior.ALLOW or (
+        context.approvals != "signed" and context.approvers(rule.tool_name) == 1
+    )
 
 
 def _covers(pattern: str, rule: PermissionRule, workspace_root: str) -> bool:

@@ -7,12 +7,14 @@ import pytest
 from agent.bodies import Confirm
 from agent.entries import CallUnsettled
 from agent.judgement import seen_digest
+from agent.permission.rules import Behavior, PermissionRule, Scope
 from agent.settings import AgentSpec
 from agent.signing import BadKey, Key, keys_of, signed, why_not
-from agent.steps import Idle, Park
+from agent.steps import Idle, Park, Step
 from tests.agent.play import NOON, SPEC, Play, calls, site, text
 
 ANA, BEN = keys_of("ana:harvest-moon-over-water, ben:nine-lanterns-in-a-row")
+ALLOWS_PAINT = (PermissionRule(tool_name="Paint", scope=Scope.USER),)
 FORGED = Key("ana", b"somebody else's secret")
 
 
@@ -177,6 +179,8 @@ def test_two_people_need_two_keys() -> None:
         ("configure", {"rules": [{"tool_name": "Paint"}]}),
         ("rules", {"add": [{"tool_name": "Paint"}]}),
         ("rules", {"revoke": ["x"]}),
+        ("configure", {"middlewares": []}),
+        ("configure", {"analyzers": []}),
     ],
 )
 def test_nothing_unsigned_loosens_what_needs_a_signature(name: str, body: dict[str, Any]) -> None:
@@ -186,14 +190,44 @@ def test_nothing_unsigned_loosens_what_needs_a_signature(name: str, body: dict[s
     assert waits(play)
 
 
-def test_a_state_can_not_be_replaced_by_one_that_needs_no_signature() -> None:
+@pytest.mark.parametrize(
+    "loosened",
+    [
+        {"permission_context": {"mode": "bypass"}},
+        {"plan_mode_context": {"active": True, "file": "Makefile"}},
+        {"tainted": "read a page"},
+    ],
+)
+def test_a_state_can_not_be_replaced_by_one_that_needs_no_signature(loosened: dict[str, Any]) -> None:
     play = Play([text("Hello.")], spec=sealed())
     play.say("Hi")
     play.run()
     state = play.record.state.model_dump(mode="json")
-    state["permission_context"] = {"mode": "bypass"}
 
-    assert "decisions must be signed" in str(play.tell("replace_state", {"state": state}))
+    refusal = play.tell("replace_state", {"state": {**state, **loosened}})
+
+    assert f"state.{next(iter(loosened))}: it stays as it is where decisions must be signed" in str(refusal)
+    assert play.tell("replace_state", {"state": state}) == {"replaced": True, "messages": 2}
+
+
+@pytest.mark.parametrize(("approvals", "ends"), [("signed", Park("person")), ("any", Idle())])
+def test_an_allow_rule_of_the_user_needs_somebody_to_sign_it(approvals: str, ends: Step) -> None:
+    """Whoever writes to the state store can add one."""
+    play = Play([calls("a Paint"), text("Painted.")], spec=sealed(approvals=approvals))
+    play.record.user_rules = ALLOWS_PAINT
+    play.say("Paint it")
+
+    assert play.run() == ends
+
+
+def test_a_deny_rule_of_the_user_counts_unsigned() -> None:
+    never = (PermissionRule(tool_name="Paint", behavior=Behavior.DENY),)
+    play = Play([calls("a Paint"), text("Not then.")], spec=sealed())
+    play.record.user_rules = (*ALLOWS_PAINT, *never)
+    play.say("Paint it")
+
+    assert play.run() == Idle()
+    assert [state for _, state, _ in play.results()] == ["denied"]
 
 
 def test_keys_rotate() -> None:

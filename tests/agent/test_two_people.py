@@ -7,9 +7,9 @@ import pytest
 from agent.entries import CallUnsettled
 from agent.judgement import seen_digest
 from agent.permission.grants import may_grant
-from agent.permission.rules import Behavior, PermissionRule
+from agent.permission.rules import Behavior, PermissionRule, Scope
 from agent.settings import AgentSpec
-from agent.steps import Act, Idle, Park
+from agent.steps import Act, Idle, Park, Step
 from tests.agent.play import SPEC, Play, calls, site, text
 
 
@@ -116,6 +116,55 @@ def test_nobody_alone_can_give_the_next_approvals_in_advance() -> None:
     assert "calls of 'Paint' take two approvals each; none can be given in advance" in str(refusal)
     assert approved_by(play) == []
     assert play.record.state.decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "sentence"),
+    [
+        ("configure", {"mode": "bypass"}, "mode: 'bypass' can't be set here"),
+        ("configure", {"rules": [{"tool_name": "Paint"}]}, "rules: Paint can't be allowed in advance"),
+        ("rules", {"add": [{"tool_name": "Paint", "rule_content": "/site/**"}]}, "rules: Paint(/site/**) can't be"),
+        ("rules", {"revoke": ["p-1"]}, "revoke: Paint stays"),
+        ("replace_state", {"state": {"session_id": "x"}}, "state.permission_context: it stays as it is"),
+    ],
+)
+def test_nobody_alone_can_do_away_with_the_second_approval(name: str, body: dict[str, Any], sentence: str) -> None:
+    asks = {"tool_name": "Paint", "behavior": "ask", "id": "p-1"}
+    play = Play([calls("a Paint"), text("Painted.")], spec=two_for("Paint", mode="bypass", rules=[asks]))
+
+    refusal = play.tell(name, body)
+
+    assert sentence in str(refusal)
+    assert "take more than one approval each" in str(refusal)
+    play.say("Paint it")
+    assert play.run() == Park("person")
+
+
+def test_what_makes_it_stricter_or_is_about_other_tools_anybody_may_say() -> None:
+    play = painting()
+
+    for name, body in (
+        ("configure", {"mode": "explore"}),
+        ("configure", {"mode": "accept_edits"}),
+        ("configure", {"rules": [{"tool_name": "Measure"}]}),
+        ("rules", {"add": [{"tool_name": "Paint", "behavior": "deny"}]}),
+    ):
+        assert isinstance(play.tell(name, body), dict), body
+
+
+def test_where_edits_take_two_approvals_nobody_accepts_them_all() -> None:
+    play = Play([], spec=two_for("Edit"))
+
+    assert "mode: 'accept_edits' can't be set here" in str(play.tell("configure", {"mode": "accept_edits"}))
+
+
+@pytest.mark.parametrize(("tool", "ends"), [("Paint", Park("person")), ("Measure", Idle())])
+def test_an_allow_rule_of_the_user_is_one_persons_word(tool: str, ends: Step) -> None:
+    play = Play([calls(f"a {tool}"), text("Done.")], spec=two_for("Paint"))
+    play.record.user_rules = (PermissionRule(tool_name=tool, scope=Scope.USER),)
+    play.say("Go")
+
+    assert play.run() == ends
 
 
 def test_a_roll_over_between_the_two_keeps_the_first() -> None:
