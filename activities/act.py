@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from activities import own_session
+from activities.as_recorded import tool_as_recorded
 from activities.contexts import Contexts
 from activities.contract import RunTool
 from activities.examine import Examination
@@ -66,9 +67,7 @@ class Acting:
         """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
         name = activity.info().activity_type
         ask = RunTool.model_validate_json(arguments[0].payload.data)
-        tool, descriptor = self._toolbox.get(name), self._toolbox.descriptor(name)
-        if tool is None or descriptor is None or descriptor.digest != ask.tool_digest:
-            raise not_here(f"this worker has no tool {name!r} as the session recorded it")
+        tool = tool_as_recorded(self._toolbox, name, ask.tool_digest)
         if missing := self._secrets.missing(ask.secrets):
             raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {name}")
         wrapped = self._wrapping.of_tool_call(ask)

@@ -5,6 +5,7 @@ from typing import get_args
 
 from temporalio import activity
 
+from activities.as_recorded import tool_as_recorded
 from activities.contract import PROBE_CALL, PROBE_SECONDS, ProbeCall
 from activities.heartbeat import beating
 from activities.masking import Masker
@@ -29,9 +30,7 @@ class Probing:
     @activity.defn(name=PROBE_CALL)
     async def probe_call(self, ask: ProbeCall) -> DoubtProbed:
         """Raises NotHere when this worker lacks the tool; whatever else goes wrong is a finding: it is unknown."""
-        tool, descriptor = self._toolbox.get(ask.tool), self._toolbox.descriptor(ask.tool)
-        if tool is None or descriptor is None or descriptor.digest != ask.tool_digest:
-            raise not_here(f"this worker has no tool {ask.tool!r} as the session recorded it")
+        tool = tool_as_recorded(self._toolbox, ask.tool, ask.tool_digest)
         if missing := self._secrets.missing(ask.secrets):
             raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {ask.tool}")
         place = await self._workspaces.find(ask.place)

@@ -72,5 +72,14 @@ def failed_to_run(call: ToolCallBlock, why: str) -> ToolResultBlock:
     return _result(call, ToolResultState.ERROR, f"This call could not be run: {why}")
 
 
+def changed_tool(name: str) -> str:
+    """Why a call does not run on a worker whose tool is not the one that was shown; without its full stop."""
+    return (
+        f"the tool {name!r} is another one on the workers now (its description, schema or flags) than it was when this "
+        "call was made, and whoever decided on the call decided on the tool as it was; so nothing was done. From the "
+        "next reply on the tool is known as it is now"
+    )
+
+
 def _result(call: ToolCallBlock, state: ToolResultState, text: str) -> ToolResultBlock:
     return ToolResultBlock(id=call.id, name=call.name, output=text, state=state)
