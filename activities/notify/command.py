@@ -6,7 +6,7 @@ import os
 import signal
 
 from activities.notify.channel import Message, NotTold
-from activities.tools.bash import scrubbed
+from activities.tools.shell_environment import scrubbed
 from agent.canonical import digest_of
 from agent.visible import visible
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from activities.tools.box import Box, Boxed, CantConfine, boxed
 from activities.tools.clipping import ClippedBytes
 from activities.tools.masked_bytes import MaskedBytes
-from activities.tools.shell_danger import dangerous_variable
+from activities.tools.shell_environment import INHERITED, hardened, scrubbed
 from activities.tools.shell_facts import examine_command
 from activities.tools.supervised import Ending, run_supervised
 from activities.tools.supervisor import NOTE_FD
@@ -23,28 +22,6 @@ DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 COMMAND_CAP_BYTES = 100_000
 """Linux takes no single argument above 128 KB."""
-
-INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
-"""What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""
-
-HARDENED = {
-    "GIT_CONFIG_COUNT": "3",
-    "GIT_CONFIG_KEY_0": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_0": "false",
-    "GIT_CONFIG_KEY_1": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_1": "explicit",
-    "GIT_CONFIG_KEY_2": "core.hooksPath",
-    "GIT_CONFIG_VALUE_2": "/dev/null",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_PAGER": "cat",
-    "PAGER": "cat",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "PIP_NO_INPUT": "1",
-}
-"""For commands that run unasked as read-only: the proof holds for git only while no repository can name a program, and
-for pip only while it does not ask its index for a newer one."""
 
 REPORT_CWD = f"trap 'builtin pwd -P >&{NOTE_FD}' EXIT; "
 
@@ -147,25 +124,6 @@ class Bash(Tool):
             )
         if call.facts.paths != fresh.paths:
             raise NeedsDecision(fresh, "the paths that the command names lead elsewhere than when it was decided on")
-
-
-def scrubbed(environment: Mapping[str, str], granted: frozenset[str] | set[str] = INHERITED) -> dict[str, str]:
-    """The variables of `environment` that a command may see, and the ones that it always gets."""
-    kept = {name: value for name, value in environment.items() if name in granted or name.startswith("LC_")}
-    kept["PATH"] = _without_relative(kept.get("PATH", ""))
-    return {**kept, "SHELL": "/bin/bash", "TERM": "dumb"}
-
-
-def hardened(environment: Mapping[str, str]) -> dict[str, str]:
-    """For a command that was proven: without any variable that changes which code runs, also if it was granted."""
-    kept = {name: value for name, value in environment.items() if name in INHERITED or not dangerous_variable(name)}
-    return kept | HARDENED
-
-
-def _without_relative(path: str) -> str:
-    """PATH without the entries that lead into whatever folder a command stands in: `ls` would be what lies there."""
-    kept = [folder for folder in path.split(os.pathsep) if folder.startswith("/")]
-    return os.pathsep.join(kept) or os.defpath
 
 
 def _start_folder(place: Place) -> Path:

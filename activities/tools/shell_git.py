@@ -126,6 +126,10 @@ _PATCH = names("p u U patch unified W function-context word-diff color-words cc 
 _SUMMARY = names("stat name-only name-status numstat shortstat summary raw quiet s no-patch compact-summary dirstat")
 _SHOW_WHEN_TOLD = frozenset({"log", "show", "diff", "whatchanged", "diff-tree", "reflog", "stash", "cat-file"})
 _SHOW_UNLESS_SUMMED_UP = frozenset({"show", "diff", "whatchanged"})
+_VERBOSE = names("v verbose")
+"""Of `git status`: with a patch."""
+_OF_WHAT_IS_THERE = frozenset({"grep", "blame", "diff"})
+"""What prints the index and the files, unless a commit is named."""
 _SHOW_ALWAYS = frozenset({"grep", "blame"})
 """What prints the content of files, and when."""
 _FILE_IN_COMMIT = re.compile(r"[^:/{]*:(?!/)[^:]+")
@@ -147,6 +151,8 @@ class Shown:
     untracked: bool
     only_limits: bool = False
     """It prints what the limits name, also when none of them is there now."""
+    history: bool = True
+    """It prints commits, and what they hold may be gone from the index and the files."""
 
 
 def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
@@ -164,6 +170,9 @@ def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
     in_commits = tuple(word.rpartition(":")[2] for word in read.operands if ":" in word)
     shows = rest[0] in _SHOW_ALWAYS or (rest[0] in _SHOW_WHEN_TOLD and bool(read.given & _PATCH))
     shows = shows or (rest[0] in _SHOW_UNLESS_SUMMED_UP and not read.given & _SUMMARY)
+    # A repository can set `stash.showPatch`, which counts where no other format is told.
+    shows = shows or (rest[:2] == ("stash", "show") and not read.given & _SUMMARY)
+    shows = shows or (rest[0] == "status" and bool(read.given & _VERBOSE))
     if not shows and not in_commits:
         return None
     if rest[0] in ("show", "cat-file") and all(map(_FILE_IN_COMMIT.fullmatch, read.operands)) and read.operands:
@@ -174,4 +183,9 @@ def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
     if "--" in rest:
         named = rest[rest.index("--") + 1 :]
     all_limit = not any(char in word for word in named for char in "*?[:\\^")
-    return Shown(folder, in_commits, named, all_limit, rest[0] == "grep" and "untracked" in read.given)
+    commits = read.operands[: len(read.operands) - len(named)]
+    if rest[0] == "grep" and "e" not in read.given:
+        commits = commits[1:]
+    history = rest[0] not in _OF_WHAT_IS_THERE or bool(commits) or bool(read.given & {"cached", "staged"})
+    untracked = rest[0] == "grep" and "untracked" in read.given
+    return Shown(folder, in_commits, named, all_limit, untracked, history=history)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.tools.git_history import secrets_in_commits
 from activities.tools.git_index import tracked_in
 from activities.tools.secret_trees import TooLarge, is_harmless, tree_of
 from activities.tools.sensitive import is_secret
@@ -134,9 +135,12 @@ def _shown_by_git(arguments: tuple[str, ...], proof: Proof, directory: str) -> I
         return
     limits = [Path(start, path) for path in shown.limits if os.path.lexists(Path(start, path))]
     within = [Path(os.path.normpath(path)) for path in limits] if shown.all_limit and limits else [top]
-    for name in tracked_in(git_folder(repository) / "index").secrets:
+    folder = git_folder(repository)
+    commits = shown.history or not all(os.path.lexists(Path(start, word)) for word in shown.limits)
+    held = secrets_in_commits(top, folder) if commits else ()
+    for name in dict.fromkeys((*tracked_in(folder / "index").secrets, *held)):
         path = top / name
-        if any(path.is_relative_to(folder) for folder in within) and not is_harmless(str(path)):
+        if any(path.is_relative_to(limit) for limit in within) and not is_harmless(str(path)):
             yield str(path)
     if shown.untracked:
         yield from tree_of(start, with_links=False).secrets

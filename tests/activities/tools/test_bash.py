@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.bash import Bash, scrubbed
+from activities.tools.bash import Bash
+from activities.tools.shell_environment import scrubbed
 from activities.tools.tool import NeedsDecision, Place, ToolError
 from agent.permission.facts import CallFacts
 from tests.activities.tools.calls import called, text_of, use

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.bash import INHERITED, Bash, hardened, scrubbed
+from activities.tools.bash import Bash
+from activities.tools.shell_environment import INHERITED, hardened, scrubbed
 from activities.tools.tool import Place
 from agent.permission.suggestions import names
 from tests.activities.corpora.stage import git
