@@ -1,7 +1,6 @@
 """The worker: settings in, a polling worker out. The one place that knows every room; nobody imports it."""
 
 import asyncio
-import ctypes
 import logging
 import os
 import sys
@@ -23,6 +22,7 @@ from activities.departure import Departures
 from activities.examine import Examination
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
+from activities.masked_output import masked_output
 from activities.masking import Masker
 from activities.middlewares.registry import load_middlewares
 from activities.middlewares.wrapping import Wrapping
@@ -59,6 +59,7 @@ from starter.announcing import announce, versioning
 from starter.attributes import NotRegistered, register_search_attributes
 from starter.builds import BadBuild, build_of
 from starter.connection import Unreachable, blobs_of, connect, let_go
+from starter.own_process import keep_to_itself
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
 from starter.stopping import asked_to_stop
@@ -70,9 +71,6 @@ from workflows.tracing import CarriedTraces
 
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
-
-
-_PR_SET_DUMPABLE = 4
 
 
 class Refusal(Exception):
@@ -183,6 +181,11 @@ async def serve(settings: Settings) -> None:
     check_shared(settings)
     masker = Secrets(read_secrets(settings)).masker
     mask_logs(logging.getLogger(), masker)
+    with masked_output(masker):
+        await _serve(settings, masker)
+
+
+async def _serve(settings: Settings, masker: Masker) -> None:
     client = await connect(settings=settings, runtime=runtime_with(settings.metrics))
     if settings.search_attributes:
         await register_search_attributes(client)
@@ -191,7 +194,8 @@ async def serve(settings: Settings) -> None:
     own = build_of(settings)
     try:
         async with build(client, settings, providers):
-            print(f"{READY} {settings.task_queue!r}", flush=True)
+            # Past the masking, which may keep the end of a line back: others wait for this one.
+            print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
             announcing = asyncio.create_task(announce(client, own)) if own else None
             await stop.wait()
             if announcing:
@@ -199,13 +203,6 @@ async def serve(settings: Settings) -> None:
     finally:
         await providers.close()
         await let_go(client)
-
-
-def keep_to_itself() -> None:
-    """Close /proc/PID/environ and the memory of this process, where the keys are, to other processes of the same user:
-    to the commands that an agent runs. Linux only, and without effect against root. No core dumps either."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 _OF_THE_OPERATOR = (

@@ -1,4 +1,4 @@
-"""The servers that tests run against: one of each a session, started on first use.
+"""The servers and programs that tests run against: one of each a session, started on first use.
 
 A test that needs one is marked `server`, `redis`, `sql` or `aimock`. What cannot be had here is skipped, loudly, and
 fails where CI=true. All tests and async fixtures share one event loop (pyproject.toml), so a client may be shared too.
@@ -15,6 +15,7 @@ import pytest
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
+from tests.servers.bubblewrap import find_working_bubblewrap
 from tests.servers.local import ServerUnavailable
 from tests.servers.mariadb_server import find_mariadb, mariadb_server
 from tests.servers.postgres_server import find_postgres, postgres_server
@@ -87,6 +88,12 @@ def mariadb_url() -> Iterator[str]:
     """An empty MariaDB database, shared by all tests."""
     with mariadb_server(found("mariadb", find_mariadb)) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def bubblewrap() -> None:
+    """Commands can be confined on this machine."""
+    found("bubblewrap", find_working_bubblewrap)
 
 
 @pytest.fixture(scope="session")

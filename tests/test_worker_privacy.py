@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
-ASK = "import ctypes, worker; worker.keep_to_itself(); print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+ASK = (
+    "import ctypes; from starter.own_process import keep_to_itself; keep_to_itself(); "
+    "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc and prctl are Linux's")

@@ -80,6 +80,11 @@ class WorkerProcess:
         """On stderr, which goes into its log."""
         return text in self.log.read_text()
 
+    async def rest_of_stdout(self) -> str:
+        """Behind the first line. It comes when the process has ended."""
+        assert self._process.stdout is not None
+        return (await self._process.stdout.read()).decode()
+
     async def wait(self) -> int:
         """Exit status; negative for a signal."""
         return await self._process.wait()

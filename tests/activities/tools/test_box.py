@@ -16,23 +16,9 @@ from activities.tools.bash import DESCRIPTION, Bash
 from activities.tools.box import Box, Limits, Sandbox, boxed, bwrap_problem
 from activities.tools.tool import Place, ToolError, ToolOutput
 from tests.activities.tools.calls import called, place_at, text_of, use
-from tests.servers.bubblewrap import find_bubblewrap
-from tests.servers.local import ServerUnavailable
 
 IN_BOX = Box("bwrap")
 SMALL = Limits(cpu_seconds=1, file_mb=1, memory_mb=256)
-
-
-@pytest.fixture(scope="module")
-def namespaces() -> None:
-    """Skips where nothing can be confined; the refusal is tested there all the same."""
-    try:
-        find_bubblewrap(lambda _: None)
-    except ServerUnavailable as reason:
-        pytest.skip(str(reason))
-    bwrap_problem.cache_clear()
-    if problem := bwrap_problem():
-        pytest.skip(problem)
 
 
 @pytest.fixture
@@ -53,7 +39,7 @@ def tidy() -> Iterator[None]:
     bwrap_problem.cache_clear()
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_the_workspace_is_written_and_the_rest_is_not(place: Place) -> None:
     said = await text_of(
         Bash(box=IN_BOX), place, command="echo here > in.txt; echo there > /usr/out.txt; touch /etc/x; ls /usr/bin/env"
@@ -64,7 +50,7 @@ async def test_the_workspace_is_written_and_the_rest_is_not(place: Place) -> Non
     assert said.endswith("/usr/bin/env")
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_home_secrets_and_the_workers_own_files_are_not_seen(place: Place, home: Path, tmp_path: Path) -> None:
     own, secrets = tmp_path / "data", home / "key"
     own.mkdir()
@@ -81,7 +67,7 @@ async def test_home_secrets_and_the_workers_own_files_are_not_seen(place: Place,
     assert said.count("No such file") == 3
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_secrets_stay_hidden_in_a_workspace_that_is_the_home_folder(home: Path) -> None:
     (home / ".ssh").mkdir(exist_ok=True)
     (home / ".ssh" / "id_ed25519").write_text("marmalade")
@@ -95,7 +81,7 @@ async def test_secrets_stay_hidden_in_a_workspace_that_is_the_home_folder(home: 
     assert said.endswith(str(home))
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_there_is_no_network_and_no_process_but_its_own(place: Place) -> None:
     said = await text_of(
         Bash(box=IN_BOX),
@@ -109,7 +95,7 @@ async def test_there_is_no_network_and_no_process_but_its_own(place: Place) -> N
     assert joined == await text_of(Bash(), place, command="cat /proc/net/dev | grep -c :")
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_tmp_is_new_for_each_call_and_no_folder_to_stay_in(place: Place, tmp_path: Path) -> None:
     bash = Bash(box=IN_BOX)
 
@@ -124,7 +110,7 @@ async def test_tmp_is_new_for_each_call_and_no_folder_to_stay_in(place: Place, t
     assert (lost.failed, lost.cwd) == (True, place.root)
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_it_ends_as_outside_of_the_box(place: Place) -> None:
     bash = Bash(box=IN_BOX)
 
@@ -139,7 +125,7 @@ async def test_it_ends_as_outside_of_the_box(place: Place) -> None:
 @pytest.mark.parametrize("sandbox", ["bwrap", "auto"])
 def test_kill_9_of_the_worker_leaves_no_process(sandbox: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if sandbox == "bwrap":
-        request.getfixturevalue("namespaces")
+        request.getfixturevalue("bubblewrap")
     mark = f"6{os.getpid()}.07{len(sandbox)}"
     program = f"""
 import asyncio, sys
