@@ -54,6 +54,7 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
             if given is not None and len(chosen) != 1:
                 raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
         decided: list[str] = []
+        approvals: dict[str, str] = {}
         for call_id in chosen:
             if call_id in waiting:
                 _check_seen(session, waiting[call_id], decision.seen)
@@ -61,10 +62,13 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
                     screen.remark(render.pending_call(waiting[call_id]))
             still_open = await _confirm(session, call_id, waiting.get(call_id), decision)
             decided.append(call_id)
+            approvals |= {call_id: still_open} if still_open else {}
             tool = waiting[call_id].tool if call_id in waiting else "call"
             more = f" ({still_open}; somebody else has to approve it too)" if still_open else ""
             screen.show(Text(one_line(f"{'approved' if decision.allow else 'denied'} {tool} {call_id}{more}")))
-        screen.document({"session": session.id, "decision": "allow" if decision.allow else "deny", "decided": decided})
+        word = "allow" if decision.allow else "deny"
+        answer: dict[str, Any] = {"session": session.id, "decision": word, "decided": decided}
+        screen.document({**answer, "approvals": approvals} if approvals else answer)
     return 0
 
 

@@ -1,8 +1,9 @@
-"""A tool that nobody here runs, for its result comes from outside, and one that never comes back."""
+"""A tool that nobody here runs, for its result comes from outside, one that never comes back, and one that pays."""
 
 import asyncio
 
 from activities.tools.function import tool
+from tests.workflows.paying import pay  # noqa: F401  a worker finds it by its name
 
 
 @tool(is_external_tool=True)
