@@ -56,10 +56,10 @@ def in_kernel_room(resolved: Path) -> bool:
 def path_fact(resolved: Path, access: Access, root: Path, named: tuple[str, ...] = ()) -> PathFact:
     """What permission needs to know of one resolved path. `root` is the resolved workspace root, `named` what
     `further_names` has found."""
-    danger = danger_of_name(resolved, access, root) or danger_by_kind(resolved)
-    if access == "write" and resolved.is_relative_to(root):
-        danger = danger or danger_to_others(resolved.relative_to(root).parts)
     inside = resolved.is_relative_to(root)
+    danger = danger_of_name(resolved, access, root) or danger_by_kind(resolved)
+    if access == "write" and inside:
+        danger = danger or danger_to_others(resolved.relative_to(root).parts)
     return PathFact(path=str(resolved), named=named, access=access, inside=inside, danger=danger)
 
 

@@ -60,14 +60,15 @@ def _matches(pattern: str, directory: str) -> list[str]:
         return []
 
 
-def found_in_workspace(program: str, root: Path) -> bool:
-    """Whether PATH leads to a program of that name in the workspace: a plain name is proven of the system's alone."""
-    folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))
-    return any(
-        Path(folder).is_relative_to(root) or Path(os.path.realpath(folder)).is_relative_to(root)
-        for folder in folders
-        if os.path.lexists(f"{folder}/{program}")
-    )
+def folders_with(program: str) -> list[str]:
+    """Those of PATH that have a program of this name."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return [folder for folder in folders if folder.startswith("/") and os.path.lexists(f"{folder}/{program}")]
+
+
+def lies_in(folder: str, root: Path) -> bool:
+    """As it is spelt, or where it leads now."""
+    return Path(folder).is_relative_to(root) or Path(os.path.realpath(folder)).is_relative_to(root)
 
 
 def looks_like_foreign_repository(reads: Sequence[str], at: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from activities.tools import shell_tree
 from activities.tools.path_names import Followed, followed, further_names
 from activities.tools.paths import danger_of_name, path_fact, resolve
 from activities.tools.shell_danger import danger_of
-from activities.tools.shell_files import home_written_out
+from activities.tools.shell_files import folders_with, home_written_out, lies_in
 from activities.tools.shell_tree import Node
 from activities.tools.shell_words import loosely
 from activities.tools.shell_wrappers import unwrap
@@ -35,6 +35,8 @@ class Findings:
     ruled: tuple[str, ...] = ()
     commands: dict[tuple[str, ...], SubCommand] = field(default_factory=dict)
     paths: dict[tuple[str, str], PathFact] = field(default_factory=dict)
+    _inside: dict[str, bool] = field(default_factory=dict)
+    """Folders of PATH, and whether they lie in the workspace."""
 
     def doubt(self, construct: str) -> None:
         """Name what is not understood; the first one stays."""
@@ -67,6 +69,15 @@ class Findings:
             read_only, edits_only = read_only and before.read_only, edits_only and before.edits_only
         self.commands[words] = SubCommand(words=words, read_only=read_only, edits_only=edits_only)
         self.warn(danger_of(words))
+
+    def is_of_the_workspace(self, program: str) -> bool:
+        """Whether PATH leads to a program of that name in the workspace: only the system's are proven."""
+        for folder in folders_with(program):
+            if folder not in self._inside:
+                self._inside[folder] = lies_in(folder, self.root)
+            if self._inside[folder]:
+                return True
+        return False
 
     def touch(self, raw: str, access: Literal["read", "write"], directories: Directories) -> bool:
         """Record where `raw` leads from each directory; False when that can't be told."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.tools.git_index import UnreadableIndex
@@ -11,7 +11,6 @@ from activities.tools.shell_danger import dangerous_variable, piped_into_interpr
 from activities.tools.shell_files import (
     as_the_program_sees_them,
     at_home,
-    found_in_workspace,
     looks_like_foreign_repository,
 )
 from activities.tools.shell_findings import MAX_SCRIPT_DEPTH, Directories, Findings
@@ -41,6 +40,8 @@ class Walk:
     """Follows an understood line in the order that bash runs it."""
 
     findings: Findings
+    _foreign: dict[tuple[tuple[str, ...], Directories], bool] = field(default_factory=dict)
+    """Whether git may run a program for what these folders say; a line of git commands asks for the same ones."""
 
     def statement(
         self, node: Node, at: Directories, *, piped: bool = False, redirects: Sequence[Node] = ()
@@ -178,7 +179,7 @@ class Walk:
         if self._proven(words, texts, at):
             return
         unwrapped = unwrap(texts)
-        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH and not found_in_workspace(texts[0], self.findings.root):
+        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH and not self.findings.is_of_the_workspace(texts[0]):
             self.findings.add(texts, read_only=True)
             self._simple(words[len(words) - len(unwrapped.inner[0]) :], at, depth + 1)
             return
@@ -191,9 +192,9 @@ class Walk:
         if seen is None:
             return False
         proof = prove_read_only(seen)
-        if found_in_workspace(texts[0], self.findings.root):
+        if self.findings.is_of_the_workspace(texts[0]):
             return False
-        if proof is not None and not (texts[0] == "git" and looks_like_foreign_repository(proof.reads, at)):
+        if proof is not None and not (texts[0] == "git" and self._in_foreign_repository(proof, at)):
             touched = self._touch(proof, at) and self._touch_reached(seen, proof, at)
             self.findings.add(texts, read_only=touched)
             return touched
@@ -202,6 +203,12 @@ class Walk:
             return False
         self.findings.add(texts, edits_only=True)
         return True
+
+    def _in_foreign_repository(self, proof: Proof, at: Directories) -> bool:
+        key = (proof.reads, at)
+        if key not in self._foreign:
+            self._foreign[key] = looks_like_foreign_repository(*key)
+        return self._foreign[key]
 
     def _touch(self, proof: Proof, at: Directories) -> bool:
         reads = (*proof.reads, *((".",) if proof.here else ()))

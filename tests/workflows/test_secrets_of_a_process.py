@@ -46,11 +46,11 @@ async def test_whatever_a_tool_prints_logs_or_raises_a_workers_output_holds_no_s
         await process.wait()
         printed, logged = await process.rest_of_stdout(), process.log.read_text()
 
-    assert results(done)[0][1] == "blurt failed: RuntimeError: raised [secret GATE_KEY]"
+    assert results(done)[0][1] == "RuntimeError: raised [secret GATE_KEY]"
     for what, text in {"stdout": printed, "stderr": logged, "the history": history}.items():
         assert not MASKER.found(text), f"{what} holds it: {MASKER.masked(text)[-2000:]}"
     assert [printed.count(words) for words in ("blurted [secret GATE_KEY]", "in a link")] == [1, 1]
-    for words in ("in base64", "in bytes", "logged", "printed", "raised", "tool blurt failed"):
+    for words in ("in base64", "in bytes", "logged", "printed", "raised"):
         assert words in logged, words
     assert logged.count("[secret GATE_KEY]") >= 6
 
@@ -69,7 +69,7 @@ async def test_a_sandboxed_agent_works_in_its_workspace_and_gets_nowhere_else(
     )
     session = stage.session(
         calls("Bash", command=tries),
-        calls("Bash", command="cat inside; ls /tmp"),
+        calls("Bash", command="cat inside; rm inside"),
         {"text": "Done."},
         tools=["Bash"],
         permission={"mode": "bypass"},
