@@ -41,7 +41,7 @@ check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/test_house.py
+	$(BIN)/python -m pytest tests/test_house.py tests/test_event_vocabulary.py
 
 dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
 	$(BIN)/longhaul dev

@@ -12,6 +12,8 @@ from activities.contract_kept import SnapshotPage as SnapshotPage
 from activities.contract_place import Place as Place
 from activities.contract_pulled import SpecTexts as SpecTexts
 from activities.contract_pulled import TranscriptPage as TranscriptPage
+from activities.contract_runtime import HANDLE_INTERRUPT as HANDLE_INTERRUPT
+from activities.contract_runtime import HandleInterrupt as HandleInterrupt
 from activities.contract_runtime import Runtime as Runtime
 from agent.messages import Msg
 from agent.permission.facts import CallFacts

@@ -28,6 +28,7 @@ Other = (
     | e.CheckpointFailed
     | e.TimeReached
     | e.WorkerLeft
+    | e.InterruptHandled
     | e.CompressAsked
     | e.RequestAccepted
     | e.Joined
@@ -65,22 +66,22 @@ def custom(entry: Other) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  
         case e.Restored() if entry.source != "nothing":
             return AgentEvent(type="CUSTOM", name="restored", value={"note": entry.note, "hold": entry.hold})
         case e.Joined():
-            ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
-            return AgentEvent(type="CUSTOM", name="joined", value=ids)
+            return _of_joined(entry)
         case e.Paused() | e.Unpaused() | e.StepAsked() | e.StepBegun():
             return _of_pause(entry)
         case e.WorkerLeft():
-            value = {"worker": entry.worker, "doing": entry.doing}
-            return AgentEvent(type="CUSTOM", name="worker_left", tool_call_id=entry.call_id, value=value)
+            return _of_shutdown(entry)
+        case e.InterruptHandled():
+            return _of_hooks(entry)
         case e.Restored() | e.RestoreFailed() | e.Resumed() | e.Checkpointed() | e.CheckpointFailed():
             return None
         case e.TimeReached() | e.CompressAsked() | e.RequestAccepted() | e.Observed() | e.Configured():
             return None
-        case e.DecisionsOffered() | e.OfferSettled():
-            return None
         case e.Reminded() if entry.stuck:
             return AgentEvent(type="CUSTOM", name="stuck_warning", value={"pattern": entry.stuck})
-        case e.Reminded() | e.Prepared() | e.CallsExamined() | e.ResultReceived() | e.Refused():
+        case e.DecisionsOffered() | e.OfferSettled() | e.ResultReceived() | e.CallsExamined() | e.Reminded():
+            return None
+        case e.Prepared() | e.Refused():
             return None  # refusals are forgotten in time: an event for them would shift all later numbers
         case _ as never:
             assert_never(never)
@@ -110,6 +111,23 @@ def _of_pause(entry: e.Paused | e.Unpaused | e.StepAsked | e.StepBegun) -> Agent
             return None
         case _ as never:
             assert_never(never)
+
+
+def _of_joined(entry: e.Joined) -> AgentEvent:
+    ids = {"request_ids": list(entry.request_ids), "reply_ids": list(entry.reply_ids)}
+    return AgentEvent(type="CUSTOM", name="joined", value=ids)
+
+
+def _of_shutdown(entry: e.WorkerLeft) -> AgentEvent:
+    value = {"worker": entry.worker, "doing": entry.doing}
+    return AgentEvent(type="CUSTOM", name="worker_left", tool_call_id=entry.call_id, value=value)
+
+
+def _of_hooks(entry: e.InterruptHandled) -> AgentEvent | None:
+    """What they said is told with the end of the reply."""
+    if not entry.error:
+        return None
+    return AgentEvent(type="CUSTOM", name="handle_interrupt_failed", value={"reason": entry.error})
 
 
 def _of_doubt(entry: e.DoubtProbed | e.DoubtSettled) -> AgentEvent:

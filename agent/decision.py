@@ -9,6 +9,7 @@ from agent.batches import next_batch
 from agent.compaction import must_compress, next_cut, too_big_without_context
 from agent.fold_stuck import is_watched
 from agent.inside import answer
+from agent.interrupting import must_ask_hooks, parting_words
 from agent.judgement import judge, must_examine, must_judge_again
 from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
 from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
@@ -28,6 +29,7 @@ from agent.steps import (
     Compress,
     Examine,
     Finish,
+    HandleInterrupt,
     Idle,
     Join,
     Judge,
@@ -72,7 +74,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
     if not reply.prepared:
         return Prepare(reply.reply_id)
     if _is_stopped(record, reply):
-        return Finish(reply.reply_id, FinishedReason.INTERRUPTED, closing=_closing(reply))
+        return HandleInterrupt() if must_ask_hooks(record) else _stopped(record, reply)
     if reply.calls:
         return _next_of_calls(record, reply, load)
     if blocking(record):
@@ -99,6 +101,11 @@ def must_refuse_more(record: Record) -> bool:
 
 def _is_stopped(record: Record, reply: ReplyContext) -> bool:
     return reply.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
+
+
+def _stopped(record: Record, reply: ReplyContext) -> Finish:
+    closing, said = _closing(reply), parting_words(record)
+    return Finish(reply.reply_id, FinishedReason.INTERRUPTED, closing=closing, said=said)
 
 
 def _while_running(record: Record, load: Load) -> Step:

@@ -43,6 +43,7 @@ from agent.entries_paused import StepBegun as StepBegun
 from agent.entries_paused import Unpaused as Unpaused
 from agent.entries_prepared import Prepared as Prepared
 from agent.entries_requests import InterruptAsked as InterruptAsked
+from agent.entries_requests import InterruptHandled as InterruptHandled
 from agent.entries_requests import Joined as Joined
 from agent.entries_requests import ReplyStarted as ReplyStarted
 from agent.entries_requests import RequestAccepted as RequestAccepted
@@ -123,6 +124,8 @@ class ReplyFinished(Entry):
     error: ErrorInfo | None = sparse(None)
     closing: tuple[ToolResultBlock, ...] = sparse(())
     """Results for the calls that were still open."""
+    said: str = sparse("")
+    """The agent's last words, behind them: of a reply that was interrupted."""
 
 
 AnyEntry = Annotated[
@@ -167,6 +170,7 @@ AnyEntry = Annotated[
     | OfferSettled
     | DoubtSettled
     | InterruptAsked
+    | InterruptHandled
     | Refused
     | ReplyFinished,
     Field(discriminator="kind"),

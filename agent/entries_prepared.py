@@ -24,6 +24,8 @@ class Prepared(Entry):
     """Of `system_prompt`, when that is given."""
     wrapped: bool = sparse(False)
     """Whether its workers put middlewares around every agent."""
+    hooked_interrupts: bool = sparse(False)
+    """Whether one of the reply's middlewares has something to say when it is interrupted."""
     hints: tuple[Msg, ...] = sparse(())
     """For the end of the context, behind the request: skills that it triggered, and where things stand."""
     workspace_root: str

@@ -58,3 +58,12 @@ class InterruptAsked(Entry):
     reply_id: str
     messages: tuple[Msg, ...] = sparse(())
     """Becomes the next request."""
+
+
+class InterruptHandled(Entry):
+    """What the workers' hooks have said to an interrupt; `error`: why none of them could say anything."""
+
+    kind: Literal["interrupt_handled"] = "interrupt_handled"
+    reply_id: str
+    said: str = sparse("")
+    error: str = sparse("")

@@ -98,9 +98,7 @@ class EventFold:
             block_id = f"{entry.seq}.{index}"
             match block:
                 case TextBlock():
-                    yield AgentEvent(type="TEXT_BLOCK_START", block_id=block_id)
-                    yield AgentEvent(type="TEXT_BLOCK_DELTA", block_id=block_id, delta=block.text)
-                    yield AgentEvent(type="TEXT_BLOCK_END", block_id=block_id)
+                    yield from _text(block.text, block_id)
                 case ThinkingBlock():
                     yield AgentEvent(type="THINKING_BLOCK_START", block_id=block_id)
                     yield AgentEvent(type="THINKING_BLOCK_DELTA", block_id=block_id, delta=block.thinking)
@@ -188,6 +186,8 @@ class EventFold:
     def _finished(self, entry: e.ReplyFinished) -> Iterator[AgentEvent]:
         for result in entry.closing:
             yield from self._closed(result)
+        if entry.said:
+            yield from _text(entry.said, f"{entry.seq}.0")
         if entry.reason is FinishedReason.EXCEED_MAX_ITERS:
             yield AgentEvent(type="EXCEED_MAX_ITERS", name=self._agent)
         if entry.reason is FinishedReason.STUCK:
@@ -208,6 +208,12 @@ def _shown(verdict: e.Verdict, at: int) -> dict[str, Any]:
     """What a person is to look at, and the digest that their decision has to carry."""
     preview = verdict.preview.model_dump(mode="json") if verdict.preview else {}
     return {**preview, "reason": verdict.reason, "digest": asked(verdict.seen, at)}
+
+
+def _text(text: str, block_id: str) -> Iterator[AgentEvent]:
+    yield AgentEvent(type="TEXT_BLOCK_START", block_id=block_id)
+    yield AgentEvent(type="TEXT_BLOCK_DELTA", block_id=block_id, delta=text)
+    yield AgentEvent(type="TEXT_BLOCK_END", block_id=block_id)
 
 
 def _result(result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:

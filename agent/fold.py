@@ -38,7 +38,7 @@ def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:  # noqa: C901, PLR0912, P
             pass
         case e.RequestAccepted() | e.RequestDropped() | e.Joined() | e.ReplyStarted():
             requests.apply(ledger, entry)
-        case e.InterruptAsked() | e.ReplyFinished():
+        case e.InterruptAsked() | e.InterruptHandled() | e.ReplyFinished():
             requests.apply(ledger, entry)
         case e.Observed():
             _observe(ledger, entry)
@@ -101,6 +101,8 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
     if entry.middlewares is not None:
         ledger.spec = ledger.spec.model_copy(update={"middlewares": entry.middlewares})
+        # Nobody has looked at these yet: who has nothing to say to an interrupt says nothing.
+        ledger.hooked_interrupts = ledger.hooked_interrupts or bool(entry.middlewares)
 
 
 def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
@@ -117,7 +119,7 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
         ledger.tools = {tool.name: tool for tool in entry.tools}
     ledger.workspace_root, ledger.workspace_nonce = entry.workspace_root, entry.workspace_nonce
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
-    ledger.wrapped = entry.wrapped
+    ledger.wrapped, ledger.hooked_interrupts = entry.wrapped, entry.hooked_interrupts
     ledger.append(stamped(entry.hints, entry))
     ledger.reminders = standing_hints(ledger)
 

@@ -9,11 +9,20 @@ from agent import fold_offers as offers
 from agent import fold_stuck as circles
 from agent.ledger import KEPT_REQUESTS, Ledger
 from agent.ledger_values import Finished, Handled
-from agent.messages import FinishedReason, Usage
+from agent.messages import FinishedReason, Msg, TextBlock, Usage
 from agent.standing import stamped
 from agent.state import ReplyContext
+from agent.times import iso
 
-RequestEntry = e.RequestAccepted | e.RequestDropped | e.Joined | e.ReplyStarted | e.InterruptAsked | e.ReplyFinished
+RequestEntry = (
+    e.RequestAccepted
+    | e.RequestDropped
+    | e.Joined
+    | e.ReplyStarted
+    | e.InterruptAsked
+    | e.InterruptHandled
+    | e.ReplyFinished
+)
 
 
 def apply(ledger: Ledger, entry: RequestEntry) -> None:
@@ -28,6 +37,8 @@ def apply(ledger: Ledger, entry: RequestEntry) -> None:
             _start(ledger, entry)
         case e.InterruptAsked():
             _interrupted(ledger, entry)
+        case e.InterruptHandled():
+            ledger.parting = entry.said
         case e.ReplyFinished():
             _finish(ledger, entry)
         case _ as never:
@@ -109,6 +120,10 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     reply = ledger.current
     for result in entry.closing:
         calls.close(ledger, reply.calls[result.id], result, entry)
+    if entry.said:
+        words = Msg(name=ledger.spec.name, role="assistant", content=(TextBlock(text=entry.said),), id=reply.reply_id)
+        ledger.append((words.model_copy(update={"created_at": iso(entry.at)}),))
+    ledger.parting = None
     ended = Finished(
         reply_id=reply.reply_id,
         request_id=reply.request_id,

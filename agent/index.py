@@ -41,6 +41,8 @@ def reply_word(record: Record) -> str:
         return "waiting"
     if record.reply is None:
         return "working" if record.queue else "idle"
+    if record.reply.interrupted and record.hooked_interrupts:
+        return "working"  # on its last words: nobody is waited for any more
     return "waiting" if record.reply.waiting() or blocking(record) else "working"
 
 

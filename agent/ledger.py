@@ -139,6 +139,10 @@ class Ledger:
     """Bytes that a roll-over would carry, at most, refusals not counted."""
     wrapped: bool = False
     """Whether its workers put middlewares around every agent."""
+    hooked_interrupts: bool = False
+    """Whether workers are asked what to say when the reply is interrupted."""
+    parting: str | None = None
+    """What they said, until the reply has ended; None: they were not asked."""
     request_context: dict[str, Any] = field(default_factory=dict[str, Any])
     """What came with the reply's request, for hooks and tools. Not in the state, which outlives the reply."""
     reply_start: int = 0

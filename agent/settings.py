@@ -42,6 +42,9 @@ class ReActConfig(Value):
     """A denied call ends the reply instead of letting the model try another way."""
     parallel_tool_calls: bool = sparse(True)
     """False runs the calls of one turn one by one."""
+    interruption_message: str = sparse("", max_length=10_000)
+    """What the agent says at the end of a reply that was interrupted; empty: nothing. A middleware's
+    `handle_interrupt` that says something stands in its place."""
 
 
 class ContextConfig(Value):

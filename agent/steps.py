@@ -127,6 +127,11 @@ class Park:
 
 
 @dataclass(frozen=True, slots=True)
+class HandleInterrupt:
+    """Have the workers' hooks say what an agent says whose reply was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the reply."""
 
@@ -134,6 +139,7 @@ class Finish:
     reason: FinishedReason
     error: ErrorInfo | None = None
     closing: tuple[ToolResultBlock, ...] = ()
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,7 @@ Step = (
     | Join
     | BeginStep
     | Park
+    | HandleInterrupt
     | Finish
     | Idle
     | RollOver

@@ -19,6 +19,7 @@ PAGES = (
     "CHANGELOG.md",
     "DECISIONS.md",
     "docs/coverage.md",
+    "docs/events.md",
     "docs/http.md",
     "docs/production.md",
     "docs/stuck.md",

@@ -1,6 +1,7 @@
 """What hooks and tools are told of the call that they stand around. Sent only where there is somebody to be told."""
 
-from activities.contract import Runtime
+from activities.contract import HandleInterrupt, Runtime
+from agent.interrupting import cut_short, replaced_by
 from agent.ledger import Ledger
 
 
@@ -20,4 +21,15 @@ def runtime_of_reply(ledger: Ledger) -> Runtime:
         request_id=reply.request_id if reply else "",
         given=ledger.request_context,
         middlewares=ledger.spec.middlewares,
+    )
+
+
+def handle_interrupt(ledger: Ledger) -> HandleInterrupt:
+    return HandleInterrupt(
+        runtime=runtime_of_reply(ledger),
+        agent=ledger.spec.name,
+        user_id=ledger.state.user_id,
+        reply_id=ledger.current.reply_id,
+        message=replaced_by(ledger),
+        tools=cut_short(ledger),
     )

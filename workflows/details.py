@@ -2,12 +2,14 @@
 
 import re
 import shlex
+from collections.abc import Collection
 
 from agent.index import status_word
 from agent.preview import brief
 from agent.record import Record
 from agent.settling import open_doubts
 from agent.state import OpenCall
+from agent.steps import Compress, Step, Think
 from agent.tasks import progress
 from agent.times import iso
 from agent.visible import visible
@@ -16,16 +18,19 @@ from workflows.views import waiting
 
 _AFTER_EXPIRY = {"deny": "is denied", "park": "waits on as overdue"}
 SHOWN_DOUBTS = 5
+SHOWN_RUNNING = 8
 """The server takes 20 kB of such a page."""
 
 
-def details(record: Record) -> str:
+def details(record: Record, running: Collection[str] = (), step: Step | None = None) -> str:
     """The session as a page for the Web UI, the important line first.
 
     Short lines close together: the frame on that page shows five, and scrolls. Markdown of bold text and code only.
+    `running`: ids of the calls that are under way; `step`: what is being done, when that is something else.
     """
     calls = waiting(record)
-    lines = [f"**{status_word(record)}** · agent {_code(record.spec.name)} · {_cost(record)}"]
+    lines = [f"**{status_word(record)}**{_awaited(calls)} · agent {_code(record.spec.name)} · {_cost(record)}"]
+    lines += _under_way(record, running, step)
     done, total, current = progress(record.state.tasks_context.tasks)
     if total:
         lines.append(f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}")
@@ -50,6 +55,37 @@ def details(record: Record) -> str:
     if record.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
     return "  \n".join(lines)
+
+
+def _awaited(calls: list[OpenCall]) -> str:
+    """How many answers it waits for, and whose."""
+    people = sum(call.waits_for == "person" for call in calls)
+    counts = ((people, "approval", ""), (len(calls) - people, "result", " from outside"))
+    said = [f"{number} {what}{'s' if number > 1 else ''}{whence}" for number, what, whence in counts if number]
+    return f" for {' and '.join(said)}" if said else ""
+
+
+def _under_way(record: Record, running: Collection[str], step: Step | None) -> list[str]:
+    match step:
+        case Think(model):
+            return [f"asking {_code(_cut(model, 120))}, call {record.model_calls + 1}"]
+        case Compress():
+            return ["making the context shorter"]
+        case _:
+            pass
+    calls = record.reply.calls if record.reply else {}
+    under_way = [calls[call_id] for call_id in running if call_id in calls]
+    lines = [
+        f"running{_since(call.judged_at)}: {_code(call.block.name)} {_code(brief(call.input, 160))}"
+        for call in under_way[:SHOWN_RUNNING]
+    ]
+    more = len(under_way) - SHOWN_RUNNING
+    return [*lines, f"and {more} more that run"] if more > 0 else lines
+
+
+def _since(at_ms: int) -> str:
+    """To the second; nothing for what an earlier release has not noted."""
+    return f" since {iso(at_ms)[:19].replace('T', ' ')} UTC" if at_ms else ""
 
 
 def _deadline(call: OpenCall) -> list[str]:

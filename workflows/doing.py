@@ -14,12 +14,13 @@ from agent.carried import Carried
 from agent.compaction import Cut
 from agent.entries_offered import Verified, VerifyDecisions
 from agent.event import EventsSoFar
+from agent.interrupting import parting_words
 from agent.messages import FinishedReason
 from agent.offers import settle
 from agent.record import Record
 from agent.state import effect_of
-from agent.steps import Probe, Verify
-from workflows import asks, options, outcomes
+from agent.steps import HandleInterrupt, Probe, Verify
+from workflows import asks, asks_runtime, options, outcomes
 from workflows.underway import Interrupted, Underway, undisturbed
 
 
@@ -69,7 +70,8 @@ class Doing:
         try:
             prepared = await self.underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
         except Interrupted:
-            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED))
+            words = parting_words(self._record)
+            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
         except ActivityError as error:
             self._write(outcomes.reply_failed(reply, error))
         else:
@@ -87,6 +89,17 @@ class Doing:
                 self._write(outcomes.model_failed(model, error))
         else:
             self._write(with_own_call_ids(said, self._record))
+
+    async def handle_interrupt(self) -> None:
+        """No interrupt concerns it: it is what comes of one."""
+        ask = asks_runtime.handle_interrupt(self._record)
+        try:
+            how = options.handle_interrupt()
+            name = f"interrupt-{self._record.seq}"
+            handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how, name)
+        except ActivityError as error:
+            handled = outcomes.interrupt_not_handled(ask.reply_id, error)
+        self._write(handled)
 
     async def compress(self, cut: Cut) -> None:
         ask = asks.compress(self._record, cut)
@@ -134,9 +147,11 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify) -> None:
-        """Find out what is true outside, of a call or of a signature."""
+    async def look(self, step: Probe | Verify | HandleInterrupt) -> None:
+        """Find out what is true outside, of a call or of a signature; or what hooks say there."""
         match step:
+            case HandleInterrupt():
+                await self.handle_interrupt()
             case Probe(call_id):
                 await self.probe(call_id)
             case Verify(offer):

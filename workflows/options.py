@@ -72,6 +72,16 @@ def compress(config: ModelConfig) -> ActivityConfig:
     return {**call_model(config, "summarise older messages")}
 
 
+def handle_interrupt() -> ActivityConfig:
+    """Somebody wants the reply to end, so that nothing is waited for long."""
+    return ActivityConfig(
+        summary="what to say to the interrupt",
+        schedule_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
 def take_result(tool: str) -> ActivityConfig:
     return ActivityConfig(
         summary=f"take in the result of {tool[:40]}",

@@ -10,10 +10,17 @@ from agent.messages import ErrorInfo, FinishedReason, Usage
 from agent.record import Record
 from agent.results import failed_to_run, outcome_unknown, stopped_under_way
 from agent.state import OpenCall
+from agent.steps import Finish
 from agent.tools import Effect
 from agent.upkeep_bodies import LEAVING
 
 NOT_TAKEN_CHARS = 3_000
+
+
+def finished(step: Finish) -> e.ReplyFinished:
+    return e.ReplyFinished(
+        reply_id=step.reply_id, reason=step.reason, error=step.error, closing=step.closing, said=step.said
+    )
 
 
 def reply_failed(reply_id: str, error: ActivityError) -> e.ReplyFinished:
@@ -99,6 +106,12 @@ def not_probed(call_id: str, why: str) -> e.DoubtProbed:
 def probe_failed(call_id: str, error: ActivityError) -> e.DoubtProbed:
     _let_cancellation_pass(error)
     return not_probed(call_id, f"it could not be looked: {error_info(error).message}")
+
+
+def interrupt_not_handled(reply_id: str, error: ActivityError) -> e.InterruptHandled:
+    """The reply ends all the same, with the words of the agent's settings, if there are any."""
+    _let_cancellation_pass(error)
+    return e.InterruptHandled(reply_id=reply_id, error=error_info(error).message[:NOT_TAKEN_CHARS])
 
 
 def call_interrupted(call: OpenCall) -> e.ToolReturned:

@@ -34,6 +34,7 @@ with workflow.unsafe.imports_passed_through():
         Compress,
         Examine,
         Finish,
+        HandleInterrupt,
         Idle,
         Join,
         Judge,
@@ -43,11 +44,12 @@ with workflow.unsafe.imports_passed_through():
         Remind,
         Restore,
         RollOver,
+        Step,
         TakeIn,
         Think,
         Verify,
     )
-    from workflows import views
+    from workflows import outcomes, views
     from workflows.clock import DeadlineClock, IdleClock
     from workflows.contract import (
         FORMAT,
@@ -64,6 +66,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
     from workflows.showing import Showing
     from workflows.snapshots import Snapshot, SnapshotAsk
+    from workflows.waited import tell_waits
 
 
 @workflow.defn(dynamic=True)
@@ -83,7 +86,7 @@ class AgentSession:
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
         self._idleness = IdleClock(self._record, self._write, self._doing.beside)
-        self._showing = Showing(self._record)
+        self._showing = Showing(self._record, self._doing.running)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = Snapshot()
 
@@ -93,7 +96,7 @@ class AgentSession:
         if self._record.format >= FORMAT:
             self._idleness.start()
         while True:
-            match decide(self._record, self._load()):
+            match self._next():
                 case Restore():
                     await self._restore()
                 case Prepare(reply):
@@ -115,10 +118,10 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() as look:
+                case Probe() | Verify() | HandleInterrupt() as look:
                     await self._doing.look(look)
-                case Finish(reply, reason, error, closing):
-                    self._write(e.ReplyFinished(reply_id=reply, reason=reason, error=error, closing=closing))
+                case Finish() as end:
+                    self._write(outcomes.finished(end))
                 case Checkpoint(closing):
                     self._doing.checkpoint(self._load().events, closing=closing)
                 case Park() | Idle():
@@ -264,7 +267,14 @@ class AgentSession:
         self._write(e.Refused(name=name[:MAX_NAME], reason=reason, count=self._record.refused_count + 1))
 
     def _write(self, entry: e.AnyEntry) -> None:
-        self._record.write(entry, workflow.time_ns() // 1_000_000)
+        now = workflow.time_ns() // 1_000_000
+        tell_waits(self._record, entry, now)
+        self._record.write(entry, now)
+
+    def _next(self) -> Step:
+        step = decide(self._record, self._load())
+        self._showing.begin(step)
+        return step
 
     def _load(self) -> Load:
         info = workflow.info()

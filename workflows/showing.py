@@ -1,5 +1,6 @@
 """What a session shows of itself without being asked: a page in the Web UI, and its row in the server's index."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 from agent.index import Row, row_of
 from agent.record import Record
+from agent.steps import Compress, Step, Think
 from workflows.contract import DEADLINE, RISK, STATUS, TEAM, TOOLS, WAITING_SINCE
 from workflows.details import details
 
@@ -15,12 +17,19 @@ from workflows.details import details
 class Showing:
     """Tells the server how things stand. The index costs an event, so only when something has changed."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, running: Collection[str]) -> None:
+        """`running`: the calls that are under way, by id, as they are whenever something is shown."""
         self._record = record
+        self._running = running
         self._shown = _row_before()
 
+    def begin(self, step: Step) -> None:
+        """The page alone, which costs no event: the index changes where it always has, or replays would differ."""
+        if isinstance(step, Think | Compress):
+            workflow.set_current_details(details(self._record, step=step))
+
     def show(self) -> None:
-        workflow.set_current_details(details(self._record))
+        workflow.set_current_details(details(self._record, self._running))
         row = row_of(self._record)
         if row == self._shown or not self._record.search_attributes:
             return

@@ -34,6 +34,16 @@ class ToolUse:
 RunTool = Callable[[ToolUse], Awaitable[ToolOutput]]
 
 
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A reply was interrupted: nothing of it runs any more."""
+
+    message: str
+    """What was said with the interrupt, and is answered next; empty: nothing."""
+    tools: tuple[str, ...]
+    """Of the calls that were cut short, in their order."""
+
+
 class Middleware:
     """Subclass it and define what you need. One object serves all sessions of a worker, several at once."""
 
@@ -62,6 +72,11 @@ class Middleware:
     async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
         """Around a tool's run. `call_next(use)` runs it; a `once` call no second time."""
         return await call_next(use)
+
+    async def handle_interrupt(self, interruption: Interruption, context: RuntimeContext) -> str | Msg | None:
+        """What the agent says at the end of a reply that was interrupted; it is recorded as its words. None, or
+        nothing: the next middleware is asked, and then the agent's settings."""
+        return None
 
 
 def defines(middleware: Middleware, method: str) -> bool:

@@ -9,6 +9,8 @@ from activities.own_parts import found_at, names_in
 from activities.prompt_hooks import HookSetupError
 from activities.workspaces import not_here
 
+_METHODS = ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting", "handle_interrupt")
+
 
 class MiddlewareSetupError(HookSetupError):
     """The operator's mistake: a middleware that can't be loaded."""
@@ -57,7 +59,7 @@ def _load(place: str) -> Middleware:
         raise MiddlewareSetupError(
             f"{place!r} is no middleware: it has to be a subclass of Middleware, or one's object"
         )
-    for method in ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting"):
+    for method in _METHODS:
         if not inspect.iscoroutinefunction(getattr(made, method)):
             raise MiddlewareSetupError(f"{place!r}: {method} has to be an async function")
     made.name = made.name or place.partition(":")[2]

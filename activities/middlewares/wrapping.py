@@ -7,11 +7,11 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities import own_session
-from activities.contract import CallModel, PrepareReply, Runtime
+from activities.contract import CallModel, HandleInterrupt, PrepareReply, Runtime
 from activities.contract import RunTool as Ask
 from activities.failing import failed_for_good
 from activities.middlewares.chain import MiddlewareFailed, around, bounded
-from activities.middlewares.middleware import AskModel, Middleware, Stopped, ToolUse, defines
+from activities.middlewares.middleware import AskModel, Interruption, Middleware, Stopped, ToolUse, defines
 from activities.middlewares.registry import Middlewares
 from activities.middlewares.runtime import RuntimeContext
 from activities.models.model import ModelReply, ModelRequest
@@ -111,6 +111,19 @@ class Wrapped:
                     raise ApplicationError(str(error), type="setup", non_retryable=True) from None
         return tuple(told)
 
+    @property
+    def hears_interrupts(self) -> bool:
+        return any(defines(each, "handle_interrupt") for each in self.middlewares)
+
+    async def parting(self, interruption: Interruption) -> str:
+        """What the first says that has something to say; empty when none has. Raises MiddlewareFailed."""
+        for each in self.middlewares:
+            if defines(each, "handle_interrupt"):
+                said = await bounded(each, each.handle_interrupt(interruption, self.context), object)
+                if words := said.get_text_content() if isinstance(said, Msg) else str(said or ""):
+                    return words
+        return ""
+
 
 class Wrapping:
     def __init__(self, middlewares: Middlewares | None = None) -> None:
@@ -123,6 +136,9 @@ class Wrapping:
     def of_tool_call(self, ask: Ask) -> Wrapped:
         place, runtime = ask.place, ask.runtime or Runtime()
         return self._wrapped(runtime, ask.agent, place.user_id, place.session_id, call_id=ask.call_id)
+
+    def of_interrupt(self, ask: HandleInterrupt) -> Wrapped:
+        return self._wrapped(ask.runtime, ask.agent, ask.user_id, ask.runtime.session_id)
 
     def of_reply(self, ask: PrepareReply) -> Wrapped:
         return self._wrapped(ask.runtime, ask.spec.name, ask.user_id, ask.runtime.session_id, ask.spec.model)

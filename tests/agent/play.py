@@ -35,6 +35,7 @@ from agent.steps import (
     Compress,
     Examine,
     Finish,
+    HandleInterrupt,
     Idle,
     Join,
     Judge,
@@ -134,7 +135,10 @@ class Play:
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """Each happens once, while the next step that takes time is under way."""
     events_before: EventsSoFar = field(default_factory=EventsSoFar)
-    asked: Prepare | Think | Examine | TakeIn | Probe | Verify | Compress | Restore | Checkpoint | None = None
+    asked: Step | None = None
+    """A step that takes time, while it is under way."""
+    handler: Callable[[Record], e.InterruptHandled] | None = None
+    """The workers' hook for interrupts."""
     seen: int = 0
 
     def __post_init__(self) -> None:
@@ -200,7 +204,7 @@ class Play:
                 self.asked = step
             case Think():
                 self.asked, self.seen = step, self.record.context_length
-            case Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint():
+            case Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint() | HandleInterrupt():
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
@@ -208,8 +212,8 @@ class Play:
                 self.running.extend(call_ids)
             case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry):
                 self.write(entry)
-            case Finish(reply_id, reason, error, closing):
-                self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing))
+            case Finish(reply_id, reason, error, closing, said):
+                self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
             case Park() | Idle() | RollOver() | Close():
                 pass
             case _ as never:
@@ -231,6 +235,7 @@ class Play:
                         workspace_nonce="n",
                         fixed_tokens=self.fixed_tokens,
                         context_length=self.window,
+                        hooked_interrupts=self.handler is not None,
                     )
                 )
             case Think(model):
@@ -248,6 +253,9 @@ class Play:
                 body = Confirm.model_validate(self.record.offers[offer].body)
                 for entry in settle(self.record, offer, *why_not(body, self.keys, "wall-7")):
                     self.write(entry)
+            case HandleInterrupt():
+                assert self.handler is not None
+                self.write(self.handler(self.record))
             case Probe(call_id):
                 finding, detail = self.findings.pop(call_id, ("unknown", ""))
                 self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))
@@ -260,10 +268,8 @@ class Play:
                 total = self.record.messages_total
                 told = tuple(Given(key=key, done=True) for key in self.record.notices)
                 self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing, notified=told))
-            case None:
-                raise AssertionError("nothing was started")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise AssertionError(f"nothing was started that takes time, but {asked}")
 
     def _hear(self, model: str) -> None:
         line = next(self._lines, text("(end of script)"))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.middlewares.middleware import AskModel, Middleware, RunTool, ToolUse
+from activities.middlewares.middleware import AskModel, Interruption, Middleware, RunTool, ToolUse
 from activities.middlewares.runtime import RuntimeContext, runtime_context
 from activities.models.model import ModelReply, ModelRequest
 from activities.tools.function import tool
@@ -44,3 +44,21 @@ def whoami(about: Annotated[str, Field(description="What to tell")]) -> str:
     context = runtime_context()
     basket, ticket = context.get("basket"), context.get("ticket")
     return f"{about}: {context.user_id} ticket {ticket} with {basket}, call {context.call_id}"
+
+
+class Parting(Middleware):
+    """Says last words, but leaves them to others where nothing was said with the interrupt."""
+
+    name = "parting"
+
+    async def handle_interrupt(self, interruption: Interruption, context: RuntimeContext) -> str | None:
+        if not interruption.message:
+            return None
+        return f"Parted over {', '.join(interruption.tools)} for {context.agent}, because: {interruption.message}"
+
+
+class DeafParting(Middleware):
+    name = "deaf_parting"
+
+    async def handle_interrupt(self, interruption: Interruption, context: RuntimeContext) -> str | None:
+        raise RuntimeError("the words of the error are for the log")

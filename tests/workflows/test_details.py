@@ -6,8 +6,9 @@ from typing import Any
 from agent.deadline import Deadlines
 from agent.messages import ErrorInfo
 from agent.permission.rules import PermissionContext
+from agent.steps import Think
 from agent.tools import Effect, ToolDescriptor
-from tests.agent.play import NOON, RULES, SPEC, TOOLS, Play, calls, text
+from tests.agent.play import NOON, RULES, SPEC, TOOLS, Play, asking, calls, text
 from workflows.details import details
 
 
@@ -21,7 +22,7 @@ def asked(play: Play) -> list[str]:
 def test_a_call_that_waits_for_a_person_comes_with_the_commands_that_answer_it() -> None:
     lines = asked(Play([calls("c-1 Paint", arguments='{"colour": "red"}')]))
 
-    assert lines[0].startswith("**waiting** · agent `mason` · 1 model call · ")
+    assert lines[0].startswith("**waiting** for 1 approval · agent `mason` · 1 model call · ")
     assert lines[1] == 'for a person since 2025-11-25 12:00 UTC: `Paint` `{"colour": "red"}`'
     assert lines[2:4] == [
         "`longhaul approve wall-7 c-1 --user ana --agent mason`",
@@ -35,6 +36,43 @@ def test_a_call_that_waits_for_the_outside_is_answered_by_its_result() -> None:
 
     assert lines[1] == "for an outside system since 2025-11-25 12:00 UTC: `Order` `{}`"
     assert lines[2] == "`longhaul result wall-7 c-2 --output TEXT --user ana --agent mason`"
+
+
+def test_the_head_counts_what_is_waited_for() -> None:
+    measuring, ordering = asking("a Measure", "b Measure"), asking("d Order")
+
+    assert details(measuring.record).startswith("**waiting** for 2 approvals · agent `mason`")
+    assert details(ordering.record).startswith("**waiting** for 1 result from outside · agent `mason`")
+
+
+def test_a_call_that_runs_is_named_with_its_time() -> None:
+    play = Play([calls("a Look", "b Look", arguments='{"at": "the `wall`"}')])
+    play.say("Look")
+    play.run(hold=True)
+
+    lines = details(play.record, play.running).split("  \n")
+
+    assert lines[0].startswith("**working** · agent `mason`")
+    assert lines[1:] == ['running since 2025-11-25 12:00:00 UTC: `Look` `` {"at": "the `wall`"} ``'] * 2
+
+
+def test_no_more_calls_than_a_page_can_take_are_named() -> None:
+    play = Play([calls(*(f"c-{number} Look" for number in range(10)))])
+    play.say("Look")
+    play.run(hold=True)
+
+    lines = details(play.record, play.running).split("  \n")
+
+    assert (len(lines), lines[-1]) == (10, "and 2 more that run")
+
+
+def test_a_model_that_is_asked_is_named() -> None:
+    play = Play([text("Built.")])
+    play.say("Build it")
+    while not isinstance(step := play.begin(), Think):
+        play.complete()
+
+    assert details(play.record, step=step).split("  \n")[1:] == ["asking `scripted:wall`, call 1"]
 
 
 def test_what_the_model_wrote_stays_inside_its_code() -> None:
@@ -96,5 +134,5 @@ def test_tasks_and_their_progress_stand_under_the_head() -> None:
 
     lines = asked(Play([written, calls("c-1 Paint")], tools=(*TOOLS, tool)))
 
-    assert lines[0].startswith("**waiting** · agent `mason` · 2 model calls · ")
+    assert lines[0].startswith("**waiting** for 1 approval · agent `mason` · 2 model calls · ")
     assert lines[1] == "tasks 1/2: `Lay bricks`"

@@ -24,7 +24,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     page = str(await handle.query("__temporal_workflow_metadata"))
     parked = await handle.describe()
 
-    assert "**waiting** · agent `lamp` · 2 model calls" in page
+    assert "**waiting** for 1 approval · agent `lamp` · 2 model calls" in page
     assert f"longhaul approve {session.id} {call.call_id} --user olga --agent lamp" in page
     assert "then it is denied" in page
     assert await parked.static_summary() == f"lamp: {session.id}"
