@@ -20,6 +20,7 @@ from activities.compress.offloading import offload_to
 from activities.contexts import Contexts
 from activities.departure import Departures
 from activities.examine import Examination
+from activities.interrupting import Interrupting
 from activities.masked_failures import MaskedFailures
 from activities.masked_logs import mask_logs
 from activities.masked_output import masked_output
@@ -45,7 +46,7 @@ from activities.streaming import Waking, waking_through
 from activities.streams.opening import open_streams
 from activities.streams.streams import BadStreamsSetting
 from activities.take_in import TakingIn
-from activities.telemetry.opening import counting, watched_providers, watching
+from activities.telemetry.opening import begin_logs, counting, logged, watched_providers, watching
 from activities.think import Thinking
 from activities.tokens import TokenCounter
 from activities.tools.box import Box, Limits
@@ -59,11 +60,12 @@ from starter.announcing import announce, versioning
 from starter.attributes import NotRegistered, register_search_attributes
 from starter.builds import BadBuild, build_of
 from starter.connection import Unreachable, blobs_of, connect, let_go
+from starter.metrics import BadTelemetrySetting
 from starter.own_process import keep_to_itself
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
 from starter.stopping import asked_to_stop
-from starter.telemetry import BadTelemetrySetting, runtime_with, traces_wanted
+from starter.telemetry import logs_wanted, metrics_wanted, runtime_with, traces_wanted
 from workflows.contract import stored_in
 from workflows.runner import ForgetfulRunner
 from workflows.session import AgentSession
@@ -145,6 +147,7 @@ def _assembled(
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             compressing.compress,
             TakingIn(contexts, returning).take_result,
+            Interrupting(wrapping, secrets).handle_interrupt,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping).run_tool,
@@ -166,9 +169,15 @@ def _assembled(
 
 
 def _watching(settings: Settings, masker: Masker) -> list[Interceptor]:
-    """None where traces and metrics are off."""
-    watched = watching(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
-    return [*counting(wanted=bool(settings.metrics)), *watched, *([CarriedTraces()] if watched else [])]
+    """None where traces, metrics and structured logs are off."""
+    traced = bool(traces_wanted())
+    watched = watching(masker, wanted=traced, content=settings.otel_content)
+    told = [*watched, *logged(wanted=logs_wanted().structured, traced=traced)]
+    return [
+        *counting(settings.prices, wanted=bool(metrics_wanted(settings.metrics))),
+        *told,
+        *([CarriedTraces()] if told else []),
+    ]
 
 
 def forget(worker: Worker, run_id: str) -> None:
@@ -226,12 +235,9 @@ _OF_THE_OPERATOR = (
 def main() -> int:
     """Exit code 0 after a signal, 1 with a sentence when it could not start."""
     keep_to_itself()
-    level = os.environ.get("LONGHAUL_LOG", "")
-    logging.basicConfig(level=level.upper() or "WARNING", stream=sys.stderr)
-    if not level:
-        # A failed attempt is retried or told to the session; the SDK's traceback of each would bury what matters.
-        logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
     try:
+        logs = logs_wanted()
+        begin_logs(logs.level, structured=logs.structured)
         asyncio.run(serve(Settings()))
     except _OF_THE_OPERATOR as error:
         print(f"longhaul worker: {error}", file=sys.stderr)

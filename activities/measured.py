@@ -15,14 +15,14 @@ class Listener(Protocol):
         """A checkpoint has these entries that no earlier one had; the ledger is the session's behind them."""
 
 
-_LISTENER: ContextVar[Listener | None] = ContextVar("longhaul_listener", default=None)
+_LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("longhaul_listeners", default=())
 
 
 def listen(listener: Listener) -> None:
     """For the rest of this activity's attempt: each has a context of its own."""
-    _LISTENER.set(listener)
+    _LISTENERS.set((*_LISTENERS.get(), listener))
 
 
 def written(entries: Sequence[AnyEntry], ledger: Ledger) -> None:
-    if (listener := _LISTENER.get()) is not None:
+    for listener in _LISTENERS.get():
         listener.written(entries, ledger)

@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     """Functions that may change the system prompt before each model call, in order, comma-separated: `module:name`."""
     middlewares: str = ""
     """Middlewares around every agent, comma-separated: `module:name`; `?module:name` for agents that name it alone."""
+    client_hooks: str = ""
+    """Functions that register hooks around what clients do, called with them, comma-separated: `module:name`."""
     secrets: str = ""
     """Names of the worker's variables whose values agents may be given, comma-separated."""
     secrets_file: Path | None = None
@@ -64,10 +66,16 @@ class Settings(BaseSettings):
     """Which version; empty: the package's version and a digest of its code."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
+    opaque_ids: bool = False
+    """On: ids and search attributes, which no codec can encrypt, name sessions and users by hashes with `id_key`."""
+    id_key: SecretStr = SecretStr("")
+    """The same for all clients; under another one, sessions are not found again."""
     approval_key: SecretStr = SecretStr("")
     """Keys of signed decisions, `id:secret,id:secret`: clients sign with the first, workers take all of them."""
     metrics: str = ""
     """Address and port at which a worker serves its metrics for Prometheus: 127.0.0.1:9464; empty: nowhere."""
+    prices: Path | None = None
+    """TOML with what models cost, for the metric of costs."""
     otel_content: bool = False
     """Whether spans hold what people, models and tools say, secrets masked. What sends them is set by `OTEL_…`."""
     serve_tokens: str = ""

@@ -1,19 +1,17 @@
-"""Whether traces and metrics are wanted, and what sends them then. Nothing of OpenTelemetry is loaded where traces
-are not."""
+"""Whether traces, metrics and structured logs are wanted, and what sends them then. Nothing of OpenTelemetry is loaded
+where traces are not."""
 
+import logging
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from temporalio.client import Interceptor
-from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
+from temporalio.runtime import Runtime, TelemetryConfig
+
+from starter.metrics import BadTelemetrySetting, metrics_endpoint, sent_by_otlp, served_at, speaks_http
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-
-
-class BadTelemetrySetting(Exception):
-    """A setting of OpenTelemetry that we can't follow; the sentence names it, and what to set."""
 
 
 def traces_wanted(environ: Mapping[str, str] = os.environ) -> str:
@@ -28,13 +26,32 @@ def traces_wanted(environ: Mapping[str, str] = os.environ) -> str:
     exporter = named or ("otlp" if any(environ.get(name) for name in _ENDPOINTS) else "none")
     if exporter not in {"otlp", "console", "none"}:
         raise BadTelemetrySetting(f"OTEL_TRACES_EXPORTER: {exporter!r} is not known; set otlp, console or none")
-    protocol = next((environ[name] for name in _PROTOCOLS if environ.get(name)), "http/protobuf")
-    if exporter == "otlp" and protocol != "http/protobuf":
-        raise BadTelemetrySetting(
-            f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol!r} is not spoken here; set http/protobuf, and the endpoint of the "
-            "collector's HTTP port (4318)"
-        )
+    if exporter == "otlp":
+        speaks_http("TRACES", environ)
     return "" if exporter == "none" else exporter
+
+
+class LogsWanted(NamedTuple):
+    level: str
+    structured: bool
+
+
+def logs_wanted(environ: Mapping[str, str] = os.environ) -> LogsWanted:
+    """By LONGHAUL_LOG: a level, `json`, or both as in `json:debug`. Plain lines begin at WARNING, JSON at INFO.
+
+    Raises BadTelemetrySetting.
+    """
+    form, _, level = environ.get("LONGHAUL_LOG", "").strip().lower().rpartition(":")
+    if level == "json":
+        form, level = level, ""
+    structured = form == "json"
+    level = (level or ("info" if structured else "warning")).upper()
+    if form not in {"", "json"} or level not in logging.getLevelNamesMapping():
+        raise BadTelemetrySetting(
+            f"LONGHAUL_LOG: {environ['LONGHAUL_LOG']!r} is not known; set debug, info, warning, error, json, or "
+            "json:debug and the like"
+        )
+    return LogsWanted(level, structured)
 
 
 def client_interceptors(environ: Mapping[str, str] = os.environ) -> list[Interceptor]:
@@ -48,21 +65,40 @@ async def send_traces(environ: Mapping[str, str] = os.environ) -> None:
         await _traces().flush()
 
 
-def runtime_with(metrics: str) -> Runtime | None:
-    """The SDK's runtime with its metrics and ours at `http://METRICS/metrics`; None: the usual one, without any.
+def metrics_wanted(prometheus: str, environ: Mapping[str, str] = os.environ) -> str:
+    """`prometheus` where an address to serve them at is given, `otlp` where an exporter or an endpoint is named, or
+    nothing. Raises BadTelemetrySetting."""
+    exporter = environ.get("OTEL_METRICS_EXPORTER", "").strip().lower()
+    if exporter not in {"", "otlp", "none"}:
+        raise BadTelemetrySetting(f"OTEL_METRICS_EXPORTER: {exporter!r} is not known; set otlp or none")
+    if prometheus and exporter == "otlp":
+        raise BadTelemetrySetting(
+            "LONGHAUL_METRICS and OTEL_METRICS_EXPORTER=otlp are both set, and metrics go one way; leave one out"
+        )
+    if prometheus:
+        return "prometheus"
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
+        return ""
+    return "otlp" if exporter or metrics_endpoint(environ) else ""
+
+
+def runtime_with(prometheus: str, environ: Mapping[str, str] = os.environ) -> Runtime | None:
+    """The SDK's runtime with its metrics and ours, served at `http://PROMETHEUS/metrics` or sent by OTLP; None: the
+    usual one, without any.
 
     Raises BadTelemetrySetting, also for a port that is taken.
     """
-    if not metrics:
+    wanted = metrics_wanted(prometheus, environ)
+    if not wanted:
         return None
+    if wanted == "otlp":
+        return Runtime(telemetry=sent_by_otlp(environ))
     try:
-        return Runtime(
-            telemetry=TelemetryConfig(metrics=PrometheusConfig(bind_address=metrics, counters_total_suffix=True))
-        )
+        return Runtime(telemetry=TelemetryConfig(metrics=served_at(prometheus)))
     except (RuntimeError, ValueError) as error:
         raise BadTelemetrySetting(
-            f"LONGHAUL_METRICS: nothing can be served at {metrics!r} ({error}); set an address and a free port, as in "
-            "127.0.0.1:9464"
+            f"LONGHAUL_METRICS: nothing can be served at {prometheus!r} ({error}); set an address and a free port, as "
+            "in 127.0.0.1:9464"
         ) from None
 
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from starter.metrics import BUCKETS
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
 
@@ -33,8 +35,20 @@ def test_every_kind_of_span_is_documented() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    code = (ROOT / "activities" / "telemetry" / "counting.py").read_text(encoding="utf-8")
-    used = {f"{name}_total" for name in re.findall(r'"(longhaul_[a-z_]+)"', code)}
+    paths = (ROOT / "activities" / "telemetry" / "counting.py", ROOT / "workflows" / "waited.py")
+    code = "".join(path.read_text(encoding="utf-8") for path in paths)
+    counters = {f"{name}_total" for name in re.findall(r'add\("(longhaul_[a-z_]+)"', code)}
+    histograms = set(re.findall(r'(?:float\(|NAME = )"(longhaul_[a-z_]+)"', code))
 
-    assert len(used) > 5
-    assert table("metric") == used
+    assert len(counters) > 8
+    assert histograms == set(BUCKETS)
+    assert table("metric") == counters | histograms
+
+
+def test_every_field_of_a_structured_line_is_documented() -> None:
+    paths = [ROOT / "activities" / "telemetry" / name for name in ("logging_attempts.py", "log_lines.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in paths)
+    named = set(re.findall(r'"([a-z_]+)": ', code)) - {"asctime", "levelname", "name", "msg", "args"}
+    given = set(re.findall(r"(?:fields\(|^        )([a-z_]+)=", code, re.MULTILINE))
+
+    assert named | given | {"time", "level", "logger", "message"} == table("field")

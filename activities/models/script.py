@@ -36,6 +36,8 @@ class ScriptedCall(Value):
 class ScriptedUsage(Value):
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
+    cache_input_tokens: int = Field(default=0, ge=0)
+    cache_creation_input_tokens: int = Field(default=0, ge=0)
 
 
 class Expectation(Value):

@@ -133,7 +133,8 @@ def _usage(line: Line, request: ModelRequest, content: tuple[Block, ...]) -> Usa
     wrote = given.output_tokens
     if wrote is None:
         wrote = _tokens(sum(len(_written(block)[1]) for block in content))
-    return Usage(input_tokens=read, output_tokens=wrote)
+    cached, written = given.cache_input_tokens, given.cache_creation_input_tokens
+    return Usage(input_tokens=read, output_tokens=wrote, cache_input_tokens=cached, cache_creation_input_tokens=written)
 
 
 def _tokens(chars: int) -> int:

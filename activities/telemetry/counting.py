@@ -1,57 +1,104 @@
 """Metrics of what a worker does, counted where an activity ends: nothing is counted at a replay."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import activity
 from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from activities.failure_kind import kind_of
-from agent.entries import Checkpointed, ContextCompressed, ModelSaid, ToolReturned
+from activities import measured
+from activities.telemetry.failure_class import class_of
+from activities.telemetry.prices import Prices
+from agent.entries import AnyEntry, Checkpointed, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
+from agent.ledger import Ledger
 from agent.messages import Usage
 
 
 class CountedActivities(Interceptor):
+    def __init__(self, prices: Prices | None) -> None:
+        self._prices = prices
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK's name
-        return _Counted(next)
+        return _Counted(next, self._prices)
 
 
 class _Counted(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, prices: Prices | None) -> None:  # noqa: A002  the SDK's name
+        super().__init__(next)
+        self._prices = prices
+
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
-        meter = activity.metric_meter()
+        counting = _Counting(activity.metric_meter(), self._prices)
+        measured.listen(counting)
         try:
             result = await super().execute_activity(input)
         except (Exception, asyncio.CancelledError) as error:
-            _add(meter, "longhaul_failures", 1, error_type=kind_of(error))
+            counting.add("longhaul_failures", 1, error_type=class_of(error))
             raise
-        _count(meter, result)
+        counting.count(result)
         return result
 
 
-def _count(meter: MetricMeter, result: Any) -> None:
-    match result:
-        case ModelSaid():
-            _add(meter, "longhaul_model_calls", 1, model=result.model)
-            _add_tokens(meter, result.message.usage or Usage(), result.model)
-        case ToolReturned():
-            _add(meter, "longhaul_tool_calls", 1, tool=result.result.name, state=result.result.state.value)
-        case ContextCompressed():
-            _add(meter, "longhaul_compressions", 1, condenser=result.condenser)
-            _add_tokens(meter, result.usage or Usage(), result.model)
-        case Checkpointed():
-            _add(meter, "longhaul_notify_failures", 1 if result.notify_error else 0)
-            _add(meter, "longhaul_store_failures", 1 if result.store_error else 0)
-        case _:
-            pass
+class _Counting:
+    """Of one attempt. The SDK keeps one instrument to each name, however often it is made."""
 
+    def __init__(self, meter: MetricMeter, prices: Prices | None) -> None:
+        self._meter = meter
+        self._prices = prices
+        self._ended: list[ReplyFinished] = []
+        self._seconds: dict[str, float] = {}
 
-def _add_tokens(meter: MetricMeter, usage: Usage, model: str) -> None:
-    _add(meter, "longhaul_tokens", usage.input_tokens, model=model, token_type="input")  # noqa: S106  no password
-    _add(meter, "longhaul_tokens", usage.output_tokens, model=model, token_type="output")  # noqa: S106
-    _add(meter, "longhaul_tokens", usage.cache_input_tokens, model=model, token_type="cached")  # noqa: S106
+    def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
+        """Counted when the checkpoint has succeeded: one that failed is made again."""
+        began = {entry.reply_id: entry.at for entry in entries if entry.kind == "started"}
+        self._ended = [entry for entry in entries if isinstance(entry, ReplyFinished)]
+        self._seconds = {
+            entry.reply_id: (entry.at - began[entry.reply_id]) / 1000
+            for entry in self._ended
+            if entry.reply_id in began
+        }
+        del ledger
 
+    def count(self, result: Any) -> None:
+        match result:
+            case ModelSaid():
+                self.add("longhaul_steps", 1, kind="model")
+                self.add("longhaul_model_calls", 1, model=result.model)
+                self._add_usage(result.message.usage or Usage(), result.model)
+            case ToolReturned():
+                self.add("longhaul_steps", 1, kind="tool")
+                self.add("longhaul_tool_calls", 1, tool=result.result.name, state=result.result.state.value)
+            case ContextCompressed():
+                self.add("longhaul_steps", 1, kind="compression")
+                self.add("longhaul_compressions", 1, condenser=result.condenser)
+                if result.usage is not None:
+                    self._add_usage(result.usage, result.model)
+            case Checkpointed():
+                self.add("longhaul_notify_failures", 1 if result.notify_error else 0)
+                self.add("longhaul_store_failures", 1 if result.store_error else 0)
+                self._add_replies()
+            case _:
+                pass
 
-def _add(meter: MetricMeter, name: str, value: int, **labels: str) -> None:
-    """The SDK keeps one counter to each name, however often it is made."""
-    meter.create_counter(name).add(value, labels)
+    def _add_usage(self, usage: Usage, model: str) -> None:
+        cached = usage.cache_input_tokens
+        self.add("longhaul_tokens", usage.input_tokens, model=model, token_type="input")  # noqa: S106  no password
+        self.add("longhaul_tokens", usage.output_tokens, model=model, token_type="output")  # noqa: S106
+        self.add("longhaul_tokens", cached, model=model, token_type="cached")  # noqa: S106
+        self.add("longhaul_tokens", usage.cache_creation_input_tokens, model=model, token_type="cache_write")  # noqa: S106
+        self.add("longhaul_prompt_cache", 1, model=model, result="hit" if cached else "miss")
+        if self._prices is not None and (cost := self._prices.cost(model, usage)) is not None:
+            self._meter.create_histogram_float("longhaul_cost").record(cost, {"model": model})
+
+    def _add_replies(self) -> None:
+        for entry in self._ended:
+            error_type = entry.error.type if entry.error else ""
+            self.add("longhaul_replies", 1, finish_reason=entry.reason.value, error_type=error_type)
+            if entry.reply_id in self._seconds:
+                seconds = self._meter.create_histogram_float("longhaul_reply_seconds", unit="s")
+                seconds.record(self._seconds[entry.reply_id], {"finish_reason": entry.reason.value})
+
+    def add(self, name: str, value: int, **labels: str) -> None:
+        self._meter.create_counter(name).add(value, labels)

@@ -1,6 +1,5 @@
 """Spans at a given place: the ids of a reply's span are worked out, and OpenTelemetry is made to use them."""
 
-from collections.abc import Mapping
 from contextvars import ContextVar
 
 from opentelemetry.context import Context
@@ -8,10 +7,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
-from pydantic import ValidationError
-from temporalio.api.common.v1 import Payload
 
-from agent.tracing import HEADER, LONGEST_HEADER_BYTES, Place, TraceHeader
+from agent.tracing import Place
 
 _PINNED: ContextVar[Place | None] = ContextVar("longhaul_pinned_place", default=None)
 
@@ -57,14 +54,3 @@ def inside(place: Place, provider: TracerProvider) -> Context:
     flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
     context = SpanContext(int(place.trace, 16), int(place.span, 16), is_remote=True, trace_flags=flags)
     return set_span_in_context(NonRecordingSpan(context), Context())
-
-
-def header_in(headers: Mapping[str, Payload]) -> TraceHeader:
-    """An empty one when there is none that can be read."""
-    payload = headers.get(HEADER)
-    if payload is None or len(payload.data) > LONGEST_HEADER_BYTES:
-        return TraceHeader()
-    try:
-        return TraceHeader.model_validate_json(payload.data)
-    except ValidationError:
-        return TraceHeader()

@@ -1,7 +1,6 @@
 """Spans of what a worker does: each attempt of an activity, each tool, and each reply when it has ended."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,13 +8,13 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_span
 from temporalio import activity
-from temporalio.common import RawValue
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import measured
 from activities.failure_kind import kind_of
+from activities.telemetry.asked import ask_of, header_in, is_tool
 from activities.telemetry.content import Content
-from activities.telemetry.places import header_in, inside
+from activities.telemetry.places import inside
 from activities.telemetry.replies import Replies
 from agent.entries import AnyEntry, CallUnsettled, ToolReturned
 from agent.ids import names_in
@@ -89,7 +88,7 @@ class _Watched(ActivityInboundInterceptor):
         return result
 
     def _called(self, span: Span, input: ExecuteActivityInput) -> None:  # noqa: A002  the SDK's name
-        ask = _ask_of(input)
+        ask = ask_of(input)
         span.set_attribute("gen_ai.tool.call.id", str(ask.get("call_id", "")))
         arguments = ask.get("arguments")
         self._spans.content.called(span, arguments if isinstance(arguments, str) else None)
@@ -115,19 +114,3 @@ class _Heard:
 
     def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
         self.told.append((entries, ledger))
-
-
-def is_tool(activity_type: str) -> bool:
-    """Our own activities carry a dot, which no tool name can."""
-    return "." not in activity_type
-
-
-def _ask_of(input: ExecuteActivityInput) -> dict[str, Any]:  # noqa: A002  the SDK's name
-    """Of a tool's activity: what it was asked, as JSON. Empty when that can't be read; the tool itself will say so."""
-    first = input.args[0] if input.args else None
-    raw = first[0] if isinstance(first, Sequence) and first else first
-    try:
-        ask = json.loads(raw.payload.data) if isinstance(raw, RawValue) else {}
-    except ValueError:
-        return {}
-    return ask if isinstance(ask, dict) else {}

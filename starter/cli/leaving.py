@@ -17,10 +17,12 @@ from starter.asking import NoSession, Stuck
 from starter.compacting import CompressionFailed, CompressionPending
 from starter.connection import Unreachable
 from starter.history import HistoryUnreadable
+from starter.hooks import BadHooks
+from starter.metrics import BadTelemetrySetting
+from starter.naming import BadIdKey
 from starter.provision.dev_server import DevServerFailed
 from starter.provision.temporal_cli import TemporalCliMissing
 from starter.state_paths import BadPath
-from starter.telemetry import BadTelemetrySetting
 from starter.visible import harmless
 from starter.wire import Refused
 
@@ -46,7 +48,7 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command to its exit code."""
     try:
         return asyncio.run(work())
-    except (Misuse, NoSession, Refused, BadAgent, BadPath, NoSuchStep) as error:
+    except (Misuse, NoSession, Refused, BadAgent, BadHooks, BadIdKey, BadPath, NoSuchStep) as error:
         return complain(str(error), Exit.MISUSE)
     except CompressionPending as error:
         return complain(str(error), Exit.PARKED)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
@@ -43,6 +44,17 @@ class Collector:
         """In order of their start; those of one name, when it is given."""
         found = [span for path, body in list(self.bodies) if path == "/v1/traces" for span in _spans(body)]
         return sorted((span for span in found if name in {"", span.name}), key=lambda span: span.start)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The newest value of a counter, or the sum of a histogram, over all points with these labels; 0 for none."""
+        newest = dict[tuple[tuple[str, Any], ...], float]()
+        for path, body in list(self.bodies):
+            for point in _points(body, name) if path == "/v1/metrics" else ():
+                attributes = {each.key: _plain(each.value) for each in point.attributes}
+                if labels.items() <= attributes.items():
+                    value = point.sum if hasattr(point, "bucket_counts") else point.as_int or point.as_double
+                    newest[tuple(sorted(attributes.items()))] = value
+        return sum(newest.values())
 
     def until(self, holds: Callable[[], Any], what: str, seconds: float = 20) -> None:
         deadline = time.monotonic() + seconds
@@ -79,6 +91,14 @@ def collecting() -> Iterator[Collector]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _points(body: bytes, name: str) -> Iterator[Any]:
+    for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                if metric.name == name:
+                    yield from (metric.histogram if metric.HasField("histogram") else metric.sum).data_points
 
 
 def _spans(body: bytes) -> Iterator[Span]:

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from starter.provision.dev_server import DevServer
+from tests.e2e.collector import collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
 from tests.servers.local import free_port
@@ -36,24 +37,69 @@ def started_beside(given: WorkerSettings, folder: Path) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
+PRICES = """
+["scripted"]
+input = 1_000
+output = 10_000
+"""
+USAGE = {"input_tokens": 70, "output_tokens": 9, "cache_input_tokens": 30}
+
+
 async def test_a_worker_serves_what_it_and_the_sdk_have_counted(temporal_server: DevServer, tmp_path: Path) -> None:
     where = f"127.0.0.1:{free_port()}"
+    (tmp_path / "prices.toml").write_text(PRICES)
     given = WorkerSettings(
         address=temporal_server.address, task_queue=f"metrics-{tmp_path.name}", directory=tmp_path / "data", tools="",
-        further={"LONGHAUL_METRICS": where},
+        further={"LONGHAUL_METRICS": where, "LONGHAUL_PRICES": str(tmp_path / "prices.toml")},
     )  # fmt: skip
     cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
-    reads = {"tool_calls": [{"name": "Read", "input": {"file_path": "missing.txt"}}]}
-    model = cli.script({**reads, "usage": {"input_tokens": 70, "output_tokens": 9}}, {"text": "It is not there."})
+    writes = {"tool_calls": [{"id": "w-1", "name": "Write", "input": {"file_path": "a.txt", "content": "x"}}]}
+    reads = {"tool_calls": [{"name": "Read", "input": {"file_path": "missing.txt"}}], "usage": USAGE}
+    model = cli.script(reads, writes, {"text": "It is there now."})
     async with worker(given):
-        done = cli("run", "What does it say?", "--model", model, "--session", "counted")
+        cli("run", "What does it say?", "--model", model, "--session", "counted", "--request-id", "r-1")
+        approved = cli("approve", "counted", "w-1")
+        done = cli("run", "What does it say?", "--session", "counted", "--request-id", "r-1")
         page = scraped(f"http://{where}/metrics")
+        while not value_of(page, "longhaul_replies_total"):  # the checkpoint comes a moment after the answer
+            page = scraped(f"http://{where}/metrics")
         code, said = started_beside(given, tmp_path)
 
-    assert done.code == 0, done.err
-    assert value_of(page, "longhaul_model_calls_total") == 2
+    assert (approved.code, done.code) == (0, 0), done.err
+    assert value_of(page, "longhaul_model_calls_total") == 3
+    assert value_of(page, "longhaul_steps_total", 'kind="tool"') == 2
     assert value_of(page, "longhaul_tool_calls_total", 'tool="Read"', 'state="error"') == 1
     assert value_of(page, "longhaul_tokens_total", 'token_type="input"') >= 70
+    assert value_of(page, "longhaul_prompt_cache_total", 'result="hit"') == 1
+    assert value_of(page, "longhaul_prompt_cache_total", 'result="miss"') == 2
+    assert value_of(page, "longhaul_cost_sum") >= 0.16
+    assert value_of(page, "longhaul_replies_total", 'finish_reason="completed"') == 1
+    assert value_of(page, "longhaul_wait_seconds_count", 'tool="Write"', 'waits_for="person"') == 1
+    assert value_of(page, "longhaul_wait_seconds_bucket", 'le="604800"') == 1
     assert value_of(page, "temporal_workflow_task_execution_latency_count") >= 1, page[:2000]
     assert code == 1
     assert said.startswith(f"longhaul worker: LONGHAUL_METRICS: nothing can be served at '{where}'")
+
+
+async def test_a_worker_sends_them_to_a_collector(temporal_server: DevServer, tmp_path: Path) -> None:
+    with collecting() as collector:
+        given = WorkerSettings(
+            address=temporal_server.address, task_queue=f"sent-{tmp_path.name}", directory=tmp_path / "data", tools="",
+            further={
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"{collector.url}/v1/metrics",
+                "OTEL_METRIC_EXPORT_INTERVAL": "200",
+            },
+        )  # fmt: skip
+        cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
+        model = cli.script({"text": "Forty.", "usage": USAGE})
+        async with worker(given):
+            done = cli("run", "greet the walrus", "--model", model, "--session", "sent")
+            collector.until(lambda: collector.metric("longhaul_replies"), "the end of the reply")
+
+    assert done.code == 0, done.err
+    assert collector.metric("longhaul_model_calls", model="scripted") == 1, collector.bodies
+    assert collector.metric("longhaul_tokens", token_type="output") == 9
+    assert collector.metric("longhaul_reply_seconds") > 0
+    assert collector.spans() == []
+    assert b"walrus" not in collector.raw
+    assert b"Forty" not in collector.raw

@@ -1,0 +1,139 @@
+"""Log lines as JSON: what happened, where and for whom, and never what people, models and tools have said.
+
+A line's words are those of the code. What was filled into them is told when it is a name or a number; sentences, and
+the words of exceptions, are not, for they may quote anything.
+"""
+
+import logging
+import re
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from pythonjsonlogger.core import LogData
+from pythonjsonlogger.json import JsonFormatter
+from temporalio import activity, workflow
+
+from activities.masked_logs import MasksItself
+from agent.ids import names_in
+
+MOST_MESSAGE_CHARS = 300
+MOST_FRAMES = 20
+NOT_TOLD = "…"
+_NAME = re.compile(r"[\w./:@%+~#=-]{1,200}", re.ASCII)
+_FIELDS = ("asctime", "levelname", "name", "message")
+_RENAMED = {"asctime": "time", "levelname": "level", "name": "logger"}
+_OURS = "longhaul"
+"""Name of the field in which our own lines bring what they are about."""
+
+_ABOUT: ContextVar[Mapping[str, Any]] = ContextVar("longhaul_log_about", default={})  # noqa: B039  never changed in place
+
+
+@contextmanager
+def about(fields: Mapping[str, Any]) -> Iterator[None]:
+    """Lines that are written within have these fields, also those of tools and libraries."""
+    token = _ABOUT.set(fields)
+    try:
+        yield
+    finally:
+        _ABOUT.reset(token)
+
+
+def fields(**known: Any) -> dict[str, Any]:
+    """What a line of ours says beside its words, for `extra`; what is None or empty is left out."""
+    return {_OURS: {key: value for key, value in known.items() if value not in {None, ""}}}
+
+
+class JsonLines(JsonFormatter, MasksItself):
+    def __init__(self) -> None:
+        super().__init__(_FIELDS, rename_fields=_RENAMED, json_ensure_ascii=False)
+
+    def format(self, record: logging.LogRecord) -> str:
+        # A copy of our own: other handlers of this record show it as they please.
+        shown = logging.makeLogRecord({**record.__dict__, "msg": _words(record), "args": None})
+        shown.exc_info = shown.exc_text = shown.stack_info = None
+        for name in [*vars(shown)]:
+            if name not in _PLAIN:
+                delattr(shown, name)
+        shown.__dict__.update(self._masked({**_of_session(record), **_ABOUT.get(), **_own(record), **_error(record)}))
+        shown.msg = self.masker.masked(str(shown.msg))
+        return super().format(shown)
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  the library's name
+        """RFC 3339 in UTC, to the millisecond."""
+        del datefmt
+        return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+    def process_log_record(self, log_data: LogData) -> LogData:
+        """The library leaves out nothing that is empty."""
+        return {key: value for key, value in log_data.items() if value is not None}
+
+    def _masked(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self.masker.masked(value) if isinstance(value, str) else value for key, value in found.items()}
+
+
+_PLAIN = frozenset(logging.makeLogRecord({}).__dict__)
+
+
+def without_details_in_words() -> None:
+    """The SDK's own lines repeat in their words what stands in fields here."""
+    activity.logger.activity_info_on_message = False
+    workflow.logger.workflow_info_on_message = False
+
+
+def _words(record: logging.LogRecord) -> str:
+    """The first line of what was said, with the names and numbers that were filled in."""
+    words = str(record.msg)
+    if record.args:
+        with suppress(TypeError, ValueError, KeyError):  # a line that was badly made is better than none
+            words %= _shown(record.args)
+    return words.partition("\n")[0][:MOST_MESSAGE_CHARS]
+
+
+def _shown(args: Any) -> Any:
+    if isinstance(args, Mapping):
+        return {key: _harmless(value) for key, value in args.items()}
+    return tuple(_harmless(value) for value in (args if isinstance(args, tuple) else (args,)))
+
+
+def _harmless(value: object) -> object:
+    match value:
+        case bool() | int() | float() | None:
+            return value
+        case BaseException():
+            return type(value).__name__
+        case _ if _NAME.fullmatch(text := str(value)):
+            return text
+        case _:
+            return NOT_TOLD
+
+
+def _own(record: logging.LogRecord) -> Mapping[str, Any]:
+    found = getattr(record, _OURS, None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _of_session(record: logging.LogRecord) -> dict[str, Any]:
+    """What the SDK knows of a line from workflow or activity code."""
+    known = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
+    workflow_id = known.get("workflow_id") if isinstance(known, Mapping) else None
+    return session_fields(workflow_id) if isinstance(workflow_id, str) else {}
+
+
+def session_fields(workflow_id: str) -> dict[str, Any]:
+    names = names_in(workflow_id)
+    found = {"session": names.session, "agent": names.agent, "user": names.user, "workflow_id": workflow_id}
+    return {key: value for key, value in found.items() if value}
+
+
+def _error(record: logging.LogRecord) -> dict[str, Any]:
+    """Kind and place of an exception, without its words."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return {}
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    return {"error_type": type(error).__name__, "error_at": places}

@@ -1,0 +1,65 @@
+"""What tokens cost by an operator's list."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.telemetry.prices import BadPrices, Price, Prices, load_prices
+from agent.messages import Usage
+
+LIST = """
+["claude-sea"]
+input = 3
+output = 15
+cached = 0.3
+cache_write = 3.75
+
+["claude-sea-small"]
+input = 1
+output = 5
+"""
+
+
+def listed(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    return path
+
+
+def test_cached_tokens_have_a_price_of_their_own(tmp_path: Path) -> None:
+    prices = load_prices(listed(tmp_path, LIST))
+    usage = Usage(
+        input_tokens=1_000_000, output_tokens=100_000, cache_input_tokens=400_000, cache_creation_input_tokens=200_000
+    )
+
+    assert prices is not None
+    assert prices.cost("claude-sea-20261121", usage) == pytest.approx(0.4 * 3 + 0.1 * 15 + 0.4 * 0.3 + 0.2 * 3.75)
+
+
+def test_the_longest_name_that_fits_counts_and_an_unknown_model_costs_nothing_that_is_known() -> None:
+    prices = Prices({"claude-sea": Price(input=3, output=15), "claude-sea-small": Price(input=1, output=5)})
+
+    assert prices.cost("claude-sea-small-2", Usage(input_tokens=1_000_000)) == 1
+    assert prices.cost("claude-sea-2", Usage(input_tokens=1_000_000, cache_input_tokens=1_000_000)) == 3
+    assert prices.cost("gpt-shore", Usage(input_tokens=1_000_000)) is None
+
+
+def test_without_a_list_nobody_wants_to_know() -> None:
+    assert load_prices(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[sea]\ninput = 3", "sea.output: Field required; a table is [model]"),
+        ("[sea]\ninput = -3\noutput = 1", "sea.input: Input should be greater than or equal to 0"),
+        ("[sea]\ninput = 3\noutput = 1\ncache = 1", "sea.cache: Extra inputs are not permitted"),
+        ("[sea", "can't be read"),
+    ],
+)
+def test_a_list_that_cannot_be_followed_is_a_sentence(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(BadPrices) as refused:
+        load_prices(listed(tmp_path, text))
+
+    assert str(refused.value).startswith("LONGHAUL_PRICES: ")
+    assert complaint in str(refused.value)

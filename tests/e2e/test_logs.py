@@ -1,0 +1,88 @@
+"""Structured logs of a worker process: every line is JSON with the names of what it is about, and repeats nobody."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from starter.provision.dev_server import DevServer
+from tests.e2e.conftest import Cli
+from tests.e2e.crash_stage import until
+from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(90)]
+
+SECRET = "sk-tide-table-4711"
+WORDS = ("greet the walrus", "I will sing", "barnacles", "all sung", "drowned")
+WRITES = {"id": "write-7", "name": "Write", "input": {"file_path": "low-tide.txt", "content": f"barnacles {SECRET}"}}
+SINKS = {"id": "sink-8", "name": "sink", "input": {}}
+TOOLS = '''
+from activities.tools.function import tool
+from agent.tools import Effect
+
+
+@tool(effect=Effect.READ)
+def sink() -> str:
+    """Fails."""
+    raise RuntimeError("drowned sk-tide-table-4711")
+'''
+
+
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines() if not line.startswith("longhaul worker:")]
+
+
+async def test_a_worker_writes_json_with_names_and_without_words(temporal_server: DevServer, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sinking.py").write_text(TOOLS)
+    given = WorkerSettings(
+        address=temporal_server.address, task_queue=f"logs-{tmp_path.name}", directory=tmp_path / "data",
+        tools="sinking", further={"LONGHAUL_LOG": "json", "LONGHAUL_SECRET_TIDE": SECRET},
+    )  # fmt: skip
+    cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
+    agent = tmp_path / "coder.toml"
+    agent.write_text('name = "coder"\ntools = ["Write", "sink"]\n[permission]\nmode = "bypass"\n')
+    model = cli.script({"text": "I will sing", "tool_calls": [WRITES, SINKS]}, {"text": "all sung"})
+    async with worker(given) as one:
+        done = cli("run", "greet the walrus", "--agent", str(agent), "--model", model, "--session", "cove",
+                   "--user", "ana", "--json")  # fmt: skip
+        await until(lambda: one.has_said("reply ended"), "the checkpoint, a moment after the answer")
+        one.ask_to_stop()
+        await one.wait()
+        lines = lines_of(one.log)
+        written = one.log.read_text()
+
+    assert done.code == 0, done.err
+    attempts = [line for line in lines if line["message"] == "attempt ended"]
+    (write,) = [line for line in attempts if line["activity"] == "Write"]
+    assert {
+        "session": "cove",
+        "user": "ana",
+        "agent": "coder",
+        "call": "write-7",
+        "attempt": 1,
+    }.items() <= write.items()
+    assert (write["state"], write["level"]) == ("success", "INFO")
+    (ended,) = [line for line in lines if line["message"] == "reply ended"]
+    assert (ended["finish_reason"], ended["session"]) == ("completed", "cove")
+    steps = {line["activity"]: line.get("reply") for line in attempts if line["activity"] != "longhaul.checkpoint"}
+    assert steps.pop("longhaul.restore") is None
+    assert set(steps.values()) == {ended["reply"]}
+    (failed,) = [line for line in attempts if line["activity"] == "sink"]
+    assert (failed["state"], failed["call"], failed["reply"]) == ("error", "sink-8", ended["reply"])
+    assert [word for word in (*WORDS, "sk-tide") if word in written] == []
+
+
+def test_a_worker_with_plain_logs_loads_nothing_that_writes_json(tmp_path: Path) -> None:
+    given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=tmp_path, tools="")
+    told = subprocess.run(
+        [sys.executable, "-c", "import sys, worker; worker.begin_logs('INFO', structured=False); print(*sys.modules)"],
+        env=environment(given), cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    loaded = set(told.stdout.split())
+
+    assert {"pythonjsonlogger", "activities.telemetry.log_lines", "activities.telemetry.counting"} & loaded == set()
+    assert "activities.telemetry.opening" in loaded
