@@ -170,14 +170,10 @@ def _assembled(
 
 def _watching(settings: Settings, masker: Masker) -> list[Interceptor]:
     """None where traces, metrics and structured logs are off."""
-    traced = bool(traces_wanted())
+    traced, counted = bool(traces_wanted()), bool(metrics_wanted(settings.metrics))
     watched = watching(masker, wanted=traced, content=settings.otel_content)
     told = [*watched, *logged(wanted=logs_wanted().structured, traced=traced)]
-    return [
-        *counting(settings.prices, wanted=bool(metrics_wanted(settings.metrics))),
-        *told,
-        *([CarriedTraces()] if told else []),
-    ]
+    return [*counting(settings.prices, wanted=counted), *told, *([CarriedTraces()] if told else [])]
 
 
 def forget(worker: Worker, run_id: str) -> None:

@@ -1,6 +1,7 @@
 """Ids that two machines find independently: workflow ids from names, reply ids from requests."""
 
 import hashlib
+import hmac
 import re
 from typing import NamedTuple
 
@@ -21,6 +22,17 @@ def workflow_id(agent: str, user: str | None, session: str) -> str:
         return readable
     digest = hashlib.sha256(readable.encode("ascii")).hexdigest()
     return f"longhaul/#{_start_of(_escape(session))}#{digest}"
+
+
+def opaque(key: str, *names: str | None) -> str:
+    """Names as 40 hex characters, the same for the same ones, which say nothing to whoever lacks the key."""
+    written = "/".join("~" if name is None else _escape(name) for name in names)
+    return hmac.new(key.encode("utf-8", "surrogatepass"), written.encode("ascii"), hashlib.sha256).hexdigest()[:40]
+
+
+def opaque_workflow_id(key: str, agent: str, user: str | None, session: str) -> str:
+    """Of the same triple as `workflow_id`, and of no other; nothing of it can be read."""
+    return f"longhaul/##{opaque(key, agent, user, session)}"
 
 
 class Names(NamedTuple):

@@ -12,7 +12,9 @@ from starter.agents import checked, find_agent
 from starter.cards import SessionCard, card_of, in_doubt, query
 from starter.connection import connect, let_go
 from starter.feed import Feed
+from starter.hooks import hooks_for_all
 from starter.inbox import Inbox, gather
+from starter.naming import Naming
 from starter.rules import RulesOfUser
 from starter.session import Session
 from starter.settings import Settings
@@ -26,6 +28,9 @@ class Longhaul:
     def __init__(self, client: Client, settings: Settings | None = None) -> None:
         self.client = client
         self.settings = settings or Settings()
+        self._naming = Naming(self.settings)
+        self.hooks = hooks_for_all(self.settings.client_hooks)
+        """Functions before and after what every session's handle does that is made from here: reply, observe, print."""
 
     @classmethod
     @asynccontextmanager
@@ -51,7 +56,9 @@ class Longhaul:
         check_name("session", session_id)
         check_name("user", user or "")
         spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
-        return Session(self.client, self.settings, session_id, user, spec)
+        session = Session(self.client, self.settings, session_id, user, spec)
+        session.hooks.parent = self.hooks
+        return session
 
     def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
         """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""
@@ -66,7 +73,7 @@ class Longhaul:
         self, *, session_id: str | None = None, user: str | None = None, status: str | None = None
     ) -> list[SessionCard]:
         """Sessions that are open, newest first. Filters need the search attributes."""
-        cards = await self._cards(query(session_id=session_id, user=user, status=status))
+        cards = await self._cards(self._query(session_id=session_id, user=user, status=status))
         found = [card for card in cards if user in (None, card.user_id) and session_id in (None, card.session_id)]
         return sorted(found, key=lambda card: card.started_at, reverse=True)
 
@@ -85,9 +92,9 @@ class Longhaul:
         answer within the patience are named apart: their workers may be gone. `team` needs the search attributes.
         """
         if self.settings.search_attributes:
-            cards = await self._cards(query(user=user, status="waiting", team=team, tool=tool))
-            cards += await self._cards(query(user=user, status="paused", team=team, tool=tool))
-            cards += await self._in_doubt(query(user=user, team=team, tool=tool))
+            cards = await self._cards(self._query(user=user, status="waiting", team=team, tool=tool))
+            cards += await self._cards(self._query(user=user, status="paused", team=team, tool=tool))
+            cards += await self._in_doubt(self._query(user=user, team=team, tool=tool))
             cards = list({card.workflow_id: card for card in cards}.values())
         else:
             cards = await self._cards(query())
@@ -103,6 +110,12 @@ class Longhaul:
             task.cancel()
         return {asked[task].workflow_id: task.result() for task in done if task.exception() is None}
 
+    def _query(self, *, session_id: str | None = None, user: str | None = None, **wanted: str | None) -> str:
+        """Names as the server knows them."""
+        named = {"session_id": session_id, "user": user}
+        indexed = {key: None if name is None else self._naming.indexed(name) for key, name in named.items()}
+        return query(**indexed, **wanted)
+
     async def _in_doubt(self, wanted: str) -> list[SessionCard]:
         """None where the server does not know the attribute by which they are found."""
         try:
@@ -115,11 +128,7 @@ class Longhaul:
 
     def attach(self, card: SessionCard) -> Session:
         """The session behind a row."""
-        return Session(
-            self.client,
-            self.settings,
-            card.session_id,
-            card.user_id,
-            AgentSpec(name=card.agent[:200] or "unknown"),
-            card.workflow_id,
-        )
+        spec = AgentSpec(name=card.agent[:200] or "unknown")
+        session = Session(self.client, self.settings, card.session_id, card.user_id, spec, card.workflow_id)
+        session.hooks.parent = self.hooks
+        return session

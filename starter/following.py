@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from activities.streams.items import PIECES, Item
 from agent.event import AgentEvent
+from starter.hooks import Printing
 from starter.live_events import LiveEvents
 from starter.live_stream import LiveStream
 from workflows.contract import EventPage
@@ -31,8 +32,15 @@ _SURELY_RECORDED = ("begin", "wake")
 class Following:
     """One reader. Close it."""
 
-    def __init__(self, ask: Callable[[int], Awaitable[EventPage]], stream: LiveStream | None, start: int) -> None:
+    def __init__(
+        self,
+        ask: Callable[[int], Awaitable[EventPage]],
+        stream: LiveStream | None,
+        start: int,
+        printing: Printing | None = None,
+    ) -> None:
         """Recorded events from number `start` on. Without a stream: those alone."""
+        self._printing = printing or Printing()
         self._ask = ask
         self._stream = stream
         self._live = LiveEvents()
@@ -48,6 +56,10 @@ class Following:
 
     async def next(self) -> list[AgentEvent]:
         """What there is to tell; nothing after a pause in which nothing came. Raises NoSession, HistoryUnreadable."""
+        await self._printing.printed()
+        return await self._printing.shown(await self._next_ones())
+
+    async def _next_ones(self) -> list[AgentEvent]:
         self.is_fresh = False
         if self._caught_up and not self._items:
             self._items = await self._listen()
@@ -71,6 +83,7 @@ class Following:
         self._news_at = asyncio.get_running_loop().time()
 
     async def aclose(self) -> None:
+        await self._printing.printed()
         if self._stream is not None:
             await self._stream.aclose()
 

@@ -3,14 +3,14 @@
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 from temporalio.client import Client
 
 from agent.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from agent.entries_requests import When
 from agent.event import AgentEvent
-from agent.ids import workflow_id
+from agent.hooks import Hooks
 from agent.messages import Msg
 from agent.permission.rules import PermissionRule
 from agent.settings import AgentSpec, ContextConfig
@@ -20,8 +20,10 @@ from starter import compacting
 from starter.asking import Asking
 from starter.following import Following
 from starter.history import Entries
+from starter.hooks import CLIENT_POINTS, Printing
 from starter.kept import Kept
 from starter.live_stream import LiveStream
+from starter.naming import Naming
 from starter.reading import Reading
 from starter.replying import events_of, message_of
 from starter.rules import SessionRules
@@ -49,10 +51,11 @@ class Session(Steering):
         spec: AgentSpec,
         known_workflow_id: str | None = None,
     ) -> None:
+        self.hooks = Hooks(CLIENT_POINTS)
         self.id = session_id
         self.user = user
         self.spec = spec
-        self.workflow_id = known_workflow_id or workflow_id(spec.name, user, session_id)
+        self.workflow_id = known_workflow_id or Naming(settings).workflow_id(spec.name, user, session_id)
         named = f"session {session_id!r} of agent {spec.name!r}"
         self._asking = Asking(client, self.workflow_id, named)
         self._sending = Sending(
@@ -84,7 +87,8 @@ class Session(Steering):
         A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
         for hooks and tools (`RuntimeContext`). Raises Refused.
         """
-        return await self.wait(await self._ask(inputs, request_id, context, when))
+        message = await self.wait(await self._ask(inputs, request_id, context, when))
+        return cast(Msg, await self.hooks.after("reply", self, inputs, message))
 
     async def reply_stream(
         self, inputs: Inputs = None, *, request_id: str | None = None, context: Given = None
@@ -227,12 +231,14 @@ class Session(Steering):
 
     def following(self, start: int = 1, *, live: bool = True) -> Following:
         """The same in bunches, for whoever has other things to do in between. Close it."""
-        return Following(self._reading.events, self._stream() if live else None, start)
+        printing = Printing(self.hooks, self)
+        return Following(self._reading.events, self._stream() if live else None, start, printing)
 
     def _stream(self) -> LiveStream:
         return LiveStream(self._asking, self._settings, self.workflow_id)
 
     async def _ask(self, inputs: Inputs, request_id: str | None, context: Given, when: When = "queue") -> str:
+        inputs = await self.hooks.before("reply", self, inputs)
         match inputs:
             case UserConfirmResultEvent():
                 await self._sending.update("confirm", plain(inputs))

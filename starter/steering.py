@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from agent.hooks import Hooks
 from agent.messages import Msg
 from starter.sending import Sending
 from starter.wire import as_messages, plain
@@ -11,11 +12,15 @@ from starter.wire import as_messages, plain
 class Steering:
     """A part of `starter.session.Session`. Methods raise Refused with the session's own sentence."""
 
+    hooks: Hooks
+    """Functions before and after what this handle does: reply, observe, print. Those of `Longhaul.hooks` come first."""
     _sending: Sending
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
         """Add to the context without asking for a reply."""
-        await self._sending.update_with_start("observe", {"messages": as_messages(messages)})
+        given = await self.hooks.before("observe", self, messages)
+        await self._sending.update_with_start("observe", {"messages": as_messages(given)})
+        await self.hooks.after("observe", self, given, None)
 
     async def configure(self, **settings: Any) -> None:
         """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""

@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from agent.messages import Msg, UserMsg
 from agent.settings import AgentSpec
+from starter.naming import Naming
 from starter.settings import Settings
 from workflows.contract import (
     AGENT,
@@ -86,7 +87,7 @@ def start_of(
     settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
 ) -> dict[str, Any]:
     """The same for a start without a message, as the arguments of `Client.start_workflow`."""
-    use_attributes = settings.search_attributes
+    use_attributes, naming = settings.search_attributes, Naming(settings)
     return {
         "arg": SessionStart(
             session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes, format=FORMAT
@@ -97,19 +98,20 @@ def start_of(
         "task_timeout": TASK_TIMEOUT,
         "memo": {"agent": spec.name, "user": user, "session": session_id},
         "search_attributes": (
-            _attributes(session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
+            _attributes(naming, session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
         ),
-        "static_summary": f"{spec.name}: {session_id}"[:120],
+        "static_summary": spec.name[:120] if naming.is_opaque else f"{spec.name}: {session_id}"[:120],
     }
 
 
-def _attributes(session_id: str, user: str | None, agent: str) -> TypedSearchAttributes:
+def _attributes(naming: Naming, session_id: str, user: str | None, agent: str) -> TypedSearchAttributes:
     pairs = [
         SearchAttributePair(STATUS, "working"),
         SearchAttributePair(AGENT, agent),
-        SearchAttributePair(SESSION, session_id),
+        SearchAttributePair(SESSION, naming.indexed(session_id)),
     ]
-    return TypedSearchAttributes(pairs if user is None else [*pairs, SearchAttributePair(USER, user)])
+    of_user = [] if user is None else [SearchAttributePair(USER, naming.indexed(user))]
+    return TypedSearchAttributes([*pairs, *of_user])
 
 
 def refusal_of(error: WorkflowUpdateFailedError) -> Exception:
