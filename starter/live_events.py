@@ -45,6 +45,8 @@ class LiveEvents:
         self._calls: dict[str, _Call] = {}
         self._open: frozenset[str] = frozenset()
         self._model_calls = 0
+        self._since = 0
+        """Microseconds, as in items."""
         self.reply_id = ""
 
     def recorded(self, page: EventPage) -> None:
@@ -57,11 +59,13 @@ class LiveEvents:
         self.reply_id = page.reply_id
         self._open = frozenset(tool_call(call_id) for call_id in page.open_calls)
         self._model_calls = page.model_calls
+        self._since = page.since * 1000
         self._calls = {name: call for name, call in self._calls.items() if self.is_open(name)}
 
     def of(self, item: Item) -> Iterator[AgentEvent]:
         """What is told of an item; nothing of most marks."""
-        if not self.reply_id or not self.is_open(item.call):
+        # The stream begins with what is kept: also with calls of this number in a reply that was cut off before.
+        if not self.reply_id or not self.is_open(item.call) or item.turn < self._since:
             return
         fence = (item.turn, item.attempt)
         call = self._calls.get(item.call)

@@ -231,6 +231,8 @@ class EventPage(Guest):
     """Of the oldest one that the session still holds; earlier ones follow from the entries in its segments."""
     reply_id: str = sparse("")
     """Of the reply that is being made at this moment."""
+    since: int = sparse(0)
+    """When that reply began, in milliseconds since 1970; all that is made for it was asked for later."""
     model_calls: int = sparse(0)
     """Answered so far."""
     open_calls: tuple[str, ...] = sparse(())

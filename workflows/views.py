@@ -209,6 +209,7 @@ def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
         last=fold.before.count + len(events),
         first=first,
         reply_id=record.reply.reply_id if record.reply else "",
+        since=record.reply.started_at if record.reply else 0,
         model_calls=record.model_calls,
         open_calls=_open_calls(record),
     )

@@ -15,8 +15,8 @@ from workflows.contract import EventPage
 REPLY = "r1"
 
 
-def page(model_calls: int = 0, *calls: str, reply_id: str = REPLY) -> EventPage:
-    return EventPage(events=(), last=9, reply_id=reply_id, model_calls=model_calls, open_calls=calls)
+def page(model_calls: int = 0, *calls: str, reply_id: str = REPLY, since: int = 0) -> EventPage:
+    return EventPage(events=(), last=9, reply_id=reply_id, since=since, model_calls=model_calls, open_calls=calls)
 
 
 def view(*calls: str) -> LiveEvents:
@@ -139,6 +139,15 @@ def test_nothing_is_told_between_replies_and_a_new_reply_begins_clean() -> None:
 
     assert spoken(events) == ["anew"]
     assert {event.reply_id for event in events} == {"r2"}
+
+
+def test_who_comes_late_is_told_nothing_of_an_earlier_reply_that_was_cut_off_in_the_same_call() -> None:
+    live = LiveEvents()
+    live.recorded(page(reply_id="r2", since=9))
+
+    events = told(live, [*attempt(1, "cut", " off", turn=8_999)[:3], *attempt(1, "anew", turn=9_000)])
+
+    assert spoken(events) == ["anew"]
 
 
 def test_a_tool_call_named_like_a_model_call_is_a_call_of_its_own() -> None:
