@@ -51,6 +51,8 @@ class Following:
         self._unheard = 0
         self._news_at = asyncio.get_running_loop().time()
         self._caught_up = False
+        self._more_is_recorded = False
+        """Marks were read that may be younger than the newest page."""
         self.is_fresh = False
         """Whether the session has just been asked, and all that it had recorded was given."""
 
@@ -61,22 +63,24 @@ class Following:
 
     async def _next_ones(self) -> list[AgentEvent]:
         self.is_fresh = False
-        if self._caught_up and not self._items:
+        if self._caught_up and not self._items and not self._more_is_recorded:
             self._items = await self._listen()
             if self._items and not any(self._says_more_is_recorded(item) for item in self._items):
                 return self._live_ones()
         if trouble := self._trouble():
             return trouble
+        self._more_is_recorded = False
         page = await self._ask(self._next)
+        overtaken = await self._overtaken(page) if self._caught_up else []
         if page.events:
             self._next = page.events[-1].seq + 1
             self._news_at = asyncio.get_running_loop().time()
             await self._doubt_the_stream()
         self._caught_up = self.is_fresh = self._next > page.last
         if not self._caught_up:
-            return list(page.events)
+            return [*overtaken, *page.events]
         self._live.recorded(page)
-        return [*page.events, *self._live_ones()]
+        return [*overtaken, *page.events, *self._live_ones()]
 
     def expect_news(self) -> None:
         """Ask again soon: something was done that the session will answer."""
@@ -87,6 +91,14 @@ class Following:
         if self._stream is not None:
             await self._stream.aclose()
 
+    async def _overtaken(self, page: EventPage) -> list[AgentEvent]:
+        """The last pieces of what the page records: in the stream they come before the mark that had us ask, and who
+        asked without one looks there once more. Told after the page they would be of the past."""
+        if page.events and not self._items and self._stream is not None:
+            self._items = await self._heard(self._stream, 0)
+            self._more_is_recorded = any(item.kind in _SURELY_RECORDED for item in self._items)
+        return [event for item in self._items for event in self._live.of(item)]
+
     async def _listen(self) -> list[Item]:
         now = asyncio.get_running_loop().time()
         shortest, longest = SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
@@ -96,7 +108,10 @@ class Following:
         if self._stream is None:
             await asyncio.sleep(pause)
             return []
-        items = await self._stream.read(pause)
+        return await self._heard(self._stream, pause)
+
+    async def _heard(self, stream: LiveStream, seconds: float) -> list[Item]:
+        items = await stream.read(seconds)
         if any(item.kind in (*_SURELY_RECORDED, "end") for item in items):
             self._news_at = asyncio.get_running_loop().time()
             self._announced = True

@@ -14,6 +14,7 @@ import pytest
 
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from tests.limits import limit
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
 from tests.servers.bubblewrap import find_working_bubblewrap
 from tests.servers.local import ServerUnavailable
@@ -48,6 +49,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, reason in missing.items():
         terminalreporter.section(f"NOT TESTED for want of {name}", sep="!", red=True, bold=True)
         terminalreporter.write_line(reason)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        limit(item, float(config.getini("timeout")))
 
 
 @pytest.fixture(scope="session")

@@ -2,17 +2,21 @@
 
 import json
 import signal
-import subprocess
+from asyncio import create_subprocess_exec
+from asyncio.subprocess import PIPE, Process
 from typing import Any
 
 import pytest
 
+from agent.settings import AgentSpec
+from starter.client import Longhaul
 from tests.e2e.conftest import CLI, Cli
 from tests.e2e.terminal import Terminal, at_a_terminal
 
 pytestmark = pytest.mark.server
 
 QUESTION = "[q] later: "
+TIDE = "The tide comes in, and the tide goes out."
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "m\u202eoon"}
 WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
 
@@ -86,36 +90,40 @@ def test_no_color_is_respected(cli: Cli) -> None:
 
 
 def test_text_is_shown_while_it_is_said_and_once(cli: Cli) -> None:
-    said = "The tide comes in, and the tide goes out."
-    model = cli.script({"text": said, "chunk_chars": 4, "delay_ms": 120})
+    model = cli.script({"text": TIDE, "chunk_chars": 4, "delay_ms": 120})
 
     seen = at_a_terminal(cli, "run", "Speak", "--model", model, answers=[])
 
     assert seen.code == 0, seen.text
     assert seen.shown.count("goes out.") == 1
-    assert said in seen.shown
+    assert TIDE in seen.shown
 
 
-def test_a_session_is_watched_line_by_line_until_one_leaves(cli: Cli) -> None:
-    model = cli.script({"text": "The tide comes in, and the tide goes out.", "chunk_chars": 4, "delay_ms": 500})
-    assert cli("run", "Speak", "--model", model, "--session", "tide", "--detach").code == 0
-    command = [*CLI, "watch", "tide", "--json"]
+async def test_a_session_is_watched_line_by_line_until_one_leaves(cli: Cli, app: Longhaul) -> None:
+    model = cli.script({"text": "Low water."}, {"text": TIDE, "chunk_chars": 4, "delay_ms": 60})
+    session = app.session("tide", agent=AgentSpec(model=model))
+    await session.reply("Begin")
+    command = (*CLI, "watch", "tide", "--json")
 
-    with subprocess.Popen(command, env=cli.environment, cwd=cli.folder, stdout=subprocess.PIPE, text=True) as watching:
-        assert watching.stdout is not None
-        events: list[dict[str, Any]] = []
-        while not events or events[-1]["type"] != "REPLY_END":
-            events.append(json.loads(watching.stdout.readline()))
-        watching.send_signal(signal.SIGINT)
-        code = watching.wait(10)
+    watching = await create_subprocess_exec(*command, env=cli.environment, cwd=cli.folder, stdout=PIPE)
+    events = await _lines_to_the_end_of_a_reply(watching)
+    await session.submit("Speak")
+    events += await _lines_to_the_end_of_a_reply(watching)
+    watching.send_signal(signal.SIGINT)
+    code = await watching.wait()
 
     recorded = [event["seq"] for event in events if "seq" in event]
     assert recorded == list(range(1, len(recorded) + 1))
-    live = "".join(event["delta"] for event in events if "live" in event and "delta" in event)
-    # The record may overtake the last pieces.
-    assert live.startswith("The")
-    assert "The tide comes in, and the tide goes out.".startswith(live)
+    assert "".join(event["delta"] for event in events if "live" in event and "delta" in event) == TIDE
     assert code == 130
+
+
+async def _lines_to_the_end_of_a_reply(watching: Process) -> list[dict[str, Any]]:
+    assert watching.stdout is not None
+    events: list[dict[str, Any]] = []
+    while not events or events[-1]["type"] != "REPLY_END":
+        events.append(json.loads(await watching.stdout.readline()))
+    return events
 
 
 LONG = "## The tide\n\nIt comes **in**, and with it come the boats of all the fishermen.\n\n- in\n- out\n\nSo it goes."
@@ -127,6 +135,7 @@ def test_markdown_is_laid_out_as_it_comes(cli: Cli) -> None:
     with Terminal(cli, "run", "Speak", "--model", model, columns=40) as terminal:
         terminal.until("It comes in, and with")
         assert "So it" not in terminal.shown
+        terminal.resized(60, 40)
         terminal.until("So it goes.")
         seen = terminal.end()
 

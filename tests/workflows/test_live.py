@@ -34,13 +34,16 @@ def live_text(events: list[AgentEvent], kind: str = "TEXT_BLOCK_DELTA") -> str:
     return "".join(event.delta for event in events if event.live and event.type == kind)
 
 
-async def everything(session: Session) -> list[AgentEvent]:
-    """Of the first reply, recorded and live, from the beginning to its end."""
-    events = []
-    async with aclosing(session.follow()) as told:
+async def everything(session: Session, start: int, ready: asyncio.Barrier | None = None) -> list[AgentEvent]:
+    """Recorded and live, from the event before `start`, after which the others are waited for, to the next end."""
+    events: list[AgentEvent] = []
+    async with aclosing(session.follow(start - 1)) as told:
         async for event in told:
-            events.append(event)
-            if event.type == "REPLY_END":
+            if event.seq == start - 1 and ready is not None:
+                await ready.wait()
+            elif event.seq != start - 1:
+                events.append(event)
+            if event.type == "REPLY_END" and event.seq >= start:
                 return events
     raise AssertionError
 
@@ -83,8 +86,7 @@ async def test_calls_and_the_output_of_tools_come_in_pieces(stage: Stage) -> Non
         call_id: "".join(event.delta for event in output if event.tool_call_id == call_id)
         for call_id in dict.fromkeys(event.tool_call_id for event in output)
     }
-    # What comes with the result itself may be overtaken by it.
-    assert [text.removesuffix("end") for text in told.values()] == ["line 1\nline 2\nline 3\n", "1 of 2\n2 of 2\n"]
+    assert list(told.values()) == ["line 1\nline 2\nline 3\nend", "1 of 2\n2 of 2\n"]
     assert len([event for event in output if event.tool_call_id == "b"]) >= 3
     started = next(at for at, event in enumerate(events) if event.type == "TOOL_RESULT_START")
     ended = next(at for at, event in enumerate(events) if event.type == "TOOL_RESULT_END")
@@ -92,24 +94,25 @@ async def test_calls_and_the_output_of_tools_come_in_pieces(stage: Stage) -> Non
     assert fold(events) == await session.wait(events[0].reply_id)
 
 
-async def test_ten_readers_and_one_that_comes_after_the_end_see_the_same_record(stage: Stage) -> None:
-    session = stage.session(SLOWER)
-    reply_id = await session.submit("How many?")
-    readers = [asyncio.create_task(everything(stage.app.session(session.id, agent=session.spec))) for _ in range(10)]
+async def test_ten_readers_see_all_that_is_made_and_one_that_comes_after_the_end_the_same_record(stage: Stage) -> None:
+    session = stage.session({"text": "Warm."}, SLOWER)
+    await session.reply("Get ready")
+    start = (await session.events(2**31)).last + 1
+    ready = asyncio.Barrier(11)
+    others = [stage.app.session(session.id, agent=session.spec) for _ in range(10)]
+    readers = [asyncio.create_task(everything(other, start, ready)) for other in others]
+    await ready.wait()
 
+    reply_id = await session.submit("How many?")
     seen = await asyncio.gather(*readers)
-    seen.append(await everything(session))
+    late = await everything(session, start)
 
     whole = await session.wait(reply_id)
-    recorded = [event for event in seen[0] if event.seq]
-    for events in seen:
+    recorded = [event for event in late if event.seq]
+    for events in (*seen, late):
         assert [event for event in events if event.seq] == recorded
         assert fold(events) == whole
-    # Whoever comes before it is recorded sees it from its beginning, as far as the record does not overtake it.
-    assert all("Forty-two is the answer.".startswith(live_text(events)) for events in seen[:10])
-    assert any(live_text(events) for events in seen[:10])
-    assert live_text(seen[0]) or live_text(seen[1])
-    assert live_text(seen[10]) == ""
+    assert [live_text(events) for events in (*seen, late)] == ["Forty-two is the answer."] * 10 + [""]
 
 
 async def test_a_reader_that_comes_back_goes_on_without_loss_or_repeat(stage: Stage) -> None:
@@ -141,6 +144,22 @@ async def test_who_can_not_read_the_stream_is_told_once_and_gets_all_that_is_rec
 
     assert [event.name for event in events if not event.seq] == [UNAVAILABLE]
     assert fold([event for event in events if event.seq]) == await session.wait(events[-1].reply_id)
+
+
+async def test_who_comes_after_an_interrupt_is_told_nothing_of_what_it_cut_off(stage: Stage) -> None:
+    session = stage.session(SLOWER)
+    async with aclosing(session.reply_stream("How many?")) as told:
+        async for event in told:
+            if event.live and event.delta == " is":
+                break
+    await session.interrupt()
+    start = (await session.events(2**31)).last + 1
+
+    events = [event async for event in stage.app.session(session.id, agent=session.spec).reply_stream("Once more")]
+
+    assert next(event.type for event in events if event.live) == "MODEL_CALL_START"
+    assert (live_text(events), [event.name for event in events if event.name]) == ("Forty-two is the answer.", [])
+    assert min(event.seq for event in events if event.seq) >= start
 
 
 async def test_the_end_of_a_reply_is_heard_of_at_once(stage: Stage) -> None:

@@ -1,0 +1,41 @@
+"""How long a test may take, and how one that takes longer is ended."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+LAST_RESORT_SECONDS = 30.0
+"""How long a test that is ended may take to clean up, before a signal ends it."""
+
+
+def limited(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:
+    """The same test, cancelled after so long, where it waits: its `finally`s run, and its fixtures find an order in
+    which they can be closed. A signal would strike whatever runs at that moment, a worker of the test's too, which
+    then can't be shut down any more."""
+
+    @functools.wraps(test)
+    async def run(*arguments: Any, **named: Any) -> None:
+        given = asyncio.timeout(seconds)
+        try:
+            async with given:
+                await test(*arguments, **named)
+        except TimeoutError as error:
+            if not given.expired():
+                raise
+            raise AssertionError(f"the test took longer than {seconds:g} s") from error
+
+    return run
+
+
+def limit(item: pytest.Item, standard: float) -> None:
+    """Have a test that is a coroutine cancelled after its time, and the signal come later."""
+    if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
+        return
+    mark = item.get_closest_marker("timeout")
+    seconds = float(mark.args[0]) if mark else standard
+    item.obj = limited(item.obj, seconds)
+    item.add_marker(pytest.mark.timeout(seconds + LAST_RESORT_SECONDS), append=False)
