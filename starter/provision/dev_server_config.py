@@ -24,6 +24,9 @@ DYNAMIC_CONFIG: Mapping[str, int | bool | str] = MappingProxyType(
         "history.timerProcessorMaxTimeShift": "10ms",
         # Stock 1 s: a session that continues as new, or restarts under its id, would wait for it.
         "history.workflowIdReuseMinimalInterval": "0s",
+        # Stock 30 s: the history of a session that has just ended is not deleted before.
+        "history.transferProcessorUpdateAckInterval": "1s",
+        "history.visibilityProcessorUpdateAckInterval": "1s",
         "matching.numTaskqueueReadPartitions": 1,
         "matching.numTaskqueueWritePartitions": 1,
         # Lets the worker that completes a workflow task begin the activity without another poll.

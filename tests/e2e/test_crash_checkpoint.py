@@ -14,23 +14,24 @@ from starter.provision.dev_server import DevServer
 from tests.e2e.crash_stage import Stage, says, until
 from tests.e2e.processes import WorkerSettings, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(240)]
-
-KILLS = 20
+pytestmark = pytest.mark.server
 
 
-async def test_twenty_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kills", [5, pytest.param(20, marks=[pytest.mark.chaos, pytest.mark.timeout(240)])], ids=["five", "twenty"]
+)
+async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path, kills: int) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
-    job = stage.job("checkpoint", [says(f"Answer {number}. " + "x" * 20_000) for number in range(KILLS + 1)])
+    job = stage.job("checkpoint", [says(f"Answer {number}. " + "x" * 20_000) for number in range(kills + 1)])
     one = WorkerSettings(
         address=stage.address, task_queue=stage.app.settings.task_queue, directory=tmp_path / "workers"
     )
-    for number in range(KILLS):
+    for number in range(kills):
         async with worker(one) as running:
             reply_id = await job.session.submit(f"Ask {number}", request_id=f"r-{number}")
             await job.session.wait(reply_id)
             # The checkpoint has begun with the end of the reply, and takes some tens of milliseconds.
-            await asyncio.sleep(0.003 * number)
+            await asyncio.sleep(0.06 * number / kills)
             await running.kill()
 
     async with worker(one):
@@ -46,11 +47,11 @@ async def test_twenty_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path
 
     segments = Segments(open_blobs("", data_dir=one.directory))
     entries: list[AnyEntry] = [entry for segment in status.segments for entry in await segments.read(segment)]
-    asked = [f"Ask {number}" for number in range(KILLS)] + ["Ask at last"]
+    asked = [f"Ask {number}" for number in range(kills)] + ["Ask at last"]
     sealed = [message for _, message in messages(entries)]
     assert [message.get_text_content() for message in told if message.role == "user"] == asked
     assert sealed == told
-    assert len(told) == 2 * (KILLS + 1)
+    assert len(told) == 2 * (kills + 1)
     assert (status.hold, status.generation) == ("", 1)
     record = await open_store("file", data_dir=one.directory).get_session(None, "crash", job.session.id)
     assert record is not None

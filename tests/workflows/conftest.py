@@ -4,7 +4,7 @@ import asyncio
 import json
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from temporalio.client import Client, WorkflowHandle
+from temporalio.service import RPCError
 
 from activities.models.providers import Providers
 from agent.settings import AgentSpec, Workspace
@@ -72,6 +73,13 @@ class Stage:
     def handle(self, session: Session) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(session.workflow_id)
 
+    async def end_sessions(self) -> None:
+        """Those that are open. Nobody works for them any more: each inbox of a later test would wait for their word."""
+        query = f"TaskQueue = '{self.name}' AND ExecutionStatus = 'Running'"
+        for row in [row async for row in self.client.list_workflows(query)]:
+            with suppress(RPCError):  # the list may be a moment old
+                await self.client.get_workflow_handle(row.id).terminate("the test is over")
+
     @asynccontextmanager
     async def another_worker(self) -> AsyncIterator[None]:
         """One more worker on the same queue, with nothing in its memory."""
@@ -105,6 +113,7 @@ async def unserved(temporal_server: DevServer, tmp_path: Path, request: pytest.F
     stage = Stage(client, settings, tmp_path, workspace, name, Providers(KEYS))
     async with stage.rest:
         yield stage
+    await stage.end_sessions()
     await stage.providers.close()
     await let_go(client)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
@@ -87,12 +87,18 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def push_over(stage: Stage, session: Session) -> None:
-    """Send rubbish, a hundred letters at a time, until the session has rolled over: each letter is an event."""
-    handle = stage.handle(session)
+    """Send rubbish until the session has rolled over: four megabytes of it make the history long.
+
+    A few at a time, and the next ones when these were read. The server ends a session's task when more than a hundred
+    letters or two megabytes come meanwhile, and no session can roll over while letters come without end.
+    """
+    keeps_nothing_in_blobs = await Client.connect(stage.address)
+    handle = keeps_nothing_in_blobs.get_workflow_handle(session.workflow_id)
     first = (await handle.describe()).run_id
 
     async def rolled() -> bool:
-        await asyncio.gather(*(handle.signal("nonsense", number) for number in range(100)))
+        await asyncio.gather(*(handle.signal("nonsense", "x" * 200_000) for _ in range(7)))
+        await session.status()
         return (await handle.describe()).run_id != first
 
     await until(rolled)

@@ -12,7 +12,7 @@ from starter.session import Session
 from starter.wire import Refused
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.letters import calls, push_over, results, until
 
 pytestmark = pytest.mark.server
 
@@ -111,21 +111,12 @@ async def test_a_deadline_that_passed_while_no_worker_ran_comes_late_but_once(un
 
 async def test_a_roll_over_keeps_the_deadline_and_a_late_result_is_refused(stage: Stage) -> None:
     courier = calls("courier", parcel="teapot")
-    session = stage.session(courier, {"text": "It may have come."}, **within(courier={"expire_after": 20}))
+    session = stage.session(courier, {"text": "It may have come."}, **within(courier={"expire_after": 8}))
     waiting = await session.reply("Send the teapot")
     (before,) = await session.pending()
-    handle = stage.handle(session)
-    first = (await handle.describe()).run_id
 
-    # Rubbish of more than four megabytes: the history is long enough then.
-    await asyncio.gather(*(handle.signal("nonsense", "x" * 200_000) for _ in range(21)))
+    await push_over(stage, session)
 
-    async def rolled() -> bool:
-        # One more each time: a session that was looked at before the last of them had come is looked at again.
-        await handle.signal("nonsense", "x" * 200_000)
-        return (await handle.describe()).run_id != first
-
-    await until(rolled)
     (after,) = await session.pending()
     assert (after.asked_at, after.expires_at) == (before.asked_at, before.expires_at)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client
 
 from agent.messages import ToolResultState
 from starter.client import Longhaul
@@ -20,7 +19,7 @@ from starter.session import Session
 from starter.wire import Refused
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results, until
+from tests.workflows.letters import calls, push_over, results, until
 from tests.workflows.paying import paid
 from tests.workflows.roomy import Roomy, failure_of_replay
 from workflows.contract import PendingCall
@@ -114,20 +113,6 @@ async def test_of_decisions_at_the_same_moment_one_wins_and_the_ledger_agrees(un
     await let_go(second)
 
 
-async def rolled_over(stage: Stage, session: Session) -> None:
-    """Rubbish of more than four megabytes, by a client that keeps nothing in the blobs: the history is long then."""
-    rubbish = await Client.connect(stage.address)
-    handle = rubbish.get_workflow_handle(session.workflow_id)
-    first = (await handle.describe()).run_id
-    await asyncio.gather(*(handle.signal("nonsense", "x" * 200_000) for _ in range(21)))
-
-    async def rolled() -> bool:
-        return (await handle.describe()).run_id != first
-
-    await until(rolled)
-    await let_go(rubbish)
-
-
 def settings_of(stage: Stage) -> WorkerSettings:
     return WorkerSettings(address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=TOOLS)
 
@@ -146,7 +131,7 @@ async def test_a_decision_long_after_runs_exactly_what_was_approved_once(unserve
         await other.reply("Pay Cy")
         (call,), (of_cy,) = await session.pending(), await other.pending()
         assert await stage.stored(session) != []
-        await rolled_over(stage, session)
+        await push_over(stage, session)
         await first.kill()
     async with worker(settings_of(stage)):
         (after,) = await session.pending()

@@ -158,7 +158,7 @@ async def test_who_comes_after_an_interrupt_is_told_nothing_of_what_it_cut_off(s
     events = [event async for event in stage.app.session(session.id, agent=session.spec).reply_stream("Once more")]
 
     assert next(event.type for event in events if event.live) == "MODEL_CALL_START"
-    assert (live_text(events), [event.name for event in events if event.name]) == ("Forty-two is the answer.", [])
+    assert (live_text(events), [event.name for event in events if event.type == "CUSTOM"]) == ("Forty-two is the answer.", [])
     assert min(event.seq for event in events if event.seq) >= start
 
 
