@@ -30,6 +30,11 @@ def main() -> NoReturn:
     """Run one command, then leave without the interpreter's exit: the SDK's threads abort that now and then."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stdout.isatty():
+        # A parent's word for a size that the terminal itself tells: of another one, or of before it was resized. What
+        # is painted over would stay where it was.
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
     try:
         app(prog_name="longhaul")
         code = 0

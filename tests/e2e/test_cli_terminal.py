@@ -132,7 +132,10 @@ LONG = "## The tide\n\nIt comes **in**, and with it come the boats of all the fi
 def test_markdown_is_laid_out_as_it_comes(cli: Cli) -> None:
     model = cli.script({"thinking": "Of tides.", "text": LONG, "chunk_chars": 6, "delay_ms": 100})
 
-    with Terminal(cli, "run", "Speak", "--model", model, columns=40) as terminal:
+    # The size that a parent has exported is not this terminal's.
+    exported = {"COLUMNS": "80", "LINES": "24"}
+
+    with Terminal(cli, "run", "Speak", "--model", model, columns=40, environment=exported) as terminal:
         terminal.until("It comes in, and with")
         assert "So it" not in terminal.shown
         terminal.resized(60, 40)
