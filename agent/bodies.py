@@ -94,16 +94,20 @@ class Submit(Value):
     """Ask for a reply. Without messages the agent goes on from where it stands. `when`: while another one is made."""
 
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
+    """Sent again, it gives the same reply."""
     messages: Messages = ()
+    """Text, one message, or a list of them."""
     context: RequestContext = Field(default_factory=dict[str, Any])
     """For hooks and tools; the model does not see it."""
     when: When = "queue"
+    """While another reply is being made: it waits for its turn, is told at that reply's next step, or ends it."""
 
     _checked = field_validator("messages")(_from_outside)
 
 
 class Observe(Value):
     messages: Messages = Field(min_length=1)
+    """Text, one message, or a list of them."""
 
     _checked = field_validator("messages")(_from_outside)
 
@@ -112,8 +116,11 @@ class Interrupt(Value):
     """End the reply that is being made, or drop the named request that waits."""
 
     reply_id: str | None = None
+    """Just this reply."""
     request_id: str | None = None
+    """Just this request; one that waits is dropped."""
     message: Messages = ()
+    """Becomes the next request."""
 
     _checked = field_validator("message")(_from_outside)
 

@@ -1,16 +1,12 @@
-"""What requests hold and answers give, where it is not what sessions themselves take and give."""
+"""What requests hold, where it is not what sessions themselves take."""
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from agent.bodies import ExternalResultItem, Observe, Submit
-from agent.messages import Msg
-from agent.permission.rules import PermissionRule
 from agent.upkeep_bodies import Rules
 from agent.values import Value
-from starter.cards import SessionCard
-from workflows.contract import PendingCall
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500
@@ -31,7 +27,7 @@ class Waiting(Whose):
 
 class Paging(Whose):
     start: int = Field(default=0, ge=0, le=2**31, alias="from", description="Number of the first message")
-    limit: int = Field(default=100, ge=1, le=MOST_MESSAGES)
+    limit: int = Field(default=100, ge=1, le=MOST_MESSAGES, description="How many at most")
 
 
 class Reading(Whose):
@@ -43,14 +39,16 @@ class Reading(Whose):
 
 
 class Listing(Whose):
-    status: Literal["idle", "working", "waiting"] | None = None
-    session: str | None = None
+    status: Literal["idle", "working", "waiting", "paused"] | None = Field(
+        default=None, description="Sessions that stand so"
+    )
+    session: str | None = Field(default=None, description="Sessions of this name")
 
 
 class Sorting(Whose):
-    team: str | None = None
-    tool: str | None = None
-    overdue: bool = False
+    team: str | None = Field(default=None, description="Of agents with this `team`")
+    tool: str | None = Field(default=None, description="Calls of this tool")
+    overdue: bool = Field(default=False, description="Reminded of, escalated or expired")
 
 
 class Nothing(Value):
@@ -80,123 +78,39 @@ class Decision(Value):
     """On one call that waits for a person. `rules`: true takes all that were suggested, a list takes those of them."""
 
     call_id: str
+    """As `pending` names it."""
     decision: Literal["allow", "deny"]
+    """Whether it may run."""
     reason: str = Field(default="", max_length=20_000)
+    """Of a denial; the model reads it."""
     input: dict[str, Any] | str | None = None
     """Other arguments than the model's."""
     rules: bool | Rules = ()
+    """Suggested ones, to take along for later calls."""
     digest: str | None = None
     """Of what was looked at, as `pending` shows it. To allow, it is needed."""
+
+
+class Edits(Value):
+    """Values for places of an idle session's state: all of them, or none."""
+
+    changes: dict[str, Any] = Field(min_length=1, max_length=100)
+    """By path, as in `context[3].content[0].text`."""
+    why: str = Field(default="", max_length=20_000)
+    """For the record."""
+
+
+class Copy(Value):
+    """Begin another session of the same user and agent from this one's state. Nothing is done a second time."""
+
+    session: str = Field(min_length=1)
+    """Its name."""
+    at: int | None = Field(default=None, ge=1, le=2**31)
+    """After this model call and its results; else from now."""
 
 
 class Results(Value):
     """Of external tools. Each is handed in by itself, in this order; the first that is refused ends it."""
 
     results: tuple[ExternalResultItem, ...] = Field(min_length=1, max_length=100)
-
-
-class Alive(BaseModel):
-    status: Literal["ok"] = "ok"
-
-
-class Taken(BaseModel):
-    """A message that was taken; `message` is there when the reply has ended, or waits for somebody."""
-
-    reply_id: str
-    status: str
-    """queued, working, waiting or finished."""
-    message: Msg | None = None
-
-
-class Row(BaseModel):
-    """One session, as the index knows it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    session_id: str
-    user_id: str | None
-    agent: str
-    status: str
-    started_at: str
-    waiting_since: str
-    waiting_tools: tuple[str, ...]
-    team: str
-    risk: str
-    deadline: str
-
-    @classmethod
-    def of(cls, card: SessionCard) -> "Row":
-        return cls.model_validate(card)
-
-
-class Rows(BaseModel):
-    sessions: tuple[Row, ...]
-
-
-class Asked(BaseModel):
-    """A call that waits, and where."""
-
-    session: Row
-    call: PendingCall
-
-
-class Held(BaseModel):
-    """A session that does nothing until somebody resumes it, and why."""
-
-    session: Row
-    hold: str
-
-
-class InboxBody(BaseModel):
-    calls: tuple[Asked, ...]
-    silent: tuple[Row, ...]
-    """Sessions that did not say what they wait for: their workers may be gone."""
-    held: tuple[Held, ...]
-
-
-class Calls(BaseModel):
-    calls: tuple[PendingCall, ...]
-
-
-class Page(BaseModel):
-    """Messages from number `start` on; `next` is where the following page begins, or null at the end."""
-
-    start: int
-    next: int | None
-    messages: tuple[Msg, ...]
-
-
-class RulesBody(BaseModel):
-    rules: tuple[PermissionRule, ...]
-
-
-class Added(BaseModel):
-    added: tuple[str, ...]
-    """Ids of the new rules."""
-
-
-class Decided(BaseModel):
-    call_id: str
-    decision: Literal["allow", "deny"]
-    approvals: str
-    """`1 of 2` for an approval that another person's has to follow; else empty."""
-
-
-class Interrupted(BaseModel):
-    interrupted: str
-    """Id of the reply that was ended."""
-
-
-class Paused(BaseModel):
-    was_paused: bool
-    """True: it was paused already."""
-
-
-class Stepping(BaseModel):
-    was_stepping: bool
-    """True: it takes a step already, and no further one."""
-
-
-class Compacted(BaseModel):
-    compacted: bool
-    """False: the context is below its threshold and stays as it is."""
+    """One a call, or a piece of one."""

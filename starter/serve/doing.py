@@ -9,16 +9,18 @@ from pydantic import BaseModel
 from agent.bodies import Interrupt, Observe, Submit
 from agent.messages import Msg
 from agent.upkeep_bodies import MAX_ID_CHARS, ChangeRules, Compact, Configure, PauseSession, Settle
-from starter.serve.bodies import (
+from starter.serve.answers import (
     Added,
     Compacted,
     Decided,
-    Decision,
     Interrupted,
     Paused,
-    Results,
     Stepping,
     Taken,
+)
+from starter.serve.bodies import (
+    Decision,
+    Results,
     Waiting,
 )
 from starter.serve.calls import Call, session_of, session_to_begin
@@ -34,7 +36,9 @@ async def message(call: Call) -> tuple[int, BaseModel]:
     body: Submit = call.body
     query: Waiting = call.query
     session = await session_to_begin(call)
-    reply_id = await session.submit(body.messages, request_id=_request_id(call, body))
+    reply_id = await session.submit(
+        body.messages, request_id=_request_id(call, body), context=body.context, when=body.when
+    )
     said = await _within(query.wait, call, session.wait(reply_id)) if query.wait else None
     found = await session.result(reply_id)
     if said is None:
@@ -100,7 +104,7 @@ async def external_results(call: Call) -> None:
 
 async def settle(call: Call) -> None:
     body: Settle = call.body
-    _only_by_the_caller(body.by)
+    only_by_the_caller(body.by)
     await session_of(call).settle(
         body.call_id, happened=body.happened, output=body.output, by=call.by, reason=body.reason
     )
@@ -111,7 +115,8 @@ async def interrupt(call: Call) -> Interrupted:
     if len(body.message) > 1:
         raise wrong("message", f"{len(body.message)} messages", "send one message, or none")
     said = body.message[0] if body.message else None
-    return Interrupted(interrupted=await session_of(call).interrupt(said, reply_id=body.reply_id))
+    ended = await session_of(call).interrupt(said, reply_id=body.reply_id, request_id=body.request_id)
+    return Interrupted(interrupted=ended)
 
 
 async def observe(call: Call) -> None:
@@ -121,7 +126,7 @@ async def observe(call: Call) -> None:
 
 async def configure(call: Call) -> None:
     body: Configure = call.body
-    _only_by_the_caller(body.by)
+    only_by_the_caller(body.by)
     changes = body.model_dump(mode="json", exclude_unset=True, exclude={"by"})
     if not changes:
         raise Problem("invalid", "body: it changes nothing; send `mode`, `rules`, `max_iters`, `model`, …")
@@ -130,34 +135,35 @@ async def configure(call: Call) -> None:
 
 async def change_rules(call: Call) -> Added:
     body: ChangeRules = call.body
-    _only_by_the_caller(body.by)
+    only_by_the_caller(body.by)
     added = await session_of(call).rules.change(body.add, body.revoke, by=call.by, why=body.why)
     return Added(added=tuple(added))
 
 
 async def compact(call: Call) -> Compacted:
     body: Compact = call.body
-    _only_by_the_caller(body.by)
+    only_by_the_caller(body.by)
     done = await session_of(call).compress_context(body.context_config, instructions=body.instructions, by=call.by)
     return Compacted(compacted=done)
 
 
 async def pause(call: Call) -> Paused:
     body: PauseSession = call.body
-    _only_by_the_caller(body.by)
+    only_by_the_caller(body.by)
     return Paused(was_paused=not await session_of(call).pause(why=body.why, by=call.by))
 
 
 async def step(call: Call) -> Stepping:
-    _only_by_the_caller(call.body.by)
+    only_by_the_caller(call.body.by)
     return Stepping(was_stepping=not await session_of(call).step(by=call.by))
 
 
 async def resume(call: Call) -> None:
-    _only_by_the_caller(call.body.by)
+    only_by_the_caller(call.body.by)
     await session_of(call).resume(by=call.by)
 
 
-def _only_by_the_caller(by: str) -> None:
+def only_by_the_caller(by: str) -> None:
+    """Raises Problem for another name."""
     if by:
         raise wrong("by", by, "it is always the user of the token; leave it out")

@@ -1,26 +1,34 @@
 """Requests that change nothing."""
 
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+from pydantic import BaseModel
 from temporalio.service import RPCError
 
-from agent.messages import Msg
-from starter.serve.bodies import (
+from starter.serve.answers import (
     Alive,
     Asked,
     Calls,
     Held,
     InboxBody,
-    Listing,
     Page,
-    Paging,
+    Resting,
     Row,
     Rows,
     RulesBody,
+    Steps,
+)
+from starter.serve.bodies import (
+    Listing,
+    Paging,
     Sorting,
 )
 from starter.serve.calls import Call, session_of, user_meant
 from starter.serve.problems import Problem
 from workflows.contract import ReplyResult, Status
 
+Told = TypeVar("Told", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
 """A page ends with the message that goes beyond it."""
 
@@ -53,11 +61,17 @@ async def inbox(call: Call) -> InboxBody:
     calls = [Asked(session=Row.of(card), call=waiting) for card, waiting in found.calls]
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
+    paused = [Resting(session=Row.of(card), **_rest(status)) for card, status in found.paused]
     if query.anonymous:
         calls = [one for one in calls if one.session.user_id is None]
         silent = [one for one in silent if one.user_id is None]
         held = [one for one in held if one.session.user_id is None]
-    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held))
+        paused = [one for one in paused if one.session.user_id is None]
+    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused))
+
+
+def _rest(status: Status) -> dict[str, str]:
+    return {"paused_since": status.paused_since, "paused_by": status.paused_by, "paused_why": status.paused_why}
 
 
 def _listed_user(call: Call) -> str | None:
@@ -91,13 +105,37 @@ async def result(call: Call) -> ReplyResult:
 
 async def transcript(call: Call) -> Page:
     query: Paging = call.query
-    messages: list[Msg] = []
-    size, more = 0, False
-    async for message in session_of(call).transcript(query.start):
-        if len(messages) == query.limit or size > MOST_PAGE_BYTES:
-            more = True
-            break
-        messages.append(message)
-        size += len(message.model_dump_json())
-    end = query.start + len(messages)
-    return Page(start=query.start, next=end if more else None, messages=tuple(messages))
+    messages, following = await _page(session_of(call).transcript(query.start), query)
+    return Page(start=query.start, next=following, messages=messages)
+
+
+async def context(call: Call) -> Page:
+    query: Paging = call.query
+    messages, following = await _page(_from(session_of(call).context(), query.start), query)
+    return Page(start=query.start, next=following, messages=messages)
+
+
+async def history(call: Call) -> Steps:
+    query: Paging = call.query
+    events, following = await _page(_from(session_of(call).trajectory(), query.start), query)
+    return Steps(start=query.start, next=following, events=events)
+
+
+async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:
+    """As many as are wanted, and as fit; and where the next page begins."""
+    found: list[Told] = []
+    size = 0
+    async for item in items:
+        if len(found) == query.limit or size > MOST_PAGE_BYTES:
+            return tuple(found), query.start + len(found)
+        found.append(item)
+        size += len(item.model_dump_json())
+    return tuple(found), None
+
+
+async def _from(items: AsyncIterator[Told], start: int) -> AsyncIterator[Told]:
+    number = 0
+    async for item in items:
+        if number >= start:
+            yield item
+        number += 1

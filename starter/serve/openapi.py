@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from starter.serve.openapi_words import describe, models_under
 from starter.serve.operation import Operation
 from starter.serve.problems import MEDIA_TYPE, TITLES, ProblemBody
 
@@ -24,6 +25,10 @@ def document(operations: Sequence[Operation], root_path: str = "") -> Json:
     used = [PROBLEM, *dict.fromkeys(pair for operation in operations for pair in _models(operation))]
     found, definitions = models_json_schema(used, ref_template=TEMPLATE)
     schemas: Schemas = {**found}
+    models = models_under([model for model, _ in used])
+    for name, schema in definitions.get("$defs", {}).items():
+        if model := models.get(name.removesuffix("-Input").removesuffix("-Output")):
+            describe(schema, model)
     paths: dict[str, Json] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)

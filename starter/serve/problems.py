@@ -11,6 +11,7 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.service import RPCError
 
 from agent.bodies import what_is_wrong
+from agent.forking import NoSuchStep
 from agent.values import sparse
 from starter.agents import BadAgent
 from starter.asking import NoSession, Stuck
@@ -106,7 +107,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem("invalid", what_is_wrong(error), errors=_fields(error))
         case NoSession():
             return Problem("not-found", str(error))
-        case Refused() | CompressionFailed() | CompressionPending():
+        case Refused() | NoSuchStep() | CompressionFailed() | CompressionPending():
             return Problem("refused", str(error))
         case Stuck() | HistoryUnreadable() | Unreachable():
             return Problem("unavailable", str(error))

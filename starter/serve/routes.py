@@ -1,31 +1,38 @@
 """The table of routes."""
 
 from agent.bodies import Interrupt
-from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, Resume, Settle, TakeStep
-from starter.serve import doing, looking, streaming
-from starter.serve.bodies import (
-    LONGEST_WAIT_SECONDS,
+from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, ReplaceState, Resume, Settle, TakeStep
+from starter.serve import doing, keeping, looking, streaming
+from starter.serve.answers import (
     Added,
     Alive,
     Calls,
     Compacted,
+    Copied,
     Decided,
-    Decision,
     InboxBody,
     Interrupted,
+    Page,
+    Paused,
+    Rows,
+    RulesBody,
+    StateBody,
+    Stepping,
+    Steps,
+    Taken,
+)
+from starter.serve.bodies import (
+    LONGEST_WAIT_SECONDS,
+    Copy,
+    Decision,
+    Edits,
     Listing,
     Message,
     Observation,
-    Page,
     Paging,
-    Paused,
     Reading,
     Results,
-    Rows,
-    RulesBody,
     Sorting,
-    Stepping,
-    Taken,
     Waiting,
     Whose,
 )
@@ -62,6 +69,19 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", f"{S}/status", "status", "One session at a glance", looking.status, "read", {200: Status}, Whose),
     Operation("GET", f"{S}/pending", "pending", "Calls that wait", looking.pending, "read", {200: Calls}, Whose),
     Operation("GET", f"{S}/transcript", "transcript", "What was said", looking.transcript, "read", {200: Page}, Paging),
+    Operation(
+        "GET", f"{S}/context", "context", "What the model reads now", looking.context, "read", {200: Page}, Paging
+    ),
+    Operation(
+        "GET",
+        f"{S}/history",
+        "history",
+        "What was said and done, step by step",
+        looking.history,
+        "read",
+        {200: Steps},
+        Paging,
+    ),
     Operation(
         "GET",
         f"{S}/result/{{reply_id}}",
@@ -181,5 +201,39 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: Added},
         Whose,
         ChangeRules,
+    ),
+    Operation("GET", f"{S}/state", "state", "The state, as JSON", keeping.state, "read", {200: StateBody}, Whose),
+    Operation(
+        "POST",
+        f"{S}/state",
+        "replaceState",
+        "Put a state in the place of an idle session's; begins the session when there is none",
+        keeping.replace_state,
+        "approve",
+        {204: None},
+        Whose,
+        ReplaceState,
+    ),
+    Operation(
+        "POST",
+        f"{S}/state/edits",
+        "editState",
+        "Change places in an idle session's state",
+        keeping.edit_state,
+        "approve",
+        {204: None},
+        Whose,
+        Edits,
+    ),
+    Operation(
+        "POST",
+        f"{S}/copies",
+        "copy",
+        "Begin another session from this one's state",
+        keeping.copy,
+        "approve",
+        {201: Copied},
+        Whose,
+        Copy,
     ),
 )

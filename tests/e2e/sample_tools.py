@@ -1,8 +1,12 @@
-"""A tool that nobody here runs, for its result comes from outside, one that never comes back, and one that pays."""
+"""A tool that nobody here runs, for its result comes from outside, and ones that never come back, pay, and sing."""
 
 import asyncio
+import base64
 
+from activities.middlewares.runtime import runtime_context
 from activities.tools.function import tool
+from agent.messages import Base64Source, DataBlock
+from agent.tools import Effect
 from tests.workflows.paying import pay  # noqa: F401  a worker finds it by its name
 
 
@@ -16,3 +20,16 @@ def price_of(article: str) -> str:
 async def engrave(text: str) -> None:
     """Begin to engrave, and never come back."""
     await asyncio.sleep(60)
+
+
+@tool(effect=Effect.READ, read_only=True)
+def sing(song: str) -> DataBlock:
+    """Sing a song."""
+    data = base64.b64encode(f"RIFF {song}".encode()).decode()
+    return DataBlock(source=Base64Source(data=data, media_type="audio/wav"), name=f"{song}.wav")
+
+
+@tool(effect=Effect.READ, read_only=True)
+def ticket() -> str:
+    """Say which ticket the request belongs to."""
+    return f"ticket {runtime_context().get('ticket')}"

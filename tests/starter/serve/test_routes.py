@@ -51,6 +51,20 @@ def test_the_document_says_what_a_message_may_be() -> None:
     assert {"type": "string"} in body["anyOf"]
 
 
+def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
+    schemas = document(OPERATIONS)["components"]["schemas"]
+    own = ("Message", "Decision", "Results", "Interrupt", "Edits", "Copy", "Observation", "Settle", "Compact")
+    silent = {
+        f"{name}.{place}"
+        for name in own
+        for place, schema in schemas[name]["properties"].items()
+        if "description" not in schema
+    }
+
+    assert silent <= {"Settle.call_id", "Settle.happened", "Settle.by", "Settle.reason", "Compact.by"}
+    assert "ISO time" in schemas["Status"]["properties"]["paused_since"]["description"]
+
+
 def test_only_probes_are_open_to_all() -> None:
     assert [one.name for one in OPERATIONS if one.scope is None] == ["health", "ready"]
     assert {one.name for one in OPERATIONS if one.scope == "approve"} == {
@@ -58,6 +72,9 @@ def test_only_probes_are_open_to_all() -> None:
         "settle",
         "configure",
         "changeRules",
+        "replaceState",
+        "editState",
+        "copy",
     }
     assert {one.scope for one in OPERATIONS if one.method == "POST"} == {"write", "approve"}
 

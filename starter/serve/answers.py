@@ -1,0 +1,175 @@
+"""What answers give, where it is not what sessions themselves give."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.messages import Msg
+from agent.permission.rules import PermissionRule
+from agent.trajectory import TrajectoryEvent
+from starter.cards import SessionCard
+from workflows.contract import PendingCall
+
+
+class Alive(BaseModel):
+    """It does."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Taken(BaseModel):
+    """A message that was taken; `message` is there when the reply has ended, or waits for somebody."""
+
+    reply_id: str
+    status: str
+    """queued, working, waiting or finished."""
+    message: Msg | None = None
+
+
+class Row(BaseModel):
+    """One session, as the index knows it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    session_id: str
+    user_id: str | None
+    agent: str
+    status: str
+    started_at: str
+    waiting_since: str
+    waiting_tools: tuple[str, ...]
+    team: str
+    risk: str
+    deadline: str
+
+    @classmethod
+    def of(cls, card: SessionCard) -> "Row":
+        return cls.model_validate(card)
+
+
+class Rows(BaseModel):
+    """Open sessions, newest first."""
+
+    sessions: tuple[Row, ...]
+
+
+class Asked(BaseModel):
+    """A call that waits, and where."""
+
+    session: Row
+    call: PendingCall
+
+
+class Held(BaseModel):
+    """A session that does nothing until somebody resumes it, and why."""
+
+    session: Row
+    hold: str
+
+
+class Resting(BaseModel):
+    """A session that somebody has paused."""
+
+    session: Row
+    paused_since: str
+    paused_by: str
+    paused_why: str
+
+
+class InboxBody(BaseModel):
+    """All that waits for somebody, the longest waiting first."""
+
+    calls: tuple[Asked, ...]
+    silent: tuple[Row, ...]
+    """Sessions that did not say what they wait for: their workers may be gone."""
+    held: tuple[Held, ...]
+    paused: tuple[Resting, ...]
+    """Calls that wait in them are among the calls."""
+
+
+class Calls(BaseModel):
+    """Calls of this session that wait."""
+
+    calls: tuple[PendingCall, ...]
+
+
+class Page(BaseModel):
+    """Messages from number `start` on; `next` is where the following page begins, or null at the end."""
+
+    start: int
+    next: int | None
+    messages: tuple[Msg, ...]
+
+
+class Steps(BaseModel):
+    """Events of a session from number `start` on, as messages, actions, observations and condensations."""
+
+    start: int
+    next: int | None
+    """Where the following page begins; null at the end."""
+    events: tuple[TrajectoryEvent, ...]
+
+
+class StateBody(BaseModel):
+    """AgentState with the version of its form: what `POST …/state` takes, and any session can begin with."""
+
+    model_config = ConfigDict(extra="allow")
+
+    version: int
+    session_id: str
+
+
+class Copied(BaseModel):
+    """The new session."""
+
+    session_id: str
+
+
+class RulesBody(BaseModel):
+    """What holds in this session, and in all sessions of its user and agent."""
+
+    rules: tuple[PermissionRule, ...]
+
+
+class Added(BaseModel):
+    """Done, at once or not at all."""
+
+    added: tuple[str, ...]
+    """Ids of the new rules."""
+
+
+class Decided(BaseModel):
+    """Taken; the session goes on as soon as a worker is there."""
+
+    call_id: str
+    decision: Literal["allow", "deny"]
+    approvals: str
+    """`1 of 2` for an approval that another person's has to follow; else empty."""
+
+
+class Interrupted(BaseModel):
+    """The reply has ended, or will not begin."""
+
+    interrupted: str
+    """Id of the reply that was ended."""
+
+
+class Paused(BaseModel):
+    """It begins nothing new."""
+
+    was_paused: bool
+    """True: it was paused already."""
+
+
+class Stepping(BaseModel):
+    """It takes one step."""
+
+    was_stepping: bool
+    """True: it takes a step already, and no further one."""
+
+
+class Compacted(BaseModel):
+    """Whether there was something to make shorter."""
+
+    compacted: bool
+    """False: the context is below its threshold and stays as it is."""
