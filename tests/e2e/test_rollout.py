@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from agent.messages import FinishedReason, Msg
+from starter.cli.checks import Check
+from starter.cli.server_checks import versions
 from starter.provision.dev_server import DevServer
 from starter.rollout import set_current
+from starter.settings import Settings
 from tests.e2e.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
@@ -45,6 +48,10 @@ class Builds:
         said = await process.stdout.read()
         return await process.wait(), json.loads(said) if said else {}
 
+    async def doctor(self, build: str) -> Check:
+        """Of an installation of that build."""
+        return await versions(self.stage.app.client, Settings(deployment=self.deployment, build=build))
+
 
 @dataclass(frozen=True)
 class Story:
@@ -60,6 +67,8 @@ class Story:
     final: Msg
     second: int
     """Process id of the second build's worker."""
+    doctor: dict[str, Check]
+    """What it says where a build is installed."""
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +93,10 @@ async def story(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFac
             await parked.approve()
             final = await parked.finish()
             standing = await builds.rollout(two, "status")
-    return Story(done, parked, refused, checked, promoted, elsewhere, standing, final, second.pid)
+            doctor = {build: await builds.doctor(build) for build in ("one", "two", "no build")}
+            doctor["nowhere"] = await Builds(stage, "nobody").doctor("one")
+            doctor["unversioned"] = await Builds(stage, "").doctor("")
+    return Story(done, parked, refused, checked, promoted, elsewhere, standing, final, second.pid, doctor)
 
 
 async def bring_to_rest(done: Job, parked: Job) -> None:
@@ -123,6 +135,17 @@ def test_an_installation_checks_no_build_but_its_own(story: Story) -> None:
 def test_a_session_that_waits_goes_on_with_the_promoted_build(story: Story) -> None:
     assert story.final.finished_reason is FinishedReason.COMPLETED
     assert [line["worker"] for line in story.parked.ledger("began")] == [story.second]
+
+
+def test_the_doctor_says_whether_a_build_gets_work(story: Story) -> None:
+    found = {build: (check.ok, check.mend) for build, check in story.doctor.items()}
+
+    assert found["two"][0]
+    assert found["one"] == (False, "run `longhaul rollout promote one` where its workers run")
+    assert "the current one is 'two'" in story.doctor["one"].detail
+    assert "the current one is 'not set'" in story.doctor["nowhere"].detail
+    assert found["unversioned"] == (True, "")
+    assert found["no build"] == (False, "unset it, or give it another name")
 
 
 def test_the_builds_of_a_deployment_are_listed_with_their_sessions(story: Story) -> None:
