@@ -95,7 +95,7 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")
     if status.doubts:
         yield Text(f"{_counted(status.doubts, 'call')} in doubt: nobody knows whether it ran", "yellow")
-    yield from _standing_still(status)
+    yield from standing_still(status)
     if status.note:
         yield Text(f"note: {one_line(status.note)}")
     if status.notify_error:
@@ -104,15 +104,16 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
 
 
-def _standing_still(status: Status) -> Iterator[Text]:
+def standing_still(status: Status) -> Iterator[Text]:
     """Who or what keeps the session from going on, and what lets it."""
     if status.hold:
         yield Text(f"held: {one_line(status.hold)}", "red")
-        user = ["--user", status.user_id] if status.user_id is not None else []
-        resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
-        yield Text(f"  to let it go on: {one_line(resume)}", "red")
     if status.paused_since:
         yield Text(f"{one_line(paused(status))}, {ago(status.paused_since)}", "magenta")
+    if status.hold or status.paused_since:
+        user = ["--user", status.user_id] if status.user_id is not None else []
+        resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
+        yield Text(f"  to let it go on: {one_line(resume)}", "red" if status.hold else "magenta")
     if status.shutdown_interrupted:
         who = f"worker {one_line(status.left_by)}" if status.left_by else "its worker"
         yield Text(f"interrupted: {who} was shut down; it goes on where another one works", "yellow")

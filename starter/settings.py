@@ -87,6 +87,9 @@ class Settings(BaseSettings):
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
 
+    player: str = ""
+    """Of sound, for `--play`: a command, to which the file is added; empty: the first of the usual ones on PATH."""
+
     @property
     def limits(self) -> tuple[int, int, int, int]:
         """Of commands: CPU seconds, MB of a file, processes, MB of memory."""

@@ -11,6 +11,8 @@ ORDER: tuple[Part, ...] = ("text", "running", "pace")
 ROOM_LINES = 3
 """Of the terminal that stay free: for the line that a person types, and for what was printed last."""
 LEAST_LINES = 4
+MOST_LINES = 12
+"""Also of a high terminal: what has left it at its upper edge, when it becomes smaller, can't be taken away."""
 
 
 class Below:
@@ -40,7 +42,7 @@ class Below:
         # A line as wide as the terminal would be wrapped by some, and then more would be erased than was drawn.
         options = options.update(width=max(options.max_width - 1, 1), height=None)
         drawn = {name: console.render_lines(self._parts[name], options, pad=False) for name in self._named()}
-        most = max(console.height - ROOM_LINES, LEAST_LINES)
+        most = min(max(console.height - ROOM_LINES, LEAST_LINES), MOST_LINES)
         rest = sum(len(lines) for name, lines in drawn.items() if name != "text")
         if "text" in drawn:
             drawn["text"] = _end_of(drawn["text"], max(most - rest, 1))

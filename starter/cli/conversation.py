@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from rich.text import Text
 
+from agent.event import AgentEvent
 from agent.messages import FinishedReason, Msg
 from starter import render, render_session
 from starter.asking import NoSession
@@ -16,6 +17,7 @@ from starter.cli.approving import Allow, Deny, Leave, ask_about
 from starter.cli.leaving import Exit
 from starter.cli.progress import Progress
 from starter.cli.screen import Screen
+from starter.cli.standing import Standing
 from starter.session import Session
 from starter.visible import harmless
 from starter.wire import Refused
@@ -32,14 +34,15 @@ _FAILED = (FinishedReason.ERROR, FinishedReason.EXCEED_MAX_ITERS, FinishedReason
 class Outcome:
     """How far a reply has come when the command has no more to do."""
 
-    status: Literal["finished", "waiting", "failed", "working"]
-    """working: Ctrl-C has ended the command, and the reply was not done in time."""
+    status: Literal["finished", "waiting", "failed", "working", "paused"]
+    """working: Ctrl-C has ended the command, and the reply was not done in time. paused: or held; until somebody lets
+    the session go on, nothing comes."""
     message: Msg | None
     pending: tuple[PendingCall, ...] = ()
 
     @property
     def code(self) -> Exit:
-        if self.status == "waiting":
+        if self.status in ("waiting", "paused"):
             return Exit.PARKED
         if self.status == "failed":
             return Exit.FAILED
@@ -60,10 +63,12 @@ async def newest_event(session: Session) -> int:
 class Conversation:
     """One session at one terminal."""
 
-    def __init__(self, session: Session, screen: Screen, approver: str) -> None:
+    def __init__(self, session: Session, screen: Screen, approver: str, *, stays: bool | None = None) -> None:
+        """`stays`: with a session that is paused, until it goes on; if not said, where a person is there."""
         self.session = session
         self._screen = screen
         self._approver = approver
+        self._stays = screen.answers if stays is None else stays
         self.reply_id: str | None = None
         """The reply that Ctrl-C is for; None while there is none."""
         self._interrupted = False
@@ -74,18 +79,31 @@ class Conversation:
     async def see_through(self, reply_id: str, start: int) -> Outcome:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
         self.reply_id, self._interrupted = reply_id, False
-        progress = Progress(self._screen, self.session, reply_id)
+        progress, standing = Progress(self._screen, self.session, reply_id), Standing(self.session, self._screen)
         async with aclosing(self.session.following(start)) as following, self._screen.lively():
             while True:
                 for event in await following.next():
-                    if event.reply_id == reply_id:
-                        await progress.take(event)
+                    if not standing.hear(event):
+                        reply_id = await self._take(progress, reply_id, event)
                 if progress.ended:
                     return await self._ended(reply_id)
-                if following.is_fresh and (pending := await self._standing_still(progress, reply_id)):
+                if not following.is_fresh:
+                    continue
+                if pending := await self._standing_still(progress, reply_id):
                     if not await self._decide(progress, pending):
                         return await self._parked(reply_id, pending)
                     following.expect_news()
+                elif await standing.still() and not progress.running and not self._stays:
+                    return Outcome("paused", (await self.session.result(reply_id)).message)
+
+    async def _take(self, progress: Progress, reply_id: str, event: AgentEvent) -> str:
+        """Show what is about the reply; returns the one that it is about from then on, which a request may join."""
+        if event.type == "CUSTOM" and event.name == "joined" and reply_id in event.value["reply_ids"]:
+            self.reply_id = reply_id = event.reply_id
+            progress.joins(reply_id)
+        if event.reply_id == reply_id:
+            await progress.take(event)
+        return reply_id
 
     async def ask(self, prompt: str, request_id: str, start: int) -> Outcome:
         """Send a request and see its reply through."""
@@ -102,17 +120,25 @@ class Conversation:
             self._interrupted = False
             self._screen.remark(Text(harmless(str(refusal))))
 
-    def ask_again(self) -> None:
-        """About what was left for later, too."""
-        self._left.clear()
+    def ask_again(self, call_id: str = "") -> None:
+        """About what was left for later, too; or about that call alone."""
+        self._left -= {call_id} if call_id else set(self._left)
 
-    async def catch_up(self) -> Outcome | None:
+    async def of_request(self, reply_id: str) -> str | None:
+        """The reply that a request is a part of; None when that one has ended, so that it was seen."""
+        found = await self.session.result(reply_id)
+        if found.message is None or found.message.id == reply_id:
+            return reply_id
+        return None if found.status == "finished" else found.message.id
+
+    async def catch_up(self, start: int = 1) -> Outcome | None:
         """Go on with a reply that was being made or waited when we came; None when there is none."""
         try:
             status = await self.session.status()
         except NoSession:
             return None
-        return await self.see_through(status.reply_id, 1) if status.reply_id else None
+        reply_id = status.reply_id or next((request.reply_id for request in status.requests), "")
+        return await self.see_through(reply_id, start) if reply_id else None
 
     async def _standing_still(self, progress: Progress, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
@@ -148,6 +174,7 @@ class Conversation:
         try:
             match answer:
                 case Allow(rules=rules, input=edited):
+                    progress.known_changes[call.call_id] = call.notice
                     await self.session.confirm(call, allow=True, input=edited, rules=rules, approver=self._approver)
                 case Deny(reason):
                     await self.session.confirm(call, allow=False, reason=reason, approver=self._approver)

@@ -21,8 +21,10 @@ Found = TypeVar("Found")
 class Desk(Screen):
     """A screen that renders. It has to be open for anything to stand below."""
 
-    def __init__(self, history: Path, take: Callable[[str], None], interrupt: Callable[[], None]) -> None:
-        super().__init__()
+    def __init__(
+        self, history: Path, take: Callable[[str], None], interrupt: Callable[[], None], *, play: bool = False
+    ) -> None:
+        super().__init__(play=play)
         self._aside = False
         self._prompt: PromptSession[str] = PromptSession(
             history=_kept(history), key_bindings=_keys(take, interrupt), erase_when_done=True, output=_output(self.out)

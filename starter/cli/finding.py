@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -40,11 +40,11 @@ class Name:
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[Longhaul]:
-    """The client; says so on stderr when nothing can answer for want of a worker."""
+async def connected(tell: Callable[[str], None] | None = None) -> AsyncIterator[Longhaul]:
+    """The client; says so when nothing can answer for want of a worker: to `tell`, or on stderr."""
     settings = Settings()
     async with Longhaul.connect(settings=settings) as app:
-        watch = asyncio.create_task(_mention_missing_worker(app))
+        watch = asyncio.create_task(_mention_missing_worker(app, tell or _on_stderr))
         try:
             yield app
         finally:
@@ -104,7 +104,11 @@ def _ambiguous(name: Name, found: list[SessionCard]) -> str:
     return f"{len(found)} open sessions are called {name.session_id!r}; add one of: {choices}"
 
 
-async def _mention_missing_worker(app: Longhaul) -> None:
+def _on_stderr(sentence: str) -> None:
+    print(f"longhaul: {sentence}", file=sys.stderr)
+
+
+async def _mention_missing_worker(app: Longhaul, tell: Callable[[str], None]) -> None:
     await asyncio.sleep(PATIENCE_SECONDS)
     queue = app.settings.task_queue
     try:
@@ -112,7 +116,4 @@ async def _mention_missing_worker(app: Longhaul) -> None:
     except RPCError:
         return
     if not found:
-        print(
-            f"longhaul: no worker polls the task queue {queue!r}; waiting for one (start it with `longhaul worker`)",
-            file=sys.stderr,
-        )
+        tell(f"no worker polls the task queue {queue!r}; waiting for one (start it with `longhaul worker`)")

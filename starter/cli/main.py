@@ -117,6 +117,7 @@ def run(  # noqa: PLR0913  one parameter a flag
     mode: options.Mode = None,
     request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Do not wait for the reply.")] = False,
+    play: options.Play = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted."""
@@ -125,11 +126,12 @@ def run(  # noqa: PLR0913  one parameter a flag
     from starter.cli.screen import Screen
 
     wishes = Wishes(agent, model, session, user, workspace, mode)
-    leave_by(lambda: running.run(wishes, running.Request(prompt, request_id, detach), Screen(as_json=as_json)))
+    request = running.Request(prompt, request_id, detach)
+    leave_by(lambda: running.run(wishes, request, Screen(as_json=as_json, play=play)))
 
 
 @app.command()
-def chat(
+def chat(  # noqa: PLR0913  one parameter a flag
     *,
     agent: options.Agent = None,
     model: options.Model = None,
@@ -137,6 +139,7 @@ def chat(
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
+    play: options.Play = False,
 ) -> None:
     """Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts."""
     from starter.cli import chat as chatting
@@ -144,7 +147,7 @@ def chat(
     from starter.cli.screen import Screen
 
     wishes = Wishes(agent, model, session, user, workspace, mode)
-    leave_by(lambda: chatting.chat(wishes, Screen()))
+    leave_by(lambda: chatting.chat(wishes, Screen(play=play), play=play))
 
 
 @app.command()
@@ -191,6 +194,7 @@ def watch(
     ] = 1,
     user: options.User = None,
     agent: options.Agent = None,
+    play: options.Play = False,
     as_json: Annotated[bool, typer.Option("--json", help="One event a line as JSON, and nothing else.")] = False,
 ) -> None:
     """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
@@ -199,7 +203,7 @@ def watch(
     from starter.cli.screen import Screen
 
     names = [Name(each, user, agent) for each in s]
-    screen = Screen(as_json=as_json)
+    screen = Screen(as_json=as_json, play=play)
     leave_by(lambda: watching.watch_all(screen, names, start) if s[1:] else watching.watch(screen, names[0], start))
 
 

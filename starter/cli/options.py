@@ -21,3 +21,4 @@ Session = Annotated[
     str | None, typer.Option("--session", help="Go on with this session, or begin it; else a fresh one.")
 ]
 As = Annotated[str | None, typer.Option("--as", help="Who decides, for the record; else the user of this terminal.")]
+Play = Annotated[bool, typer.Option("--play", help="Play sound that comes, with LONGHAUL_PLAYER or one on PATH.")]

@@ -5,9 +5,11 @@ from rich.text import Text
 from agent.event import AgentEvent
 from agent.messages import FinishedReason, ToolResultState
 from starter import render
+from starter.cli.happenings import asked, decided, happening, stillness
 from starter.cli.pace import Pace
 from starter.cli.running import Running
 from starter.cli.screen import Screen
+from starter.cli.sounds import sounds_in
 from starter.cli.speech import Speech
 from starter.cli.voices import voice_for
 from starter.session import Session
@@ -17,13 +19,12 @@ _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
 
 
-_FOUND = {True: "happened", False: "did not happen"}
-
-
 class Progress:
     """Fed with the events of one reply in order; knows what runs and what waits."""
 
-    def __init__(self, screen: Screen, session: Session, reply_id: str) -> None:
+    def __init__(self, screen: Screen, session: Session, reply_id: str, *, looks_on: bool = False) -> None:
+        """`looks_on`: nobody is asked or told to wait here, so that it is said who waits and who decides."""
+        self._looks_on = looks_on
         self._screen = screen
         self._speech = Speech(screen, voice_for(screen))
         self._runs = Running()
@@ -40,8 +41,14 @@ class Progress:
         """The outcome of a call is unknown: the reply may wait until somebody settles it."""
         self.decided: set[str] = set()
         """Decided on by us, and not heard of since."""
+        self.known_changes: dict[str, str] = {}
+        """By call: the diff that whoever allowed it has just read."""
         self._failure = ""
         """What was said last of a model that failed; the reply that ends with it need not say it again."""
+
+    def joins(self, reply_id: str) -> None:
+        """The request has become a part of another reply, which has begun."""
+        self._reply_id, self.begun = reply_id, True
 
     async def take(self, event: AgentEvent) -> None:
         """Note and print one event."""
@@ -96,7 +103,9 @@ class Progress:
                 ids = {call.id for call in event.tool_calls}
                 self.asked |= ids
                 self.decided -= ids
+                self._looked_on(event)
             case "USER_CONFIRM_RESULT":
+                self._looked_on(event)
                 self._confirmed(event)
             case _:
                 pass  # Starts and ends say nothing that their contents do not; a type of a later server is no error.
@@ -119,15 +128,21 @@ class Progress:
         self._speech.returned(call_id)
         took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
         width = self._screen.width - len(took)
+        sounds = sounds_in(event.output)
+        output = output or ", ".join(block.name or block.source.media_type for block in sounds)
         line = render.result_line(tool, arguments, event.state, output, width=width)
         self._screen.show(line.append(took, "dim"))
+        if not self._screen.as_json:
+            self._screen.show(*(self._screen.sounds.take(block) for block in sounds))
         if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
             await self._show_change(call_id)
 
     async def _show_change(self, call_id: str) -> None:
         found = await self._session.result(self._reply_id)
         for result in found.message.get_tool_results() if found.message else ():
-            if result.id == call_id and isinstance(change := result.metadata.get("diff"), str):
+            if result.id != call_id or not isinstance(change := result.metadata.get("diff"), str):
+                continue
+            if change.strip() != self.known_changes.get(call_id, "").strip():
                 self._screen.show(render.diff(change))
 
     def _confirmed(self, event: AgentEvent) -> None:
@@ -140,19 +155,17 @@ class Progress:
     def _happened(self, event: AgentEvent) -> None:
         if event.name == "model_failed" and event.error is not None:
             self._failure = event.error.message
-            self._screen.show(Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red"))
-        elif event.name == "call_unsettled":
-            self._screen.show(Text(f"! looked at again: {one_line(str(event.value['reason']))}", style="yellow"))
+        if line := happening(event) or (stillness(event) if self._looks_on else None):
+            self._screen.show(line)
 
-        elif event.name == "stuck_warning":
-            self._screen.show(Text(f"! goes in circles: {one_line(str(event.value['pattern']))}", style="yellow"))
-        elif event.name == "risk_warning":
-            self._screen.show(Text(f"! runs with a risk: {one_line(str(event.value['reason']))}", style="yellow"))
-        elif event.name == "doubt_probed" and event.value["finding"] != "unknown":
-            self._screen.show(Text("! looked: it " + _FOUND[event.value["finding"] == "happened"], style="yellow"))
-        elif event.name == "doubt_settled":
-            by = one_line(str(event.value["by"] or "somebody"))
-            self._screen.show(Text(f"! settled by {by}: it {_FOUND[event.value['happened']]}", style="yellow"))
+    def _looked_on(self, event: AgentEvent) -> None:
+        """What somebody who takes part is told in another way."""
+        if not self._looks_on:
+            return
+        if event.type == "USER_CONFIRM_RESULT":
+            self._screen.show(*decided(event, lambda call_id: self._calls.get(call_id, (call_id, ""))[0]))
+        else:
+            self._screen.show(*asked(event))
 
     def _finished(self, event: AgentEvent) -> None:
         self.ended = True

@@ -4,6 +4,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown
 from rich.segment import Segment
 
+from starter.cli.painting import without_blank_end
 from starter.visible import harmless
 
 
@@ -19,7 +20,7 @@ class Prose:
         while lines and not _says_something(lines[-1]):
             lines.pop()
         first = next((number for number, line in enumerate(lines) if _says_something(line)), 0)
-        for line in lines[first:]:
+        for line in map(without_blank_end, lines[first:]):
             # Once more: an entity such as `&#x202e;` becomes its character only while it is laid out.
             yield from (Segment(harmless(segment.text), segment.style) for segment in line if not segment.control)
             yield Segment.line()

@@ -28,12 +28,14 @@ class Request:
 async def run(wishes: Wishes, request: Request, screen: Screen) -> int:
     """Ask, and see the reply through. Returns the exit code."""
     prompt = _prompt(request.prompt)
-    async with connected() as app:
+    async with connected(lambda sentence: screen.remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))) as app:
         session = await open_session(app, wishes)
         screen.remark(Text(f"session {one_line(session.id)}", style="dim"))
         conversation = Conversation(session, screen, whoami())
         async with interrupting(conversation):
-            return await _ask(conversation, screen, prompt, request)
+            code = await _ask(conversation, screen, prompt, request)
+        await screen.sounds.done()
+        return code
 
 
 async def _ask(conversation: Conversation, screen: Screen, prompt: str, request: Request) -> int:

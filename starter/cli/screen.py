@@ -4,17 +4,18 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
-from rich.live import Live
 
 from starter.cli.below import Below
+from starter.cli.painting import Painting
 from starter.cli.prose import Prose
+from starter.cli.sounds import Sounds
 
 PIPE_WIDTH = 200
 """Cells of a result line where no terminal says how wide it is."""
@@ -27,13 +28,15 @@ Found = TypeVar("Found")
 class Screen:
     """`show` writes for people and is silent under --json; `document` writes the one JSON document."""
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, play: bool = False) -> None:
+        """`play`: sound too, beside keeping it."""
         self.as_json = as_json
+        self.sounds = Sounds(play=play)
         self.out = Console(highlight=False, markup=False, emoji=False)
         self.err = Console(highlight=False, markup=False, emoji=False, stderr=True)
         self.below = Below()
         self._open_line = False
-        self._painted: Live | None = None
+        self._painting = Painting()
 
     @property
     def width(self) -> int:
@@ -70,15 +73,11 @@ class Screen:
     def show(self, *lines: RenderableType) -> None:
         if self.as_json:
             return
-        self.end_line()
-        for line in lines:
-            self._print(self.out, line)
+        self._put(self.out, lines)
 
     def remark(self, line: RenderableType) -> None:
         """Beside the matter, so on stderr."""
-        self.end_line()
-        self.hide()
-        self._print(self.err, line)
+        self._put(self.err, [line])
 
     def document(self, value: Any) -> None:
         """Only under --json."""
@@ -103,26 +102,13 @@ class Screen:
 
     def hide(self) -> None:
         """Take away what stands below, until it is painted again."""
-        if self._painted is not None:
-            self._painted.stop()
-            self._painted = None
+        self._painting.clear(self.out)
 
     def paint(self) -> None:
-        if not self.below:
-            self.hide()
-        elif self._painted is None:
-            self._painted = Live(
-                self.below,
-                console=self.out,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-                vertical_overflow="crop",
-            )
-            self._painted.start(refresh=True)
+        if self.below:
+            self._painting.paint(self.out, self.below)
         else:
-            self._painted.refresh()
+            self.hide()
 
     async def _keep_painting(self) -> None:
         idle = 0
@@ -132,6 +118,15 @@ class Screen:
                 self.below.changed = False
                 self.paint()
             await asyncio.sleep(PAINT_SECONDS)
+
+    def _put(self, console: Console, lines: Iterable[RenderableType]) -> None:
+        self.end_line()
+        painted = bool(self._painting)
+        self._painting.clear(self.out)
+        for line in lines:
+            self._print(console, line)
+        if painted:
+            self.paint()
 
     def _print(self, console: Console, line: RenderableType) -> None:
         # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.

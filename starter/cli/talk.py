@@ -1,14 +1,17 @@
 """A conversation in which one may type while the agent works: messages queue up, and Ctrl-C is for the reply."""
 
 import asyncio
+import itertools
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
+from agent.entries_requests import When
 from starter import render
 from starter.cli.commands import Commands
 from starter.cli.conversation import Conversation, newest_event
@@ -22,20 +25,40 @@ SEND_SECONDS = 5.0
 """For what was typed before one left to reach the session."""
 
 
+_TAKEN: Mapping[When, str] = {
+    "queue": "queued: it is read when this reply has ended; /drop takes it back",
+    "now": "it is told at the next step",
+    "interrupt": "the reply ends, and this is next",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Awaited:
+    """A request whose reply is to be shown. What goes before all that waits is shown before it."""
+
+    waits: bool
+    number: int
+    reply_id: str
+    start: int
+
+
 class Talk:
     """One session at one desk."""
 
-    def __init__(self, session: Session, approver: str, history: Path) -> None:
+    def __init__(self, session: Session, approver: str, history: Path, *, play: bool = False) -> None:
         self.session = session
-        self.desk = Desk(history, self._typed, self.interrupt)
+        self.desk = Desk(history, self._typed, self.interrupt, play=play)
         self.conversation = Conversation(session, self.desk, approver)
         self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._replies: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+        self._replies: asyncio.PriorityQueue[_Awaited] = asyncio.PriorityQueue()
+        self._said: dict[str, str] = {}
+        """By request id."""
+        self._numbers = itertools.count()
         self._stopped = ""
         """The reply that Ctrl-C was for; `-` for none."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._typing: asyncio.Task[None] | None = None
-        self._commands = Commands(session, self.desk, self.again)
+        self._commands = Commands(session, self.desk, self, approver)
 
     async def run(self) -> int:
         """Until Ctrl-D, /quit, or Ctrl-C twice. What the session does goes on."""
@@ -50,7 +73,7 @@ class Talk:
             ended = [self._typing, sent, *work, *self._tasks]
             for task in ended:
                 task.cancel()
-            await asyncio.gather(*ended, return_exceptions=True)
+            await asyncio.gather(*ended, self.desk.sounds.stop(), return_exceptions=True)
         for task in (self._typing, *work):
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
@@ -74,11 +97,31 @@ class Talk:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def again(self) -> None:
+    @property
+    def busy(self) -> bool:
+        return self.conversation.reply_id is not None
+
+    def text_of(self, request_id: str) -> str:
+        return self._said.get(request_id, "")
+
+    async def again(self, call_id: str) -> None:
         """Ask once more about what was left for later."""
-        self.conversation.ask_again()
-        if (reply_id := (await self.session.status()).reply_id) and self.conversation.reply_id is None:
-            self._replies.put_nowait((reply_id, await newest_event(self.session) + 1))
+        self.conversation.ask_again(call_id)
+        if (reply_id := (await self.session.status()).reply_id) and not self.busy:
+            self._await(reply_id, await newest_event(self.session) + 1)
+
+    async def send(self, text: str, when: When) -> None:
+        """Raises Refused."""
+        start = await newest_event(self.session) + 1
+        busy, request_id = self.busy, uuid.uuid4().hex
+        self._said[request_id] = text
+        reply_id = await self.session.submit(text, request_id=request_id, when=when)
+        if busy:
+            self.desk.show(Text(_TAKEN[when], "dim"))
+        self._await(reply_id, start, first=when != "queue")
+
+    def _await(self, reply_id: str, start: int, *, first: bool = False) -> None:
+        self._replies.put_nowait(_Awaited(not first, next(self._numbers), reply_id, start))
 
     def _typed(self, line: str) -> None:
         said = line.strip()
@@ -99,22 +142,17 @@ class Talk:
             if said.startswith("/"):
                 await self._commands.do(said)
                 return
-            start = await newest_event(self.session) + 1
-            busy = self.conversation.reply_id is not None
-            reply_id = await self.session.submit(said, request_id=uuid.uuid4().hex)
+            await self.send(said, "queue")
         except Refused as refusal:
             self.desk.show(Text(harmless(str(refusal)), "yellow"))
-            return
-        if busy:
-            self.desk.show(Text("queued: it is read when this reply has ended", "dim"))
-        self._replies.put_nowait((reply_id, start))
 
     async def _see(self) -> None:
         await self.conversation.catch_up()
         while True:
             self.conversation.reply_id = None
-            reply_id, start = await self._replies.get()
-            await self.conversation.see_through(reply_id, start)
+            awaited = await self._replies.get()
+            if reply_id := await self.conversation.of_request(awaited.reply_id):
+                await self.conversation.see_through(reply_id, awaited.start)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -15,8 +15,10 @@ from typing import Self
 import pyte
 
 from tests.e2e.conftest import CLI, Cli
+from tests.reflowing import laid_out_anew, shown
 
 SCROLLED_LINES = 2_000
+REPAINT_SECONDS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,7 @@ class Terminal:
     @property
     def shown(self) -> str:
         """Scrolled lines and the screen."""
-        past = ["".join(line[x].data for x in range(self._screen.columns)) for line in self._screen.history.top]
-        return "\n".join(line.rstrip() for line in [*past, *self._screen.display]).rstrip()
+        return shown(self._screen)
 
     def until(self, text: str, *, seconds: float = 15.0, raw: bool = False) -> str:
         """Read until it stands on the screen, or was written ever (`raw`). Raises AssertionError when it never does."""
@@ -71,8 +72,16 @@ class Terminal:
         os.write(self._terminal, keys.encode())
 
     def resized(self, columns: int, rows: int) -> None:
-        self._screen.resize(rows, columns)
+        """Lines that are too long are laid out anew, as most terminals do. Returns when the command has had time to
+        paint for the new size: which lines went on in the next row is not known any more after a second time."""
+        while self.read(0):
+            pass
+        self._screen = laid_out_anew(self._screen, columns, rows, SCROLLED_LINES)
+        self._stream = pyte.Stream(self._screen)
         self._size(columns, rows)
+        deadline = time.monotonic() + REPAINT_SECONDS
+        while time.monotonic() < deadline:
+            self.read(deadline)
 
     def read(self, deadline: float) -> bool:
         """The next piece; False when the command has left the terminal or the time is up."""

@@ -67,6 +67,7 @@ def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
         terminal.until("interrupted")
         terminal.types("again\n")
         terminal.until("harbour is full.")
+        terminal.until("1 step, ")
         terminal.types("\x04")
         seen = terminal.end()
 

@@ -130,21 +130,23 @@ LONG = "## The tide\n\nIt comes **in**, and with it come the boats of all the fi
 
 
 def test_markdown_is_laid_out_as_it_comes(cli: Cli) -> None:
-    model = cli.script({"thinking": "Of tides.", "text": LONG, "chunk_chars": 6, "delay_ms": 100})
+    model = cli.script({"thinking": "Of tides.", "text": LONG, "chunk_chars": 3, "delay_ms": 120})
 
     # The size that a parent has exported is not this terminal's.
     exported = {"COLUMNS": "80", "LINES": "24"}
 
-    with Terminal(cli, "run", "Speak", "--model", model, columns=40, environment=exported) as terminal:
+    with Terminal(cli, "run", "Speak", "--model", model, columns=70, environment=exported) as terminal:
         terminal.until("It comes in, and with")
         assert "So it" not in terminal.shown
-        terminal.resized(60, 40)
+        terminal.resized(29, 30)
+        terminal.resized(40, 20)
         terminal.until("So it goes.")
         seen = terminal.end()
 
     assert seen.code == 0
     lines = [line.strip() for line in seen.shown.splitlines()]
     assert [lines.count(line) for line in ("Of tides.", "So it goes.", "• in", "• out")] == [1, 1, 1, 1], seen.shown
+    assert [seen.shown.count(words) for words in ("It comes in", "fishermen")] == [1, 1], seen.shown
     assert "**" not in seen.shown
     assert "1 step, " in lines[-1]
 

@@ -1,0 +1,95 @@
+"""What is said of things that happen around a reply, to whoever takes part and to whoever looks on."""
+
+from typing import Any
+
+import pytest
+
+from agent.event import AgentEvent
+from starter.cli.happenings import asked, decided, happening, stillness
+
+
+def custom(name: str, **value: Any) -> AgentEvent:
+    return AgentEvent(type="CUSTOM", name=name, seq=1, value=value)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (custom("call_unsettled", reason="the file has changed"), "! looked at again: the file has changed"),
+        (custom("stuck_warning", pattern="the same call"), "! goes in circles: the same call"),
+        (custom("risk_warning", reason="it writes"), "! runs with a risk: it writes"),
+        (custom("doubt_probed", finding="happened", detail=""), "! looked: it happened"),
+        (custom("doubt_settled", by="bo", happened=False, output="", reason=""), "! settled by bo: it did not happen"),
+        (custom("doubt_settled", by="", happened=True), "! settled by somebody: it happened"),
+        (
+            custom("context_compressed", epoch=2),
+            "! the context was made shorter",
+        ),
+        (custom("state_replaced", by="ana", why="moved"), "! the state was replaced by ana: moved"),
+        (custom("plan_mode_changed", active=True, by=""), "! plan mode: nothing is changed"),
+        (custom("worker_left", worker="7@pier", doing="Bash"), "! worker 7@pier was shut down; another one goes on"),
+        (custom("escalated", to="the team"), "! handed up to the team: nobody has answered"),
+        (custom("expired", to=""), "! nobody answered a call in time"),
+    ],
+)
+def test_it_is_a_line(event: AgentEvent, said: str) -> None:
+    line = happening(event)
+
+    assert line is not None
+    assert line.plain == said
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        custom("doubt_probed", finding="unknown", detail=""),
+        custom("restored", note="", hold=""),
+        custom("tasks_changed", tasks=[]),
+        custom("of a later release", wind="north"),
+        AgentEvent(type="CUSTOM", name="risk_warning", value="no mapping"),
+    ],
+)
+def test_what_goes_without_saying_is_not_said(event: AgentEvent) -> None:
+    assert happening(event) is None
+    assert stillness(event) is None
+
+
+def test_who_stops_a_session_and_why_is_told_to_who_looks_on() -> None:
+    lines = [stillness(custom("paused", by="ana", why="the tide")), stillness(custom("resumed", by=""))]
+
+    assert [line.plain for line in lines if line] == ["paused by ana: the tide", "goes on, resumed"]
+    assert happening(custom("paused", by="ana", why="")) is None
+
+
+def test_nothing_in_it_can_steer_the_terminal() -> None:
+    hostile = "a\x1b]0;b\n\u202ec"
+    decisions = [{"call_id": "edit-7", "allow": False, "reason": hostile}]
+    event = AgentEvent(type="USER_CONFIRM_RESULT", value={"decisions": decisions, "approver": hostile})
+
+    lines = [
+        *decided(event, lambda call_id: f"{call_id}{hostile}"),
+        stillness(custom("paused", by=hostile, why=hostile)),
+    ]
+
+    for line in lines:
+        assert line is not None
+        assert not {"\x1b", "\n", "\u202e"} & set(line.plain)
+
+
+def test_who_decided_what_and_who_is_waited_for() -> None:
+    decisions: list[dict[str, Any]] = [
+        {"call_id": "edit-7", "allow": True},
+        {"call_id": "bash-8", "allow": False, "reason": "not today"},
+    ]
+    event = AgentEvent(type="USER_CONFIRM_RESULT", value={"decisions": decisions, "approver": "ana"})
+    waits = AgentEvent.model_validate(
+        {
+            "type": "REQUIRE_EXTERNAL_EXECUTION",
+            "tool_calls": [{"id": "p", "name": "price_of", "input": '{"a": "lamp"}'}],
+        }
+    )
+
+    told = [line.plain for line in decided(event, lambda call_id: call_id.partition("-")[0])]
+
+    assert told == ["ana allowed edit", "ana denied bash: not today"]
+    assert asked(waits)[0].plain.startswith("waits for an outside system: price_of")
