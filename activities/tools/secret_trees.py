@@ -22,6 +22,7 @@ _TELLS = {
     ".pem": re.compile(rb"PRIVATE KEY|OPENSSH|\A\x30"),
     ".key": re.compile(rb"PRIVATE KEY|OPENSSH|\A\x30"),
     ".npmrc": re.compile(rb"_auth|_password|token|secret", re.IGNORECASE),
+    ".git/config": re.compile(rb"https?://[^/\s]*@|://[^/\s@]*:[^/\s@]*@|header|password|token|secret", re.IGNORECASE),
 }
 """In these a search may go on unasked unless their content says otherwise: half of all projects have one."""
 

@@ -57,6 +57,7 @@ _SECRET_IN_FOLDER = frozenset(
         (".gem", "credentials"),
         (".m2", "settings.xml"),
         (".git", "credentials"),
+        (".git", "config"),
     }
 )
 _PROCESS_SECRETS = frozenset({"environ", "mem", "cmdline", "maps", "auxv", "stack"})

@@ -8,14 +8,21 @@ from activities.tools.shell_danger import dangerous_variable
 INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
 """What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""
 
+_GIT_SETTINGS = {
+    "core.fsmonitor": "false",
+    "safe.bareRepository": "explicit",
+    "core.hooksPath": "/dev/null",
+    "log.showSignature": "false",
+    "stash.showPatch": "false",
+    "diff.submodule": "short",
+    "submodule.recurse": "false",
+}
+"""What no repository, nor the user's own configuration, sets otherwise for commands that run unasked."""
+
 HARDENED = {
-    "GIT_CONFIG_COUNT": "3",
-    "GIT_CONFIG_KEY_0": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_0": "false",
-    "GIT_CONFIG_KEY_1": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_1": "explicit",
-    "GIT_CONFIG_KEY_2": "core.hooksPath",
-    "GIT_CONFIG_VALUE_2": "/dev/null",
+    "GIT_CONFIG_COUNT": str(len(_GIT_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_GIT_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_GIT_SETTINGS.values())},
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_TERMINAL_PROMPT": "0",

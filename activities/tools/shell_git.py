@@ -106,10 +106,29 @@ def prove_git(arguments: tuple[str, ...]) -> Proof | None:
             return None
         at += 1
     rest = arguments[at:]
-    if not rest or len(folders) > 1:
+    if not rest or len(folders) > 1 or any(map(_VERIFIES.search, rest)):
         return None
     proof = _subcommand(rest)
     return None if proof is None else Proof(proof.reads + tuple(folders), here=True)
+
+
+_VERIFIES = re.compile(r"%[-+ ]?G|%\(\*?signature")
+"""In a format: git has gpg look at signatures then."""
+
+
+def parted(arguments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Of a proven command: where git starts, relative to the shell's directory, and the words behind its options."""
+    at, folder = 0, "."
+    while at < len(arguments) and arguments[at].startswith("-"):
+        folder = arguments[at + 1] if arguments[at] == "-C" else folder
+        at += 2 if arguments[at] == "-C" else 1
+    return folder, arguments[at:] or ("version",)
+
+
+def tells_addresses(arguments: tuple[str, ...]) -> bool:
+    """Whether a proven command prints where other repositories are, which may have a password in it."""
+    _, rest = parted(arguments)
+    return rest[0] == "remote" and len(rest) > 1
 
 
 def _subcommand(rest: tuple[str, ...]) -> Proof | None:
@@ -157,11 +176,7 @@ class Shown:
 
 def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
     """None when the command, proven by `prove_git`, prints names and messages alone."""
-    at, folder = 0, "."
-    while at < len(arguments) and arguments[at].startswith("-"):
-        folder = arguments[at + 1] if arguments[at] == "-C" else folder
-        at += 2 if arguments[at] == "-C" else 1
-    rest = arguments[at:] or ("version",)
+    folder, rest = parted(arguments)
     size = 2 if rest[:2] in _TWO_WORDS else 1
     program = _TWO_WORDS.get(rest[:2]) or SUBCOMMANDS.get(rest[0])
     read = read_arguments(program, rest[size:]) if program is not None else None

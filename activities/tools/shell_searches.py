@@ -16,7 +16,7 @@ from activities.tools.secret_trees import TooLarge, is_harmless, tree_of
 from activities.tools.sensitive import is_secret
 from activities.tools.shell_files import git_folder, repository_above
 from activities.tools.shell_flags import Arguments, Proof, read_arguments
-from activities.tools.shell_git import shown_paths
+from activities.tools.shell_git import parted, shown_paths, tells_addresses
 from activities.tools.shell_readonly import PROGRAMS
 from agent.permission.suggestions import names
 
@@ -52,6 +52,8 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 def reached(words: tuple[str, ...], proof: Proof, at: Sequence[str]) -> list[str]:
     """Absolute paths of files with secrets, and of links that would be followed, which the proven command may read
     without naming them. Raises TooLarge, UnreadableIndex and OSError when that can't be told."""
+    if words[0] == "git" and tells_addresses(words[1:]):
+        return [path for directory in at for path in _config_of(words[1:], directory)]
     if words[0] == "git":
         return [path for directory in at for path in _shown_by_git(words[1:], proof, directory)]
     search = _search_of(words)
@@ -144,6 +146,14 @@ def _shown_by_git(arguments: tuple[str, ...], proof: Proof, directory: str) -> I
             yield str(path)
     if shown.untracked:
         yield from tree_of(start, with_links=False).secrets
+
+
+def _config_of(arguments: tuple[str, ...], directory: str) -> Iterator[str]:
+    """The repository's own configuration, where an address in it has a password."""
+    repository = repository_above(os.path.realpath(Path(directory) / parted(arguments)[0]))
+    config = str(git_folder(repository) / "config") if repository else ""
+    if config and os.path.lexists(config) and not is_harmless(config):
+        yield config
 
 
 def _is_secret(path: Path) -> bool:

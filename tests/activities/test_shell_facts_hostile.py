@@ -121,16 +121,38 @@ def test_a_file_that_turns_up_with_a_secret_name_is_seen_by_the_next_look(tmp_pa
         (".npmrc", "registry=https://npm.example.org/\n", False),
         (".npmrc", "//npm.example.org/:_authToken=abc\n", True),
         ("id_ed25519", "", True),
+        (".git/config", '[remote "origin"]\n\turl = https://git.example.org/tea.git\n', False),
+        (".git/config", '[remote "origin"]\n\turl = git@example.org:tea.git\n', False),
+        (".git/config", '[remote "origin"]\n\turl = https://ana:gh0st@git.example.org/tea.git\n', True),
+        (".git/config", '[remote "origin"]\n\turl = ssh://git@example.org/tea.git\n', False),
+        (".git/config", '[remote "origin"]\n\turl = https://ghp_abc@example.org/tea.git\n', True),
+        (".git/config", '[http]\n\textraHeader = "Authorization: basic abc"\n', True),
     ],
 )
 def test_a_file_that_is_often_harmless_counts_by_what_is_in_it(
     name: str, text: str, asks: bool, tmp_path: Path
 ) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
 
     facts = examine_command("grep -r x .", tmp_path, tmp_path)
 
     assert any(fact.danger for fact in facts.paths) is asks
+
+
+@pytest.mark.parametrize("line", ["git remote -v", "git remote get-url origin", "git -C deep remote --verbose"])
+@pytest.mark.parametrize(("password", "asks"), [("", False), ("ana:gh0st@", True)])
+def test_git_asks_before_it_prints_an_address_with_a_password(
+    line: str, password: str, asks: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "deep").mkdir()
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "origin", f"https://{password}git.example.org/tea.git")
+
+    facts = examine_command(line, tmp_path, tmp_path)
+
+    assert any(fact.danger for fact in facts.paths) is asks
+    assert not any(fact.danger for fact in examine_command("git remote", tmp_path, tmp_path).paths)
 
 
 def test_more_files_than_can_be_looked_through_are_said_to_be_too_many(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from activities.tools.bash import Bash
 from activities.tools.shell_environment import INHERITED, hardened, scrubbed
-from activities.tools.tool import Place
+from activities.tools.tool import Place, ToolCall
 from agent.permission.suggestions import names
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import text_of
@@ -89,3 +89,23 @@ async def test_a_repository_with_hooks_and_a_monitor_runs_neither_when_it_is_onl
     assert facts.read_only
     assert shown == "(no output)"
     assert not marker.exists()
+
+
+async def test_no_repository_makes_an_unasked_git_look_into_its_submodules(tmp_path: Path) -> None:
+    """The index that is looked at beforehand does not name what they hold."""
+    root, module = tmp_path / "top", tmp_path / "module"
+    for folder in (root, module):
+        folder.mkdir()
+        git(folder, "init", "-q")
+    (module / "notes").write_text("marmalade\n")
+    git(module, "add", ".")
+    git(module, "commit", "-qm", "first")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(module), "tea")
+    git(root, "config", "submodule.recurse", "true")
+    place = Place(root=root, cwd=root)
+    facts = await Bash().examine({"command": "git grep marmalade"}, place)
+
+    said = await Bash().run(ToolCall(id="c", arguments={"command": "git grep marmalade"}, place=place, facts=facts))
+
+    assert facts.read_only
+    assert "marmalade" not in str(said.output)
