@@ -27,7 +27,7 @@ from workflows.contract import PendingCall
 pytestmark = pytest.mark.server
 
 TOOLS = "tests.workflows.paying"
-RACES = 10
+AT_ONCE = 10
 
 
 def paying(stage: Stage, to: str, *more: dict[str, Any], **spec: Any) -> tuple[Session, Path]:
@@ -103,13 +103,16 @@ class Race:
             assert winners or self.expires
 
 
-@pytest.mark.timeout(60)
-async def test_of_decisions_at_the_same_moment_one_wins_and_the_ledger_agrees(unserved: Stage) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("races", [AT_ONCE, pytest.param(100, marks=pytest.mark.chaos)])
+async def test_of_decisions_at_the_same_moment_one_wins_and_the_ledger_agrees(unserved: Stage, races: int) -> None:
     stage = unserved
     stage.settings = stage.settings.model_copy(update={"tools": TOOLS})
     second = await connect(stage.address, settings=stage.settings)
     async with stage.another_worker():
-        await asyncio.gather(*(Race(stage, Longhaul(second, stage.settings), number).run() for number in range(RACES)))
+        for first in range(0, races, AT_ONCE):
+            numbers = range(first, first + AT_ONCE)
+            await asyncio.gather(*(Race(stage, Longhaul(second, stage.settings), number).run() for number in numbers))
     await let_go(second)
 
 
