@@ -5,7 +5,7 @@ import hashlib
 import json
 import random
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,27 @@ async def test_a_decision_long_after_runs_exactly_what_was_approved_once(unserve
     assert (made.approver, made.reason, made.digest) == ("ana", "three days later", call.digest)
     assert paid(of_other) == []
     assert await failure_of_replay(stage, session) is None
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(180)
+async def test_a_tool_that_was_replaced_since_the_question_does_not_run_and_that_is_said(unserved: Stage) -> None:
+    """Workers are asked for a minute: one that has the tool as it was may come."""
+    stage = unserved
+    unserved.settings = unserved.settings.model_copy(update={"tools": TOOLS})
+    session, ledger = paying(stage, "ana")
+    async with worker(settings_of(stage)) as first:
+        waiting = await session.reply("Pay Ana")
+        (call,) = await session.pending()
+        await first.kill()
+    async with worker(replace(settings_of(stage), tools="tests.workflows.paying_anew")):
+        await session.confirm(call, allow=True, approver="ana")
+        done = await session.wait(waiting.id)
+
+    ((state, text),) = results(done)
+    assert state is ToolResultState.ERROR
+    assert "the tool 'pay' is another one on the workers now" in text
+    assert paid(ledger) == []
 
 
 async def test_two_different_people_have_to_say_yes_where_the_agent_wants_two(unserved: Stage) -> None:

@@ -1,0 +1,11 @@
+"""The tool `pay` of a later release, which asks for more."""
+
+from activities.tools.function import tool
+from agent.tools import Effect
+from tests.workflows import paying
+
+
+@tool(effect=Effect.ONCE)
+def pay(to: str, ledger: str, note: str = "", currency: str = "EUR") -> str:
+    """Pay somebody, in a currency."""
+    return f"{paying.pay.name} {to} {ledger} {note} {currency}"
