@@ -152,7 +152,7 @@ def _assembled(
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping).run_tool,
         ],
-        interceptors=[Departures(), *_watching(settings, secrets.masker), MaskedFailures(secrets.masker), waking],
+        interceptors=[Departures(), *around_activities(settings, secrets.masker), waking],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
@@ -168,12 +168,13 @@ def _assembled(
     return worker
 
 
-def _watching(settings: Settings, masker: Masker) -> list[Interceptor]:
-    """None where traces, metrics and structured logs are off."""
+def around_activities(settings: Settings, masker: Masker) -> list[Interceptor]:
+    """None where traces, metrics and structured logs are off, and no secret has to be masked."""
     traced, counted = bool(traces_wanted()), bool(metrics_wanted(settings.metrics))
     watched = watching(masker, wanted=traced, content=settings.otel_content)
     told = [*watched, *logged(wanted=logs_wanted().structured, traced=traced)]
-    return [*counting(settings.prices, wanted=counted), *told, *([CarriedTraces()] if told else [])]
+    masked = [MaskedFailures(masker)] if masker else []
+    return [*counting(settings.prices, wanted=counted), *told, *([CarriedTraces()] if told else []), *masked]
 
 
 def forget(worker: Worker, run_id: str) -> None:

@@ -7,6 +7,7 @@ from agent.entries import AnyEntry, DeadlineReached, HumanDecided, ResultReceive
 from agent.ledger import Ledger
 
 Outcome = Literal["answered", "expired"]
+_ENDS = (HumanDecided, ToolReturned, ResultReceived, DeadlineReached)
 
 
 class Waited(NamedTuple):
@@ -19,7 +20,8 @@ class Waited(NamedTuple):
 def waits_ended(ledger: Ledger, entry: AnyEntry, at: int) -> list[Waited]:
     """The waits that this entry is about to end. `at`: milliseconds since 1970. Of a call that takes two approvals each
     is a wait of its own."""
-    if not isinstance(entry, HumanDecided | ToolReturned | ResultReceived | DeadlineReached) or ledger.reply is None:
+    # Asked of every entry that is written: nearly all end no wait.
+    if not isinstance(entry, _ENDS) or ledger.reply is None:
         return []
     calls = ledger.reply.calls
     return [

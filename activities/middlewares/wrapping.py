@@ -62,6 +62,8 @@ class Wrapped:
 
     async def model_call(self, request: ModelRequest, ask: AskModel) -> ModelReply:
         """Raises what `ask` does, and ModelFailed for a middleware that failed or stopped it."""
+        if not self.middlewares:
+            return await ask(request)
 
         async def inner(given: ModelRequest) -> ModelReply:
             return await around(self.middlewares, "on_model_call", given, self.context, ask, ModelReply)

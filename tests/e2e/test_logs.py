@@ -19,6 +19,13 @@ SECRET = "sk-tide-table-4711"
 WORDS = ("greet the walrus", "I will sing", "barnacles", "all sung", "drowned")
 WRITES = {"id": "write-7", "name": "Write", "input": {"file_path": "low-tide.txt", "content": f"barnacles {SECRET}"}}
 SINKS = {"id": "sink-8", "name": "sink", "input": {}}
+BEGINS = """
+import sys, threading, worker
+from activities.masking import NO_SECRETS
+worker.begin_logs("INFO", structured=False)
+around = worker.around_activities(worker.Settings(), NO_SECRETS)
+print(len(around), threading.active_count(), *sys.modules)
+"""
 TOOLS = '''
 from activities.tools.function import tool
 from agent.tools import Effect
@@ -76,13 +83,15 @@ async def test_a_worker_writes_json_with_names_and_without_words(temporal_server
     assert [word for word in (*WORDS, "sk-tide") if word in written] == []
 
 
-def test_a_worker_with_plain_logs_loads_nothing_that_writes_json(tmp_path: Path) -> None:
+def test_a_worker_with_nothing_switched_on_loads_nothing_starts_no_thread_and_puts_nothing_around_activities(tmp_path: Path) -> None:
     given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=tmp_path, tools="")
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, worker; worker.begin_logs('INFO', structured=False); print(*sys.modules)"],
+        [sys.executable, "-c", BEGINS],
         env=environment(given), cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    loaded = set(told.stdout.split())
+    around, threads, *loaded_modules = told.stdout.split()
+    loaded = set(loaded_modules)
 
+    assert (around, threads) == ("0", "1")
     assert {"pythonjsonlogger", "activities.telemetry.log_lines", "activities.telemetry.counting"} & loaded == set()
     assert "activities.telemetry.opening" in loaded
