@@ -83,7 +83,7 @@ async def test_a_worker_writes_json_with_names_and_without_words(temporal_server
     assert [word for word in (*WORDS, "sk-tide") if word in written] == []
 
 
-def test_a_worker_with_nothing_switched_on_loads_nothing_starts_no_thread_and_puts_nothing_around_activities(tmp_path: Path) -> None:
+def test_a_worker_with_nothing_switched_on_loads_starts_and_wraps_nothing(tmp_path: Path) -> None:
     given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=tmp_path, tools="")
     told = subprocess.run(
         [sys.executable, "-c", BEGINS],
