@@ -159,8 +159,8 @@ def _assembled(
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         # Cancellation arrives with a heartbeat; the stock throttle would hold both back for seconds.
-        max_heartbeat_throttle_interval=timedelta(seconds=0.2),
-        default_heartbeat_throttle_interval=timedelta(seconds=0.2),
+        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
+        default_heartbeat_throttle_interval=timedelta(seconds=0.1),
         graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
         deployment_config=versioning(build_of(settings)),
