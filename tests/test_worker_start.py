@@ -11,7 +11,7 @@ from activities.stores.memory import MemoryStore
 from starter.connection import connect, let_go
 from starter.provision.dev_server import DevServer
 from starter.settings import Settings
-from tests.e2e.processes import WorkerSettings, environment
+from tests.e2e.processes import ROOT, WorkerSettings, environment
 from worker import Refusal, build, check_shared
 
 ALONE = "keeps sessions on this host alone"
@@ -62,6 +62,18 @@ def test_the_refusal_is_a_sentence_and_comes_before_the_server_is_asked(tmp_path
     assert shared.returncode == 1
     assert ALONE in shared.stderr
     assert "Traceback" not in shared.stderr
+
+
+def test_a_plain_worker_loads_nothing_that_only_others_need() -> None:
+    dear = (
+        "anthropic", "openai", "httpx", "httpx2", "redis", "sqlalchemy", "psycopg", "pymysql", "opentelemetry.sdk",
+        "rich", "click", "typer", "prompt_toolkit", "starlette", "uvicorn",
+    )  # fmt: skip
+    script = f"import sys, worker; print(*sorted(set({dear!r}) & set(sys.modules)))"
+
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == []
 
 
 @pytest.mark.server

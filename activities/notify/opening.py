@@ -12,7 +12,6 @@ from activities.notify.channel import Channel
 from activities.notify.command import Command
 from activities.notify.maildir import Maildir
 from activities.notify.notifying import Notifying
-from activities.notify.webhook import Webhook
 
 KEY = "LONGHAUL_NOTIFY_KEY"
 SHORTEST_KEY = 16
@@ -47,7 +46,9 @@ def _channel(target: str, environment: Mapping[str, str]) -> Channel:
             raise BadNotifySetting(f"LONGHAUL_NOTIFY: {kind[:40]!r} is no way to notify; write {FORMS}, or a JSON list")
 
 
-def _webhook(url: str, key: str) -> Webhook:
+def _webhook(url: str, key: str) -> Channel:
+    from activities.notify.webhook import Webhook  # noqa: PLC0415  loads httpx, which few workers need
+
     parts = urlsplit(url)
     if not parts.hostname or parts.username or parts.password:
         raise BadNotifySetting("LONGHAUL_NOTIFY: a webhook needs a host, and no user or password in its address")

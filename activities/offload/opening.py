@@ -9,7 +9,6 @@ from typing import cast
 from activities.offload.local_workspace import LocalWorkspace
 from activities.offload.names import owner_name, workdir_of
 from activities.offload.offloader import Offloader
-from activities.offload.redis_offloader import RedisOffloader
 from activities.own_parts import found_at, names_in
 from activities.stores.store import BadStoreSetting
 
@@ -93,7 +92,9 @@ def _workspace(data_dir: Path, owner: str) -> LocalWorkspace:
     return LocalWorkspace(folder)
 
 
-def _redis(redis_url: str | None, owner: str) -> RedisOffloader:
+def _redis(redis_url: str | None, owner: str) -> Offloader:
+    from activities.offload.redis_offloader import RedisOffloader  # noqa: PLC0415  only who uses Redis loads it
+
     if not redis_url:
         raise OffloadSetupError("offloader: 'redis' needs LONGHAUL_REDIS_URL on the workers, and it is not set")
     try:
