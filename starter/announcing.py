@@ -28,18 +28,22 @@ def versioning(build: Build | None) -> WorkerDeploymentConfig | None:
 
 async def announce(client: Client, build: Build) -> None:
     """Say on stderr whether this build is the current one, and again whenever that has changed; until cancelled."""
-    said: str | None = None
+    said = ""
     await asyncio.sleep(REGISTERED_SECONDS)
     while True:
-        try:
-            current = current_build(await describe(client, build.deployment))
-        except RPCError as error:
-            _say(f"whether build {build.id!r} is the current one can't be told: {error.message}")
-            return
-        if current != said:
-            said = current
-            _say(why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}")
+        told = await _standing(client, build)
+        if told != said:
+            said = told
+            _say(told)
         await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _standing(client: Client, build: Build) -> str:
+    try:
+        current = current_build(await describe(client, build.deployment))
+    except RPCError as error:
+        return f"whether build {build.id!r} is the current one can't be told: {error.message}"
+    return why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}"
 
 
 def _say(sentence: str) -> None:
