@@ -58,8 +58,9 @@ class Settings(BaseSettings):
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
-    graceful_shutdown_timeout: float = Field(default=30.0, ge=0, le=86_400)
-    """Seconds that running calls get to end when a worker is asked to stop."""
+    graceful_shutdown_timeout: float = Field(default=20.0, ge=0, le=86_400)
+    """Seconds that running calls get to end when a worker is asked to stop; less than the thirty after which Kubernetes
+    kills it, so that what was cut short can still be told."""
     deployment: str = ""
     """On: workers are versioned, and belong to the deployment of this name."""
     build: str = ""
