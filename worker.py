@@ -56,7 +56,7 @@ from activities.tools.registry import Toolbox, ToolSetupError, default_tools, lo
 from activities.verify import Verifying
 from activities.workspaces import Workspaces
 from agent.index import ALL_INDEXED
-from starter.announcing import announce, versioning
+from starter.announcing import announce, version_of
 from starter.attributes import NotRegistered, register_search_attributes
 from starter.builds import BadBuild, build_of
 from starter.connection import Unreachable, blobs_of, connect, let_go
@@ -163,7 +163,7 @@ def _assembled(
         default_heartbeat_throttle_interval=timedelta(seconds=0.1),
         graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
-        deployment_config=versioning(build_of(settings)),
+        **version_of(settings),
     )
     return worker
 

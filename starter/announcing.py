@@ -2,28 +2,35 @@
 
 import asyncio
 import sys
+from typing import Any
 
 from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.service import RPCError
 from temporalio.worker import WorkerDeploymentConfig
 
-from starter.builds import Build, current_build, describe, why_idle
+from starter.builds import Build, build_of, current_build, describe, own_build_id, why_idle
+from starter.settings import Settings
 
 REGISTERED_SECONDS = 2.0
 """The server knows a build some moments after its first poll."""
 LOOK_SECONDS = 30.0
 
 
-def versioning(build: Build | None) -> WorkerDeploymentConfig | None:
-    """Sessions live for weeks and go on with the newest code: they are not pinned to the build that began them."""
+def version_of(settings: Settings) -> dict[str, Any]:
+    """What a worker says of its version, as arguments of the SDK's `Worker`. Raises BadBuild."""
+    build = build_of(settings)
     if build is None:
-        return None
-    return WorkerDeploymentConfig(
-        version=WorkerDeploymentVersion(build.deployment, build.id),
-        use_worker_versioning=True,
-        default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
-    )
+        # Without any the SDK hashes the code of every module that is loaded: a third of a worker's start.
+        return {"build_id": own_build_id()}
+    version = WorkerDeploymentVersion(build.deployment, build.id)
+    # Sessions live for weeks and go on with the newest code: they are not pinned to the build that began them.
+    behaviour = VersioningBehavior.AUTO_UPGRADE
+    return {
+        "deployment_config": WorkerDeploymentConfig(
+            version, use_worker_versioning=True, default_versioning_behavior=behaviour
+        )
+    }
 
 
 async def announce(client: Client, build: Build) -> None:
