@@ -2,12 +2,12 @@
 
 In each round three sessions are brought to a point with one worker: at rest, inside a model call, inside a tool that
 reads. Another worker is started, the first one is killed with SIGKILL, and the time to each session's next request to
-the model is taken. Then the server is killed and started again on its database, with the same three sessions.
+the model is taken. In some rounds the server is then killed too, and started again on its database, with the same
+three sessions.
 """
 
 import argparse
 import asyncio
-import math
 import os
 import statistics
 import sys
@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +27,7 @@ from agent.settings import AgentSpec
 from benchmarks.contenders import worker_process
 from benchmarks.measure import memory_bytes
 from benchmarks.model_server import ModelServer
-from benchmarks.pages import with_section
+from benchmarks.pages import publish, spread, table
 from starter.client import Longhaul
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import find_temporal
@@ -97,19 +97,24 @@ class Ground:
 
 
 async def round_of(ground: Ground, number: int, figures: Figures, older: AsyncExitStack) -> AsyncExitStack:
-    """One kill of the worker that `older` holds, and one of the server; the worker that is left."""
+    """One kill of the worker that `older` holds; the worker that is left."""
     sessions = {kind: ground.session(kind, number) for kind in KINDS}
     newer = AsyncExitStack()
     replies = await _brought_to_their_points(ground, sessions)
     await newer.enter_async_context(ground.worker(figures))
     await older.aclose()
     await _note_all(ground, "worker killed", sessions, replies, figures, time.monotonic())
+    return newer
+
+
+async def server_killed(ground: Ground, number: int, figures: Figures) -> None:
+    """The sessions of that round go on after the worker's kill: now it is the server's."""
+    sessions = {kind: ground.session(kind, number) for kind in KINDS}
     replies = await _brought_to_their_points(ground, sessions)
     killed = time.monotonic()
     await ground.server.kill()
     await ground.server.start()
     await _note_all(ground, "server killed", sessions, replies, figures, killed)
-    return newer
 
 
 async def _brought_to_their_points(ground: Ground, sessions: dict[str, Session]) -> dict[str, str]:
@@ -153,7 +158,8 @@ async def _note_all(
         figures.lost += message.finished_reason is not FinishedReason.COMPLETED
 
 
-async def run(repeats: int) -> Figures:
+async def run(repeats: int, of_server: int) -> Figures:
+    """So many kills of a worker, and in the first rounds one of the server too."""
     figures = Figures()
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name:
         folder = Path(name)
@@ -169,19 +175,19 @@ async def run(repeats: int) -> Figures:
             await working.enter_async_context(ground.worker(figures))
             for number in range(repeats):
                 working = await round_of(ground, number, figures, working)
+                if number < of_server:
+                    await server_killed(ground, number, figures)
                 _say(f"round {number + 1} of {repeats}")
             await working.aclose()
     return figures
 
 
 def rows(figures: Figures) -> list[tuple[str, ...]]:
-    found = []
-    for name, target in TARGETS.items():
-        values = figures.seconds[name]
-        high = sorted(values)[math.ceil(0.95 * len(values)) - 1]
-        told = [f"{number:.2f}" for number in (statistics.median(values), high, max(values))]
-        found.append((name, *told, str(len(values)), f"≤ {target:g}"))
-    return found
+    return [
+        (name, *spread(values), str(len(values)), f"≤ {target:g}")
+        for name, target in TARGETS.items()
+        if (values := figures.seconds[name])
+    ]
 
 
 def section(figures: Figures) -> str:
@@ -194,9 +200,7 @@ def section(figures: Figures) -> str:
         "stands by; the server is started again at once, on its database. Last: a worker, from its start to its first",
         "poll.",
         "",
-        f"| {' | '.join(HEADER)} |",
-        f"|{'---|' * len(HEADER)}",
-        *(f"| {' | '.join(row)} |" for row in rows(figures)),
+        *table(HEADER, rows(figures)),
         "",
         f"{held} Replies that did not end as they should: {figures.lost}.",
     ]
@@ -209,17 +213,17 @@ def _say(line: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recovery", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md under this folder")
+    parser.add_argument("--repeats", type=int, default=10, help="kills of a worker")
+    parser.add_argument("--of-server", type=int, default=10, help="kills of the server, at most as many")
+    parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the raw times under this folder")
     given = parser.parse_args()
-    figures = asyncio.run(run(given.repeats))
+    figures = asyncio.run(run(given.repeats, min(given.of_server, given.repeats)))
     shown = Table(*HEADER)
     for row in rows(figures):
         shown.add_row(*row)
     Console(width=120).print(shown, f"worker: {statistics.median(figures.mib):.0f} MiB; lost: {figures.lost}")
     if given.docs:
-        page = given.docs / "benchmarks.md"
-        page.write_text(with_section(page.read_text(), "recovery", section(figures)))
+        publish(given.docs, "recovery", section(figures), asdict(figures))
     sys.stdout.flush()
     # The SDK's runtime threads abort a normal interpreter exit now and then, after all work is done.
     os._exit(0)
