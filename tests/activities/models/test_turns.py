@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.models import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
-from activities.models.model import ModelRequest
 from agent.messages import AssistantMsg, HintBlock, Msg, TextBlock, ThinkingBlock, ToolCallBlock, UserMsg
-from agent.settings import ModelConfig
 from tests.activities.models.requests import returned
+from tests.activities.models.rules import (
+    assert_taken_by_anthropic,
+    assert_taken_by_chat_completions,
+    assert_taken_by_responses,
+    request_of,
+)
 
 IDS = st.sampled_from(["a1", "b2", "c/3", "d" * 70])
 TEXTS = st.sampled_from(["", "  \n", "Hi", "\ud800", "\x00"])
@@ -30,55 +34,19 @@ MESSAGES = st.one_of(
 RECORDS = st.lists(MESSAGES, max_size=9)
 
 
-def request_of(record: list[Msg]) -> ModelRequest:
-    return ModelRequest("m", "", record, (), ModelConfig())
-
-
 @given(RECORDS)
 def test_anthropics_rules_hold(record: list[Msg]) -> None:
-    messages = anthropic_prompt.build_payload(request_of(record), [])["messages"]
-
-    roles = [message["role"] for message in messages]
-    assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
-    assert len(roles) % 2 == 1
-    open_ids: list[str] = []
-    for message in messages:
-        kinds = [block["type"] for block in message["content"]]
-        results = [block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"]
-        assert kinds[: len(results)] == ["tool_result"] * len(results)
-        assert results == open_ids
-        open_ids = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
-        assert len(set(open_ids)) == len(open_ids)
-        assert all(block["text"].strip() for block in message["content"] if block["type"] == "text")
-        assert all(kinds)
-    assert open_ids == []
+    assert_taken_by_anthropic(record)
 
 
 @given(RECORDS)
 def test_the_rules_of_chat_completions_hold(record: list[Msg]) -> None:
-    messages = openai_chat_prompt.build_payload(request_of(record), [], official=True, dashscope=False)["messages"]
-
-    open_ids: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            assert message["tool_call_id"] == open_ids.pop(0)
-        else:
-            assert open_ids == []
-            open_ids = [call["id"] for call in message.get("tool_calls", ())]
-        assert message["content"] or message.get("tool_calls")
-    assert open_ids == []
+    assert_taken_by_chat_completions(record)
 
 
 @given(RECORDS)
 def test_the_rules_of_the_responses_api_hold(record: list[Msg]) -> None:
-    items = openai_responses_prompt.build_payload(request_of(record), [])["input"]
-
-    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
-    outputs = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
-    assert sorted(calls) == sorted(outputs)
-    for item, following in zip(items, [*items[1:], {"role": "user"}], strict=True):
-        if item.get("type") == "reasoning":
-            assert following.get("type") in ("reasoning", "function_call") or following.get("role") == "assistant"
+    assert_taken_by_responses(record)
 
 
 @given(RECORDS)
