@@ -85,3 +85,33 @@ async def test_a_running_batch_outlives_the_server(mortal_server: DevServer, tmp
             assert {result.state for result in results.values()} == {ToolResultState.SUCCESS}
             assert [len(job.ledger("began", tool)) for tool in ("put", "send", "sign")] == [1, 1, 1]
             assert [job.effects(tool) for tool in ("look", "put", "send", "sign")] == [1, 1, 1, 1]
+
+
+async def test_a_paused_session_outlives_its_worker_and_the_server(mortal_server: DevServer, tmp_path: Path) -> None:
+    """It is paused while a batch runs: what was under way comes to its end, and nothing more is begun."""
+    stage = await Stage.on(mortal_server.address, tmp_path)
+    job = stage.job("paused", SCRIPT, ["look.before"])
+    async with worker(stage.worker()) as first:
+        await job.start()
+        await job.is_held("look.before")
+        await job.has_recorded("put", "send")
+        await job.session.pause(why="the tide is high", by="ana")
+        await first.kill()
+    await mortal_server.kill()
+    await mortal_server.start()
+    job.release()
+    async with worker(stage.worker()) as second:
+        await job.has_recorded("look")
+        await second.kill()
+    await mortal_server.kill()
+    await mortal_server.start()
+    async with worker(stage.worker()):
+        kept = await job.session.status()
+        await job.session.resume(by="ben")
+        final = await job.finish()
+
+        assert (kept.status, kept.model_calls, kept.paused_by) == ("paused", 1, "ana")
+        assert final.finished_reason is FinishedReason.COMPLETED
+        assert [job.effects(tool) for tool in ("look", "put", "send", "sign")] == [1, 1, 1, 1]
+        assert_well_formed(await job.transcript())
+        await job.replays()

@@ -13,3 +13,7 @@ def swear(system_prompt: str, _context: PromptContext) -> str:
 
 def fail(_prompt: str, _context: PromptContext) -> str:
     raise RuntimeError("the policy server is away")
+
+
+def name_session(system_prompt: str, context: PromptContext) -> str:
+    return f"{system_prompt}\nThis is {context.session_id}."

@@ -1,16 +1,21 @@
 """Requests: each one is answered once, in the order of arrival, whatever its id looks like."""
 
 import asyncio
+import random
 
 import pytest
 
 from agent.messages import TextBlock
 from agent.permission.rules import PermissionMode
+from starter.session import Session
 from starter.wire import Refused
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, calls
 
 pytestmark = pytest.mark.server
+
+EACH = 50
+"""Messages of each of two clients."""
 
 
 def texts(count: int) -> list[dict[str, str]]:
@@ -41,26 +46,34 @@ async def test_an_id_that_was_used_for_another_message_is_refused(stage: Stage) 
 
 
 async def test_two_clients_are_answered_in_the_order_in_which_they_came(stage: Stage) -> None:
-    lines = [{"text": f"answer {number}", "delay_ms": 1} for number in range(20)]
-    session = stage.session(*lines)
+    """Fifty messages each, at random moments, some of them sent twice."""
+    chance = random.Random(5)  # noqa: S311  no secret
+    session = stage.session(*texts(2 * EACH + 1))
     other = stage.app.session(session.id, agent=session.spec)
     await session.submit("first of all", request_id="r-zero")
 
-    async def ask_ten(client: str) -> list[str]:
-        return [await (session if client == "a" else other).submit(f"{client}{n}") for n in range(10)]
+    async def ask_all(client: Session, name: str) -> list[str]:
+        replies = []
+        for number in range(EACH):
+            request_id = f"r-{name}{number}"
+            replies.append(await client.submit(f"{name}{number}", request_id=request_id))
+            if chance.random() < 0.2:
+                assert await client.submit(f"{name}{number}", request_id=request_id) == replies[-1]
+            await asyncio.sleep(chance.uniform(0, 0.03))
+        return replies
 
-    by_a, by_b = await asyncio.gather(ask_ten("a"), ask_ten("b"))
-    replies = [await session.wait(reply) for reply in [*by_a, *by_b]]
-    context = [message async for message in session.transcript()]
+    by_a, by_b = await asyncio.gather(ask_all(session, "a"), ask_all(other, "b"))
+    answers = [(await session.wait(reply)).get_text_content() for reply in [*by_a, *by_b]]
+    said = [message.get_text_content() async for message in session.transcript()]
 
-    said = [message.get_text_content() for message in context]
     asked, answered = said[2::2], said[3::2]
-    assert sorted(asked) == sorted(f"{client}{n}" for client in "ab" for n in range(10))
-    assert [ask for ask in asked if ask[0] == "a"] == [f"a{n}" for n in range(10)]
-    assert [ask for ask in asked if ask[0] == "b"] == [f"b{n}" for n in range(10)]
-    assert answered == [f"answer {n}" for n in range(1, 20)] + ["(script ended)"]
-    assert len({reply.id for reply in replies}) == 20
-    assert sorted(reply.get_text_content() for reply in replies) == sorted(answered)
+    assert [ask for ask in asked if ask[0] == "a"] == [f"a{n}" for n in range(EACH)]
+    assert [ask for ask in asked if ask[0] == "b"] == [f"b{n}" for n in range(EACH)]
+    assert len(asked) == 2 * EACH
+    assert answered == [f"answer {n}" for n in range(1, 2 * EACH + 1)]
+    assert len({*by_a, *by_b}) == 2 * EACH
+    heard = dict(zip(asked, answered, strict=True))
+    assert answers == [heard[f"{name}{n}"] for name in "ab" for n in range(EACH)]
 
 
 async def test_what_is_observed_while_a_call_waits_comes_after_its_result(stage: Stage) -> None:
