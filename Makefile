@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos check dev bench bench-peers lock lock-peers clean
+.PHONY: help setup demo test chaos check dev bench bench-peers faults lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -50,8 +50,15 @@ bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks --docs docs
 	$(BIN)/python -m benchmarks.parked --docs docs
 	$(BIN)/python -m benchmarks.soak --docs docs
-	$(BIN)/python -m benchmarks.recovery --docs docs
+	$(BIN)/python -m benchmarks.recovery --docs docs --repeats 50
+	$(BIN)/python -m benchmarks.interrupting --docs docs
+	$(BIN)/python -m benchmarks.first_token --docs docs
 	$(BIN)/python -m benchmarks.permission_speed --docs docs
+
+faults: setup ## kill workers and the server at every event of a job, and FAULTS= times at random; docs/benchmarks.md
+	$(BIN)/python -m benchmarks.faults --docs docs --random $(FAULTS)
+
+FAULTS ?= 1000
 
 bench-peers: setup ## the same beside other frameworks, which it installs apart (half an hour on a quiet machine)
 	$(BIN)/python -m benchmarks.peers

@@ -24,7 +24,11 @@ POLL_SECONDS = 0.02
 
 NOTED_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"name": {"type": "string"}, "stall_seconds": {"type": "number"}},
+    "properties": {
+        "name": {"type": "string"},
+        "stall_seconds": {"type": "number"},
+        "takes_seconds": {"type": "number", "description": "Half of it before the effect, half after."},
+    },
     "required": ["name"],
 }
 ODD_SCHEMA: dict[str, Any] = {"type": "object", "properties": {"how": {"type": "string"}}, "required": ["how"]}
@@ -71,8 +75,11 @@ class Noted(Tool):
             # On the loop, on purpose: no heartbeat leaves the worker, as in a machine that swaps or sleeps.
             time.sleep(call.arguments["stall_seconds"])  # noqa: ASYNC251
             await asyncio.sleep(0.1)
+        half = call.arguments.get("takes_seconds", 0) / 2
+        await asyncio.sleep(half)
         await pass_by(root, f"{name}.before")
         write_down(root, what="effect", name=name, call=call.id, attempt=call.attempt, worker=os.getpid())
+        await asyncio.sleep(half)
         await pass_by(root, f"{name}.after")
         return ToolOutput(f"{name} is written")
 
