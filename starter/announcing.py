@@ -1,7 +1,6 @@
 """Versioned workers: how they are, and that one which gets no work says so instead of sitting silent."""
 
 import asyncio
-import sys
 from typing import Any
 
 from temporalio.client import Client
@@ -10,6 +9,7 @@ from temporalio.service import RPCError
 from temporalio.worker import WorkerDeploymentConfig
 
 from starter.builds import Build, build_of, current_build, describe, own_build_id, why_idle
+from starter.saying import say
 from starter.settings import Settings
 
 REGISTERED_SECONDS = 2.0
@@ -41,7 +41,7 @@ async def announce(client: Client, build: Build) -> None:
         told = await _standing(client, build)
         if told != said:
             said = told
-            _say(told)
+            say(told)
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -51,7 +51,3 @@ async def _standing(client: Client, build: Build) -> str:
     except RPCError as error:
         return f"whether build {build.id!r} is the current one can't be told: {error.message}"
     return why_idle(build, current) or f"build {build.id!r} is the current one of {build.deployment!r}"
-
-
-def _say(sentence: str) -> None:
-    print(f"longhaul worker: {sentence}", file=sys.stderr, flush=True)

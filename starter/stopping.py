@@ -3,7 +3,8 @@
 import asyncio
 import os
 import signal
-import sys
+
+from starter.saying import say
 
 
 def asked_to_stop(seconds: float) -> asyncio.Event:
@@ -17,12 +18,8 @@ def asked_to_stop(seconds: float) -> asyncio.Event:
 
 def _take(number: signal.Signals, stop: asyncio.Event, seconds: float) -> None:
     if stop.is_set():
-        _say("leaving at once; what still runs is repeated elsewhere, or told to be of unknown outcome")
+        say("leaving at once; what still runs is repeated elsewhere, or told to be of unknown outcome")
         # Commands die with this process: their supervisors hold a pipe from it.
         os._exit(128 + number)
-    _say(f"stopping: calls that run get {seconds:g} s to end; a second signal leaves at once")
+    say(f"stopping: calls that run get {seconds:g} s to end; a second signal leaves at once")
     stop.set()
-
-
-def _say(sentence: str) -> None:
-    print(f"longhaul worker: {sentence}", file=sys.stderr, flush=True)

@@ -39,7 +39,7 @@ def sink() -> str:
 
 
 def lines_of(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines() if not line.startswith("longhaul worker:")]
+    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 async def test_a_worker_writes_json_with_names_and_without_words(temporal_server: DevServer, tmp_path: Path) -> None:
@@ -80,6 +80,7 @@ async def test_a_worker_writes_json_with_names_and_without_words(temporal_server
     assert set(steps.values()) == {ended["reply"]}
     (failed,) = [line for line in attempts if line["activity"] == "sink"]
     assert (failed["state"], failed["call"], failed["reply"]) == ("error", "sink-8", ended["reply"])
+    assert [line["level"] for line in lines if line["message"].startswith("stopping: calls that run")] == ["WARNING"]
     assert [word for word in (*WORDS, "sk-tide") if word in written] == []
 
 

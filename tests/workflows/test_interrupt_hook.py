@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from agent.event import AgentEvent
 from agent.messages import FinishedReason
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.letters import calls
 from workflows.contract import PendingCall
+from workflows.session import AgentSession
 
 pytestmark = pytest.mark.server
 
@@ -50,6 +52,12 @@ async def test_a_hook_says_the_last_words_and_the_next_model_call_reads_them(uns
         deaf = await session.wait(second.id)
         events = (await session.events()).events
         again = await session.reply("Go on")
+        replayer = Replayer(
+            workflows=[AgentSession],
+            data_converter=unserved.client.data_converter,
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        )
+        await replayer.replay_workflow(await unserved.handle(session).fetch_history())
 
     assert [call.tool for call in waiting] == ["send"]
     assert (stopped.finished_reason, stopped.get_text_content()) == (

@@ -1,6 +1,7 @@
 """What a session shows of itself in Temporal's Web UI is really set on the server."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.common import TypedSearchAttributes
 
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import approve_and_finish, calls
+from tests.workflows.letters import approve_and_finish, calls, until
 from workflows.contract import DEADLINE, STATUS, TOOLS
 
 pytestmark = pytest.mark.server
@@ -42,6 +43,29 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     assert '{"to": "Ana"}' in said
     assert "deadline of a call that waits" in said
     assert "look whether it has been idle for too long" in said
+
+
+async def test_the_page_names_the_call_that_runs_while_it_runs(stage: Stage) -> None:
+    marks = stage.folder / "marks.txt"
+    slow = calls("dawdle", path=str(marks))
+    session = stage.session(slow, {"text": "Done."}, tools=["dawdle"], permission={"mode": "bypass"})
+    reply = await session.submit("Take your time")
+
+    async def page() -> str:
+        return str(await stage.handle(session).query("__temporal_workflow_metadata"))
+
+    async def runs() -> bool:
+        return marks.exists() and ": `dawdle` `" in await page()
+
+    await until(runs)
+    running = await page()
+    marks.with_suffix(".enough").touch()
+    done = await session.wait(reply)
+
+    assert "**working** · agent `lamp` · 1 model call" in running
+    assert re.search(r"running since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: `dawdle` `", running)
+    assert done.get_text_content() == "Done."
+    assert "running" not in await page()
 
 
 def about(shown: TypedSearchAttributes) -> tuple[object, object, bool]:
