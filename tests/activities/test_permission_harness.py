@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent.permission.facts import CallFacts
 from agent.permission.rules import Behavior, PermissionContext, PermissionMode
 from agent.tools import ToolDescriptor
 from tests.activities.corpora.harness import Listener, listening, picture, run
+from tests.activities.corpora.mixing import mixed
 from tests.activities.corpora.stage import SECRET, Line, Stage, build, corpus
 
 BASH = ToolDescriptor(name="Bash")
@@ -19,6 +21,7 @@ ASKING = [mode for mode in PermissionMode if mode is not PermissionMode.BYPASS]
 LINES = corpus("benign.txt")
 """All that passes: of the hostile ones none does, as their own test says."""
 PORTION = 60
+MIXED_LINES = 150
 ENVIRONMENT_SECRET = "quince-9281"
 
 
@@ -85,6 +88,25 @@ async def test_what_is_edited_unasked_lies_in_the_workspace(line: Line, stage: S
     assert SECRET not in printed
     assert {folder: picture(folder) for folder in before} == before
     assert listener.calls == 0
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_passes_of_lines_that_nobody_has_written_is_harmless_too(
+    seed: int, stage: Stage, listener: Listener
+) -> None:
+    before = {folder: picture(folder) for folder in (stage.root, stage.home, stage.outside)}
+    texts = (stage.text(line, listener.port) for line in mixed(seed))
+    passing = ((text, facts) for text in texts if (facts := _passes(text, stage, [PermissionMode.DEFAULT])) is not None)
+
+    for text, facts in islice(passing, MIXED_LINES):
+        printed = await run(text, stage, facts)
+
+        assert SECRET not in printed, text
+        assert ENVIRONMENT_SECRET not in printed, text
+        assert {folder: picture(folder) for folder in before} == before, text
+        assert listener.calls == 0, text
 
 
 async def test_the_harness_sees_what_a_line_does_that_is_hostile(stage: Stage, listener: Listener) -> None:
