@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -19,12 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import pyte
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 from screenshots import IMAGES, LONGHAUL, TEST, development_server
 
 COLUMNS, ROWS = 96, 32
 PATIENCE_SECONDS = 30.0
+FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+"""A picture must not fetch letters from somewhere when it is looked at."""
 DIM = {"\x1b[2m": "\x1b[90m", "\x1b[2;3m": "\x1b[90;3m", "\x1b[2;33m": "\x1b[33m"}
 """The emulator knows no dim letters."""
 COLOURS = {"brown": "yellow", "brightblack": "bright_black", "brightbrown": "bright_yellow"}
@@ -90,7 +94,7 @@ class Terminal:
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
         for number in range(self._last_line() + 1):
             console.print(self._line(number), end="\n", soft_wrap=True)
-        return console.export_svg(title=title, unique_id=title.replace(" ", "-"))
+        return console.export_svg(title=title, code_format=FORMAT, unique_id=title.replace(" ", "-"))
 
     def _read(self) -> None:
         if not select.select([self._terminal], [], [], 0.1)[0]:
