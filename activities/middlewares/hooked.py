@@ -24,8 +24,8 @@ class HookedMiddleware(Middleware):
 
     def __init__(self, name: str = "hooks") -> None:
         self.name = name
-        self.changes_answers = False
         self._hooks = Hooks(POINTS)
+        self._note()
 
     def register(self, kind: str, name: str, hook: Hook) -> None:
         """The same name again replaces what was there. Raises UnknownHook."""
@@ -49,6 +49,7 @@ class HookedMiddleware(Middleware):
     def _note(self) -> None:
         """Answers that somebody may change are heard when they are whole."""
         self.changes_answers = any(self._hooks.names(kind) for kind in ("post_reasoning", "post_model_call"))
+        self.idle = frozenset(f"on_{point}" for point in POINTS if not self._hooks.stand_at(point))
 
     async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
         told = await self._hooks.before("reply", context, request)

@@ -53,6 +53,9 @@ class Middleware:
     """Whether on_model_call or on_reasoning may change what the model said. Clients then hear it when it is whole;
     False keeps the live stream of pieces."""
 
+    idle: frozenset[str] = frozenset()
+    """Methods that have nothing to do just now, and cost nothing then."""
+
     async def on_reply(self, request: str, context: RuntimeContext) -> Sequence[str | Msg]:
         """Before a reply: what the model is told behind the request, whose text is given. It is recorded."""
         return ()
@@ -80,5 +83,5 @@ class Middleware:
 
 
 def defines(middleware: Middleware, method: str) -> bool:
-    """Whether it has that method of its own."""
-    return getattr(type(middleware), method) is not getattr(Middleware, method)
+    """Whether it has that method of its own, and something to do in it."""
+    return getattr(type(middleware), method) is not getattr(Middleware, method) and method not in middleware.idle
