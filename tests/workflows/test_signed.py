@@ -3,10 +3,11 @@
 import pytest
 from pydantic import SecretStr
 
+from agent.permission.rules import PermissionRule
 from starter.client import Longhaul
 from starter.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, refused_signal, results
+from tests.workflows.letters import ASKS, refused_signal, refused_update, results
 
 pytestmark = pytest.mark.server
 
@@ -37,3 +38,30 @@ async def test_only_a_signed_decision_lets_the_call_run_and_no_history_holds_the
         assert (made.approver, made.key, made.digest) == ("ana", "ana", call.digest)
         history = await stage.handle(session).fetch_history()
         assert SECRET not in history.to_json()
+
+
+async def test_nothing_that_anybody_sends_or_stores_unsigned_lets_the_call_run(unserved: Stage) -> None:
+    stage = unserved
+    stage.settings = stage.settings.model_copy(update={"approval_key": SecretStr(f"ana:{SECRET}")})
+    allow = {"tool_name": "send"}
+    async with stage.another_worker():
+        await stage.app.rules_of("eve").change([PermissionRule(tool_name="send")], by="eve")
+        session = stage.session(*ASKS, user="eve", permission={"approvals": "signed"})
+        waiting = await session.reply("Write to Ana")
+        letters = {
+            "confirm": {"decisions": [{"call_id": "call_0_0", "decision": "allow", "rules": [allow]}]},
+            "configure": {"mode": "bypass"},
+            "rules": {"add": [allow]},
+        }
+        for name, body in letters.items():
+            for _ in range(2):
+                assert "sign" in await refused_signal(stage, session, name, body)
+            assert "sign" in await refused_update(stage, session, name, body)
+
+        assert waiting.metadata == {"waiting_for": ["call_0_0"]}
+        assert [one.call_id for one in await session.pending()] == ["call_0_0"]
+        await session.interrupt()
+        await session.wait(waiting.id)
+        state = {"session_id": session.id, "tainted": "a page"}
+        assert "decisions must be signed" in await refused_update(stage, session, "replace_state", {"state": state})
+        assert (await session.status()).decisions == ()
