@@ -108,11 +108,11 @@ def test_a_deny_rule_for_all_denies_or_asks_whatever_is_put_into_a_line(line: st
     ids=lambda line: f"{line[:12]!r}-{len(line)}",
 )
 def test_huge_and_nested_lines_are_decided_on_in_time(line: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
 
     behavior = _decide(line, PermissionMode.DEFAULT)
 
-    assert time.perf_counter() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     assert behavior is not Behavior.ALLOW or len(line) <= MAX_CHARACTERS
 
 

@@ -162,8 +162,8 @@ def test_bypass_asks_where_a_rule_about_paths_could_not_be_disproven(tool_name: 
 @pytest.mark.parametrize("pattern", ["/" + "*a" * 300, "/" + "**/a/" * 300 + "b", "/" + "a*" * 300 + "b"])
 def test_a_pattern_full_of_stars_is_matched_in_no_time(pattern: str) -> None:
     path = "/" + "a" * 2000 + "/a" * 500 + "/c"
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert not path_matches(pattern, path, ROOT)
 
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

@@ -18,6 +18,8 @@ from agent.tools import Effect, ToolDescriptor
 from starter.provision.dev_server import DevServer
 from workflows import options
 
+pytestmark = pytest.mark.alone
+
 
 def attempt(heartbeat_timeout_seconds: float | None) -> tuple[ActivityEnvironment, list[float]]:
     """An attempt without a server, and when its heartbeats were made."""

@@ -12,7 +12,7 @@ from starter.provision.dev_server import DevServer
 from tests.e2e.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(90)]
 
 LOOSE_LIMIT_SECONDS = 8
 """The floor is the sticky timeout (1 s), or the model's heartbeat timeout (2 s) and a retry; a busy machine adds."""

@@ -13,7 +13,7 @@ from starter.provision.dev_server import DevServer
 from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import running_with, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(90)]
 
 THREE_AT_ONCE = says("three at once", call("look"), call("put"), call("send"))
 

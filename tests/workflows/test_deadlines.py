@@ -39,6 +39,7 @@ async def timers(stage: Stage, session: Session) -> list[str]:
     return [kind.removesuffix("_event_attributes") for kind in kinds if kind and kind.startswith("timer_")][1:]
 
 
+@pytest.mark.alone
 async def test_a_call_is_reminded_of_handed_up_and_denied(stage: Stage) -> None:
     deadline = within(remind_after=0.2, escalate_after=0.4, escalate_to="the night shift", expire_after=0.7)
     session = stage.session(

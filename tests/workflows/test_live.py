@@ -164,6 +164,7 @@ async def test_who_comes_after_an_interrupt_is_told_nothing_of_what_it_cut_off(s
     assert min(event.seq for event in events if event.seq) >= start
 
 
+@pytest.mark.alone
 async def test_the_end_of_a_reply_is_heard_of_at_once(stage: Stage) -> None:
     line = {"text": "x" * 60, "chunk_chars": 1, "delay_ms": 50}
     session = stage.session({"text": "Warm."}, line)

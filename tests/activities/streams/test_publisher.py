@@ -5,11 +5,15 @@ import hashlib
 import time
 from pathlib import Path
 
+import pytest
+
 from activities.streams.batches import MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
 from activities.streams.directory import DirectoryStreams
 from activities.streams.items import Item, decode
 from activities.streams.publisher import MARKS_SECONDS, Publisher
 from activities.streams.streams import StreamsUnavailable
+
+pytestmark = pytest.mark.alone
 
 
 class Sink(DirectoryStreams):

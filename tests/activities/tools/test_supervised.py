@@ -16,6 +16,8 @@ from activities.tools.clipping import ClippedBytes
 from activities.tools.supervised import Ending, run_supervised
 from activities.tools.supervisor import NOTE_FD
 
+pytestmark = pytest.mark.alone
+
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
