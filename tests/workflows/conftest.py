@@ -85,9 +85,11 @@ class Stage:
         """One more worker on the same queue, with nothing in its memory."""
         # A client of its own: the SDK lets a client serve one worker per queue.
         client = await connect(self.address, settings=self.settings)
-        async with build(client, self.settings, self.providers):
-            yield
-        await let_go(client)
+        try:
+            async with build(client, self.settings, self.providers):
+                yield
+        finally:
+            await let_go(client)
 
     @asynccontextmanager
     async def worker_process(self) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 from temporalio.client import WorkflowExecutionStatus
 
-from starter.connection import connect
+from starter.connection import connect, let_go
 from starter.history import HistoryUnreadable
 from starter.session import Session
 from tests.servers.redis_server import find_redis, redis_server
@@ -32,6 +32,7 @@ async def keeping(stage: Stage, **places: str) -> Stage:
     """The stage with its store, or its blobs too, elsewhere; it has no worker yet."""
     stage.settings = stage.settings.model_copy(update=places)
     stage.client = await connect(stage.address, settings=stage.settings)
+    stage.rest.push_async_callback(let_go, stage.client)
     return stage
 
 
