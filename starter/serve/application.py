@@ -21,7 +21,7 @@ from starter.serve.streaming import LAST_EVENT_ID
 
 def application(served: Served) -> Starlette:
     """Serves the sessions of `served.app`; whoever runs it sets `served.draining` when it is to end."""
-    described = json.dumps(document(OPERATIONS, served.root_path)).encode()
+    described = json.dumps(document(OPERATIONS, served.root_path, guarded=served.tokens is not None)).encode()
 
     async def openapi(request: Request) -> Response:
         del request

@@ -59,7 +59,10 @@ def _as_sent(schema: dict[str, Any]) -> None:
     """Text alone, or one message, will do too."""
     several = schema["properties"]["messages"]
     one = several["items"]
-    schema["properties"]["messages"] = {"anyOf": [{"type": "string"}, one, several], "title": "Messages"}
+    schema["properties"]["messages"] = {
+        "anyOf": [{"type": "string", "pattern": r"\S"}, one, several],
+        "title": "Messages",
+    }
 
 
 class Message(Submit):

@@ -20,8 +20,8 @@ TEMPLATE = "#/components/schemas/{model}"
 PROBLEM: Used = (ProblemBody, "serialization")
 
 
-def document(operations: Sequence[Operation], root_path: str = "") -> Json:
-    """All operations; a client can be made from it."""
+def document(operations: Sequence[Operation], root_path: str = "", *, guarded: bool = True) -> Json:
+    """All operations; a client can be made from it. `guarded`: whether tokens are wanted."""
     used = [PROBLEM, *dict.fromkeys(pair for operation in operations for pair in _models(operation))]
     found, definitions = models_json_schema(used, ref_template=TEMPLATE)
     schemas: Schemas = {**found}
@@ -31,7 +31,7 @@ def document(operations: Sequence[Operation], root_path: str = "") -> Json:
             describe(schema, model)
     paths: dict[str, Json] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas, guarded=guarded)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Longhaul", "version": _release(), "summary": "Sessions of durable agents"},
@@ -39,7 +39,7 @@ def document(operations: Sequence[Operation], root_path: str = "") -> Json:
         "paths": paths,
         "components": {
             "schemas": definitions.get("$defs", {}),
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            **({"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if guarded else {}),
         },
     }
 
@@ -52,16 +52,16 @@ def _models(operation: Operation) -> Iterable[Used]:
             yield (answer, "serialization")
 
 
-def _described(operation: Operation, schemas: Schemas) -> Json:
+def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json:
     found: Json = {
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [*_in_path(operation), *_in_query(operation), *_in_headers(operation)],
         "responses": _responses(operation, schemas),
     }
-    if operation.scope is not None:
+    if operation.scope is not None and guarded:
         found["security"] = [{"token": []}]
-        found["description"] = f"Wants a token with the scope `{operation.scope}`, where the server has tokens."
+        found["description"] = f"Wants a token with the scope `{operation.scope}`."
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
         found["requestBody"] = {"content": content, "required": _needs_a_body(operation.body)}

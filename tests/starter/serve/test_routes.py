@@ -44,11 +44,19 @@ def test_the_document_is_valid_and_has_every_route() -> None:
     assert json.dumps(described), "plain JSON"
 
 
+def test_the_document_wants_tokens_where_the_server_does() -> None:
+    guarded, unguarded = document(OPERATIONS), document(OPERATIONS, guarded=False)
+
+    assert guarded["paths"]["/v1/inbox"]["get"]["security"] == [{"token": []}]
+    assert "security" not in guarded["paths"]["/health"]["get"]
+    assert "security" not in json.dumps(unguarded)
+
+
 def test_the_document_says_what_a_message_may_be() -> None:
     described = document(OPERATIONS)
     body = described["components"]["schemas"]["Message"]["properties"]["messages"]
 
-    assert {"type": "string"} in body["anyOf"]
+    assert {"type": "string", "pattern": r"\S"} in body["anyOf"]
 
 
 def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
