@@ -3,8 +3,10 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from openapi_spec_validator import validate
 
@@ -183,3 +185,24 @@ def test_settings_name_no_tokens_hosts_and_pages_of_their_own() -> None:
     settings = Settings()
 
     assert (settings.serve_tokens, settings.serve_hosts, settings.serve_origins) == ("", "", "")
+
+
+async def test_web_pages_may_ask_where_they_are_named_and_nowhere_else() -> None:
+    page, other = "https://console.example", "https://other.example"
+    open_to_one = replace(served(), hosts=frozenset({"agents.example"}), origins=(page,))
+    open_to_none = replace(served(), hosts=frozenset({"agents.example"}))
+
+    async def asked(by: Served, origin: str, method: str = "GET") -> httpx.Response:
+        transport = httpx.ASGITransport(application(by))
+        headers = {"Origin": origin, **({"Access-Control-Request-Method": "POST"} if method == "OPTIONS" else {})}
+        async with httpx.AsyncClient(transport=transport, base_url="http://agents.example") as client:
+            return await client.request(method, "/health", headers=headers)
+
+    welcome, unknown = await asked(open_to_one, page), await asked(open_to_one, other)
+    closed = await asked(open_to_none, page)
+    before = await asked(open_to_one, page, "OPTIONS")
+
+    assert (welcome.status_code, welcome.headers["access-control-allow-origin"]) == (200, page)
+    assert (before.status_code, before.headers["access-control-allow-origin"]) == (200, page)
+    assert (unknown.status_code, closed.status_code) == (403, 403)
+    assert "access-control-allow-origin" not in {*unknown.headers, *closed.headers}
