@@ -1,6 +1,9 @@
 """One way to reach Temporal, for everybody who does."""
 
+import atexit
 import re
+import time
+from functools import cache
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
@@ -14,6 +17,9 @@ from starter.telemetry import client_interceptors, send_traces
 from workflows.contract import converter_with, stored_in
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"
+
+
+SETTLING_SECONDS = 0.1
 
 
 class Unreachable(Exception):
@@ -41,6 +47,7 @@ async def connect(
     if namespace is not None:
         config["namespace"] = namespace
     interceptors = client_interceptors()
+    _settle_before_exit()
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         return await Client.connect(**config, data_converter=converter, interceptors=interceptors, runtime=runtime)
@@ -65,6 +72,13 @@ async def let_go(client: Client) -> None:
     blobs = stored_in(client.data_converter)
     if blobs is not None:
         await blobs.close()
+
+
+@cache
+def _settle_before_exit() -> None:
+    """Have the interpreter wait a moment before it ends: a thread of the SDK lets go of an answer after we have it, and
+    aborts the process when the interpreter is gone by then."""
+    atexit.register(time.sleep, SETTLING_SECONDS)
 
 
 def _cause(error: Exception) -> str:
