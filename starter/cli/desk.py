@@ -13,6 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console, RenderableType
 
+from starter.cli.painting import draw, rows_of
 from starter.cli.screen import Screen
 
 Found = TypeVar("Found")
@@ -26,8 +27,16 @@ class Desk(Screen):
     ) -> None:
         super().__init__(play=play)
         self._aside = False
+        self._cells: list[int] = []
+        """Of each line that stands below."""
+        self._drawn_at = 0
+        self._rows_more = 0
+        """Of what stood there before it was drawn anew, and is still to be taken away."""
         self._prompt: PromptSession[str] = PromptSession(
-            history=_kept(history), key_bindings=_keys(take, interrupt), erase_when_done=True, output=_output(self.out)
+            history=_kept(history),
+            key_bindings=_keys(take, interrupt),
+            erase_when_done=True,
+            output=_output(self.out, self._take_more_rows),
         )
 
     async def open(self) -> None:
@@ -71,11 +80,23 @@ class Desk(Screen):
         app.invalidate()
 
     def _message(self) -> ANSI:
+        self._rows_more = self._more_rows()
         if not self.below:
+            self._cells = []
             return ANSI("> ")
-        with self.out.capture() as drawn:
-            self.out.print(self.below)
-        return ANSI(drawn.get().rstrip("\n") + "\n> ")
+        drawn, self._cells = draw(self.out, self.below)
+        self._drawn_at = self.out.width
+        return ANSI(drawn + "\n> ")
+
+    def _more_rows(self) -> int:
+        """That what stands below takes by now, when the terminal has become narrower since it was drawn."""
+        return self._rows_more + rows_of(self._cells, self._drawn_at, self.out.width) - len(self._cells)
+
+    def _take_more_rows(self) -> int:
+        """The same, for whoever goes up over them: once."""
+        if more := self._more_rows():
+            self._cells, self._rows_more = [], 0
+        return more
 
 
 def _keys(take: Callable[[str], None], interrupt: Callable[[], None]) -> KeyBindings:
@@ -95,10 +116,20 @@ def _keys(take: Callable[[str], None], interrupt: Callable[[], None]) -> KeyBind
     return keys
 
 
-def _output(console: Console) -> Vt100_Output:
+class _Output(Vt100_Output):
+    """Goes up by the rows that stand there now: the prompt counts those that it has drawn."""
+
+    rows_more: Callable[[], int]
+
+    def cursor_up(self, amount: int) -> None:
+        super().cursor_up(amount + self.rows_more())
+
+
+def _output(console: Console, rows_more: Callable[[], int]) -> _Output:
     """One that never asks the terminal where its cursor is: some never answer, and the answer may end as input."""
-    output = Vt100_Output.from_pty(cast(TextIO, console.file))
+    output = cast(_Output, _Output.from_pty(cast(TextIO, console.file)))
     output.enable_cpr = False
+    output.rows_more = rows_more
     return output
 
 

@@ -27,13 +27,10 @@ class Painting:
 
     def paint(self, console: Console, what: RenderableType) -> None:
         """In the place of what stood there. Each line has to be shorter than the terminal is wide."""
-        lines = [without_blank_end(line) for line in console.render_lines(what, pad=False)]
-        with console.capture() as captured:
-            console.print(Segments(list(_joined(lines))), end="")
+        drawn, cells = draw(console, what)
         taken_away = self._up(console)
-        self._lines = [sum(segment.cell_length for segment in line) for line in lines]
-        self._width = console.width
-        _write(console, taken_away + captured.get())
+        self._lines, self._width = cells, console.width
+        _write(console, taken_away + drawn)
 
     def clear(self, console: Console) -> None:
         if self._lines:
@@ -45,6 +42,14 @@ class Painting:
             return ""
         rows = min(rows_of(self._lines, self._width, console.width), console.height)
         return "\r" + (f"\x1b[{rows - 1}A" if rows > 1 else "") + "\x1b[J"
+
+
+def draw(console: Console, what: RenderableType) -> tuple[str, list[int]]:
+    """As it is written to the terminal, without a newline at its end; and the cells of each of its lines."""
+    lines = [without_blank_end(line) for line in console.render_lines(what, pad=False)]
+    with console.capture() as captured:
+        console.print(Segments(list(_joined(lines))), end="")
+    return captured.get(), [sum(segment.cell_length for segment in line) for line in lines]
 
 
 def without_blank_end(line: list[Segment]) -> list[Segment]:

@@ -92,3 +92,22 @@ def test_ctrl_c_twice_leaves_and_the_session_goes_on(cli: Cli) -> None:
     assert seen.code == 0, seen.shown
     assert "longhaul chat --session tide-2" in seen.shown
     assert "late" not in seen.shown.replace("echo late", "")
+
+
+def test_a_terminal_that_becomes_narrower_shows_nothing_twice(cli: Cli) -> None:
+    said = "One by one the boats come home, red ones and blue ones and one without a name."
+    model = cli.script({"text": said, "chunk_chars": 2, "delay_ms": 100})
+
+    with Terminal(cli, "chat", "--model", model, columns=90) as terminal:
+        terminal.until(">")
+        terminal.types("hello\n")
+        terminal.until("red ones and")
+        terminal.resized(37, 30)
+        terminal.until("1 step, ")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert [seen.shown.count(words) for words in ("One by one", "> hello", "blue ones", "name.")] == [1, 1, 1, 1], (
+        seen.shown
+    )
