@@ -90,6 +90,7 @@ async def test_a_pause_holds_through_other_workers_and_roll_overs_and_steps_lead
         assert await told(session) == ["paused", "step_asked", "step_asked", "resumed"]
 
 
+@pytest.mark.alone
 async def test_what_runs_while_a_signal_pauses_its_session_is_let_finish(stage: Stage) -> None:
     slow = {"text": "I look.", "delay_ms": 2_000, "tool_calls": [{"name": "fetch", "input": {"page": 1}}]}
     session = stage.session(slow, {"text": "Seen."})

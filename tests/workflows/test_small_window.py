@@ -84,12 +84,13 @@ async def test_a_thousand_steps_in_a_small_window(watching: tuple[Stage, Watched
 
     assert (first.error, first.get_text_content()) == (None, "Half is read.")
     assert (newest.error, newest.get_text_content()) == (None, "All is read.")
-    assert len(spy.seen) == STEPS + 3
+    # One that a stalled machine cuts short is asked once more.
+    assert len(spy.seen) >= STEPS + 3
     assert status.compressions >= STEPS * CHARS // 3 // WINDOW
     assert [asked.unpaired for asked in spy.seen if asked.unpaired] == []
     assert max(asked.tokens for asked in spy.seen) < WINDOW
     assert all(FIRST in asked.texts for asked in spy.seen)
-    assert all(NEWEST in asked.texts for asked in spy.seen[STEPS // 2 + 1 :])
+    assert all(NEWEST in asked.texts for asked in spy.seen[-(STEPS // 2 + 2) :])
     recalled = results(newest)[-1][1]
     assert recalled == (
         "2 of 2004 messages, the newest first.\n"
