@@ -104,7 +104,8 @@ class Findings:
                 self._list_command(node, depth)
             elif node.type == "file_redirect" and node.children:
                 target = loosely(node.children[-1].text)
-                if any(">" in child.type for child in node.children):
+                operators = [child.type for child in node.children if ">" in child.type]
+                if operators and not leads_to_no_file(operators[0], target):
                     self.redirected(target, (self.cwd,))
 
     def _list_command(self, node: Node, depth: int) -> None:
@@ -153,3 +154,8 @@ class Findings:
             self.add((">", resolved), edits_only=True)
             if resolved.startswith("/dev/"):
                 self.warn(f"writing to {resolved} reaches a device")
+
+
+def leads_to_no_file(operator: str, target: str) -> bool:
+    """Whether a redirection throws away what it is given, or leads to where another one leads (`2>&1`)."""
+    return target == "/dev/null" or (operator in (">&", "<&") and target.isdecimal())

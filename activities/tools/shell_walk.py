@@ -13,7 +13,7 @@ from activities.tools.shell_files import (
     at_home,
     looks_like_foreign_repository,
 )
-from activities.tools.shell_findings import MAX_SCRIPT_DEPTH, Directories, Findings
+from activities.tools.shell_findings import MAX_SCRIPT_DEPTH, Directories, Findings, leads_to_no_file
 from activities.tools.shell_flags import Proof
 from activities.tools.shell_readonly import prove_edit, prove_read_only
 from activities.tools.shell_searches import reached
@@ -124,7 +124,7 @@ class Walk:
         word = self._word(node.children[-1].text)
         if word is None:
             return
-        if word.text == "/dev/null" or (operator in (">&", "<&") and word.text.isdecimal()):
+        if leads_to_no_file(operator, word.text):
             return
         if word.pattern or word.brackets or word.status or operator == "<&":
             self.findings.doubt("a redirection to a path that can't be told")

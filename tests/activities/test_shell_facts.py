@@ -140,6 +140,12 @@ def test_a_redirection_is_a_command_and_a_written_path(root: Path) -> None:
     assert not facts.read_only
 
 
+def test_output_that_goes_where_other_output_goes_is_no_file_in_a_loop_either(root: Path) -> None:
+    facts = examine_command("for n in 1 2; do date 2>&1 >/dev/null | tail -1 >log; done", root, root)
+
+    assert [fact.path for fact in facts.paths] == [str(root / "log")]
+
+
 @pytest.mark.parametrize(
     "line", ["ls > /dev/null", "ls 2>&1", "ls 2>/dev/null", "ls >&2", "ls &>/dev/null", "ls < /dev/null"]
 )
