@@ -5,8 +5,8 @@ import logging
 from activities.masking import NO_SECRETS, Masker
 
 
-class MasksItself(logging.Formatter):
-    """A formatter of lines that have an order which a mark in the wrong place would break."""
+class MasksItself:
+    """Of a formatter whose lines have an order that a mark in the wrong place would break."""
 
     masker: Masker = NO_SECRETS
 
@@ -26,7 +26,8 @@ class MaskedLines(logging.Formatter):
 def mask_logs(logger: logging.Logger, masker: Masker) -> None:
     """Have every handler of this logger write masked lines."""
     for handler in logger.handlers if masker else ():
-        if isinstance(handler.formatter, MasksItself):
-            handler.formatter.masker = masker
+        formatter: object = handler.formatter
+        if isinstance(formatter, MasksItself):
+            formatter.masker = masker
             continue
         handler.setFormatter(MaskedLines(handler.formatter or logging.Formatter(), masker))

@@ -1,5 +1,6 @@
 """Hooks of a client around what it asks of live sessions, and hooks of a worker around what it does for them."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ async def test_what_a_client_says_observes_and_prints_goes_through_its_hooks(sta
     assert first == "How?"
 
 
-async def _until_end(session: Session) -> Any:
+async def _until_end(session: Session) -> AsyncIterator[AgentEvent]:
     async for event in session.follow(live=False):
         yield event
         if event.type == "REPLY_END":
