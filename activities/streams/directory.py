@@ -158,4 +158,5 @@ def _opened(file: Path) -> int:
 
 
 def _written_at(folder: Path) -> float:
-    return max((file_of(folder, number).stat().st_mtime for number in numbers(folder)), default=0.0)
+    """Its own time counts too: another writer may just be making it, and it has no file yet."""
+    return max(path.stat().st_mtime for path in (folder, *(file_of(folder, number) for number in numbers(folder))))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from activities.contract import CALL_MODEL
 from starter.session import Session
 from starter.wire import Refused
 from tests.workflows.conftest import Stage
@@ -97,7 +98,8 @@ async def test_what_runs_while_a_signal_pauses_its_session_is_let_finish(stage: 
     reply = await session.submit("Look")
 
     async def thinking() -> bool:
-        return (await session.status()).context_tokens > 0
+        underway = (await stage.handle(session).describe()).raw_description.pending_activities
+        return CALL_MODEL in [one.activity_type.name for one in underway]
 
     await until(thinking)
     await stage.handle(session).signal("pause", {"by": "ana"})

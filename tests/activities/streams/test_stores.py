@@ -175,11 +175,20 @@ async def test_a_session_that_was_silent_for_long_loses_its_stream(tmp_path: Pat
     for name in ("old", "new"):
         await before.append(name, b"line\n")
     long_ago = time.time() - directory.KEPT_SECONDS - 60
-    os.utime(next((tmp_path / "old").iterdir()), (long_ago, long_ago))
+    for path in (next((tmp_path / "old").iterdir()), tmp_path / "old"):
+        os.utime(path, (long_ago, long_ago))
 
     await DirectoryStreams(tmp_path).append("new", b"line\n")
 
     assert folders(tmp_path) == ["new"]
+
+
+async def test_a_stream_that_another_writer_is_just_beginning_is_not_taken_for_an_old_one(tmp_path: Path) -> None:
+    (tmp_path / ".begun").mkdir()
+
+    await DirectoryStreams(tmp_path).append("new", b"line\n")
+
+    assert (tmp_path / ".begun").is_dir()
 
 
 async def test_the_same_path_on_another_machine_is_not_taken_for_the_stream(tmp_path: Path) -> None:
