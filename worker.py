@@ -202,10 +202,9 @@ async def _serve(settings: Settings, masker: Masker) -> None:
         async with build(client, settings, providers):
             # Past the masking, which may keep the end of a line back: others wait for this one.
             print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
-            announcing = asyncio.create_task(announce(client, own)) if own else None
+            beside = asyncio.gather(providers.warm(), *([announce(client, own)] if own else []))
             await stop.wait()
-            if announcing:
-                announcing.cancel()
+            beside.cancel()
     finally:
         await providers.close()
         await let_go(client)

@@ -1,6 +1,7 @@
 """Where a model's name leads: which provider, at which address, with which of the worker's keys."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -71,6 +72,14 @@ class Providers:
         model = await self._find_model(name.provider, request.config)
         async with asyncio.timeout(request.config.call_timeout_seconds):
             return await model.call(replace(request, model=name.name), on_delta)
+
+    async def warm(self) -> None:
+        """Make the clients of the providers whose keys are here: else the first session after a start would wait for
+        their SDKs to be imported."""
+        for name, provider in PROVIDERS.items():
+            if self._environ.get(provider.key_env):
+                with contextlib.suppress(SetupError):  # the session that asks for it is told
+                    await self._find_model(name, ModelConfig())
 
     async def close(self) -> None:
         """Close all clients; calls that still run fail."""

@@ -108,6 +108,19 @@ def test_no_sdk_is_loaded_before_its_first_use() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_a_worker_loads_ahead_what_it_has_keys_for_and_stumbles_over_no_bad_address() -> None:
+    script = (
+        "import asyncio, sys\nfrom activities.models.providers import Providers\n"
+        "keys = {'OPENAI_API_KEY': 'k', 'DASHSCOPE_API_KEY': 'k', 'DASHSCOPE_BASE_URL': 'nowhere'}\n"
+        "asyncio.run(Providers(keys).warm())\n"
+        "print([name for name in ('anthropic', 'openai') if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "['openai']\n"
+
+
 @pytest.mark.parametrize(
     ("model", "tokens"),
     [
