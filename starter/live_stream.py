@@ -10,7 +10,7 @@ from activities.streams.streams import StreamReader, Streams, StreamsUnavailable
 from starter.asking import Asking
 from starter.settings import Settings
 
-BREATH_SECONDS = 0.01
+BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""
 AGAIN_SECONDS = 2.0
 """Between tries to read a stream that has failed."""
@@ -36,14 +36,19 @@ class LiveStream:
         """What comes next; nothing after so many seconds, or without a stream. Cut short only by what comes."""
         return [item for line in await self._lines(seconds) if (item := decode(line)) is not None]
 
-    async def _lines(self, seconds: float) -> list[bytes]:
+    async def reach(self) -> bool:
+        """Whether it can be read, as far as is known. The session is asked once where it is."""
         if self._address is None:
             await self._reach(await self._told())
+        return self.reached
+
+    async def _lines(self, seconds: float, *, gently: bool = False) -> list[bytes]:
+        await self.reach()
         if self._reader is None:
             await asyncio.sleep(seconds)
             return []
         try:
-            lines = await self._reader.read(seconds)
+            lines = await self._reader.read(seconds, gently=gently)
         except StreamsUnavailable as error:
             self.trouble = str(error)
             await asyncio.sleep(min(max(seconds, 0.01), AGAIN_SECONDS))
@@ -52,14 +57,15 @@ class LiveStream:
         self.heard = self.heard or bool(lines)
         return lines
 
-    async def rest(self, seconds: float) -> None:
-        """Until a reply of the session may have ended, or wait for somebody, or so long."""
+    async def rest(self, seconds: float) -> bool:
+        """Until a reply of the session may have ended, or wait for somebody, which is True; or so long."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (left := until - loop.time()) > 0:
-            if any(map(_tells_of_rest, await self._lines(left))):
-                return
+            if any(map(_tells_of_rest, await self._lines(left, gently=True))):
+                return True
             await asyncio.sleep(min(BREATH_SECONDS, left))
+        return False
 
     @property
     def reached(self) -> bool:

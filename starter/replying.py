@@ -6,10 +6,13 @@ from contextlib import aclosing
 from agent.event import AgentEvent
 from agent.messages import Msg, ToolResultState
 from starter.asking import NoSession
-from starter.following import LONGEST_PAUSE_SECONDS, LONGEST_WITH_STREAM_SECONDS, SHORTEST_WITH_STREAM_SECONDS
+from starter.following import LONGEST_PAUSE_SECONDS, LONGEST_WITH_STREAM_SECONDS
 from starter.live_stream import LiveStream
 from starter.patience import Pauses
 from workflows.contract import ReplyResult
+
+UNHEARD_SECONDS = 0.3
+"""Until a question where a stream has said nothing yet."""
 
 Ask = Callable[[str], Awaitable[ReplyResult]]
 """How the reply of an id stands."""
@@ -29,11 +32,14 @@ async def events_of(reply_id: str, standing: Ask, following: AsyncGenerator[Agen
                 return
 
 
-async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
+async def message_of(reply_id: str, result: Ask, stream: LiveStream, *, just_asked: bool = False) -> Msg:
     """Asks when the stream says that a reply has come to something, and after pauses: a question costs the session's
-    worker as much as a step of its own. Raises NoSession for an unknown one."""
+    worker as much as a step of its own. `just_asked`: the reply is hardly made yet. Raises NoSession for an unknown
+    one."""
     pauses = Pauses()
     async with aclosing(stream):
+        if just_asked and await stream.reach() and not await stream.rest(UNHEARD_SECONDS) and stream.heard:
+            await stream.rest(LONGEST_WITH_STREAM_SECONDS)
         while True:
             found = await result(reply_id)
             if found.message is not None and found.status in ("finished", "waiting"):
@@ -46,7 +52,7 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream) -> Msg:
 def _longest_rest(stream: LiveStream, pauses: Pauses) -> float:
     if stream.reached and stream.heard:
         return LONGEST_WITH_STREAM_SECONDS
-    shortest = SHORTEST_WITH_STREAM_SECONDS if stream.reached else 0.0
+    shortest = UNHEARD_SECONDS if stream.reached else 0.0
     return max(pauses.length(LONGEST_PAUSE_SECONDS), shortest)
 
 

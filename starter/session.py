@@ -56,8 +56,7 @@ class Session(Steering):
         self.user = user
         self.spec = spec
         self.workflow_id = known_workflow_id or Naming(settings).workflow_id(spec.name, user, session_id)
-        named = f"session {session_id!r} of agent {spec.name!r}"
-        self._asking = Asking(client, self.workflow_id, named)
+        self._asking = Asking(client, self.workflow_id, named := f"session {session_id!r} of agent {spec.name!r}")
         self._sending = Sending(
             self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
         )
@@ -87,7 +86,8 @@ class Session(Steering):
         A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
         for hooks and tools (`RuntimeContext`). Raises Refused.
         """
-        message = await self.wait(await self._ask(inputs, request_id, context, when))
+        reply_id = await self._ask(inputs, request_id, context, when)
+        message = await message_of(reply_id, self.result, self._stream(), just_asked=True)
         return cast(Msg, await self.hooks.after("reply", self, inputs, message))
 
     async def reply_stream(

@@ -13,6 +13,7 @@ READ_BYTES = 262_144
 SHORTEST_PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.02
 """Half of it is how late a first token is at most on average."""
+GENTLE_PAUSE_SECONDS = 0.025
 ASLEEP_PAUSE_SECONDS = 0.1
 ASLEEP_SECONDS = 60.0
 SETTLED_SECONDS = 0.05
@@ -36,7 +37,7 @@ class DirectoryReader:
         """The beginning of a line whose rest is not written yet."""
         self._heard = time.monotonic()
 
-    async def read(self, seconds: float) -> list[bytes]:
+    async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
         until = time.monotonic() + seconds
         while True:
             try:
@@ -49,7 +50,8 @@ class DirectoryReader:
                 return lines
             if now >= until:
                 return []
-            await asyncio.sleep(min(self._pause(now - self._heard), until - now))
+            pause = max(self._pause(now - self._heard), GENTLE_PAUSE_SECONDS if gently else 0.0)
+            await asyncio.sleep(min(pause, until - now))
 
     @staticmethod
     def _pause(silence: float) -> float:

@@ -88,7 +88,7 @@ class RedisReader:
         self._place = place
         self._last: bytes | str = "0-0"
 
-    async def read(self, seconds: float) -> list[bytes]:
+    async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
         until = asyncio.get_running_loop().time() + seconds
         while True:
             left = until - asyncio.get_running_loop().time()

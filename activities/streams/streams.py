@@ -18,10 +18,11 @@ class BadStreamsSetting(ValueError):
 class StreamReader(Protocol):
     """One reader's place in one stream; it begins with the oldest line that is kept."""
 
-    async def read(self, seconds: float) -> list[bytes]:
+    async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
         """The next lines without their newlines, some or many; none when nothing came in so many seconds.
 
-        Raises StreamsUnavailable; the same reader may be asked again later.
+        `gently`: where looking costs, they may come some 25 ms late. Raises StreamsUnavailable; the same reader may be
+        asked again later.
         """
         ...
 
