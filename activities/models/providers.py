@@ -78,7 +78,7 @@ class Providers:
         their SDKs to be imported."""
         for name, provider in PROVIDERS.items():
             if self._environ.get(provider.key_env):
-                with contextlib.suppress(SetupError):  # the session that asks for it is told
+                with contextlib.suppress(Exception):  # the session that asks for it is told
                     await self._find_model(name, ModelConfig())
 
     async def close(self) -> None:
