@@ -80,7 +80,7 @@ class EventsSoFar(Guest):
     agent: str = sparse("")
     reply_id: str = sparse("")
     calls: dict[str, ToolCallBlock] = sparse({})
-    """Of the reply that is being made."""
+    """Those of the reply that is being made that have no result yet, or none for certain."""
     started: tuple[str, ...] = sparse(())
     told: dict[str, int] = sparse({})
     """Characters of results that came in pieces and are still to end."""

@@ -17,6 +17,7 @@ from agent.messages import (
     ToolCallBlock,
     ToolCallState,
     ToolResultBlock,
+    ToolResultState,
 )
 from agent.results import denied_by_permission, denied_by_person, expired, not_a_call
 from agent.seen import asked
@@ -76,7 +77,7 @@ class EventFold:
             case e.ToolReturned():
                 yield from self._returned(entry)
             case e.CallAnswered():
-                yield from _result(entry.result)
+                yield from self._ended(entry.result)
                 yield from changes(entry)
             case e.DeadlineReached():
                 yield from self._deadline_reached(entry)
@@ -162,7 +163,7 @@ class EventFold:
 
     def _start(self, call_id: str) -> Iterator[AgentEvent]:
         """Once for each call: one that did not run for a changed world is allowed again."""
-        if call_id not in self._started:
+        if call_id in self._calls and call_id not in self._started:
             self._started[call_id] = None
             name = self._calls[call_id].name
             yield AgentEvent(type="TOOL_RESULT_START", tool_call_id=call_id, tool_call_name=name)
@@ -171,7 +172,7 @@ class EventFold:
         if entry.outside:
             yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.result.id)
             yield from self._start(entry.result.id)
-        yield from _result(entry.result, self._told.pop(entry.result.id, 0) if entry.outside else 0)
+        yield from self._ended(entry.result, self._told.pop(entry.result.id, 0) if entry.outside else 0)
 
     def _piece(self, entry: e.PieceReceived) -> Iterator[AgentEvent]:
         yield from self._start(entry.call_id)
@@ -181,7 +182,14 @@ class EventFold:
     def _closed(self, result: ToolResultBlock) -> Iterator[AgentEvent]:
         """A result that no tool made, worded as the model reads it."""
         yield from self._start(result.id)
-        yield from _result(result)
+        yield from self._ended(result)
+
+    def _ended(self, result: ToolResultBlock, told: int = 0) -> Iterator[AgentEvent]:
+        """Forgets the call: in a reply of ten thousand steps they would be the most of what is carried along."""
+        yield from _result(result, told)
+        if result.state is not ToolResultState.UNKNOWN:
+            self._calls.pop(result.id, None)
+            self._started.pop(result.id, None)
 
     def _finished(self, entry: e.ReplyFinished) -> Iterator[AgentEvent]:
         for result in entry.closing:

@@ -204,3 +204,16 @@ def test_refusals_and_a_roll_over_move_no_number() -> None:
     play.allow("a")
     play.run()
     assert [event.seq for event in _events(play)] == list(range(1, len(_events(play)) + 1))
+
+
+def test_of_the_calls_of_a_long_reply_only_open_ones_are_remembered() -> None:
+    play = Play([*(calls(f"c{number} Look") for number in range(20)), calls("last Paint")])
+    play.say("Look around, then paint")
+    play.run()
+    fold = EventFold()
+
+    told = fold.catch_up(play.record.log)
+
+    assert [event.tool_call_id for event in told if event.type == "TOOL_RESULT_END"] == [f"c{n}" for n in range(20)]
+    assert list(fold.so_far.calls) == ["last"]
+    assert fold.so_far.started == ()
