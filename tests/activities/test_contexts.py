@@ -97,3 +97,15 @@ def test_pictures_count_with_their_data() -> None:
 
     assert size_of(UserMsg("ana", [picture])) > 900_000
     assert size_of(shown) > 900_000
+
+
+def test_what_a_session_showed_two_summaries_ago_is_forgotten() -> None:
+    contexts = Contexts()
+    for workflow_id, epoch in (("wall", 1), ("roof", 1), ("wall", 2)):
+        contexts.session(workflow_id, epoch).append(ASKED, message_digest(ASKED))
+
+    contexts.session("wall", 3)
+
+    assert contexts.session("wall", 2).messages
+    assert contexts.session("roof", 1).messages
+    assert not contexts.session("wall", 1).messages
