@@ -97,7 +97,9 @@ class Following:
         if page.events and not self._items and self._stream is not None:
             self._items = await self._heard(self._stream, 0)
             self._more_is_recorded = any(item.kind in _SURELY_RECORDED for item in self._items)
-        return [event for item in self._items for event in self._live.of(item)]
+        # What begins in these lines may come after all that the page records: a call's words after the result before.
+        begun = {item.call for item in self._items if item.kind == "begin"}
+        return [event for item in self._items if item.call not in begun for event in self._live.of(item)]
 
     async def _listen(self) -> list[Item]:
         now = asyncio.get_running_loop().time()

@@ -69,3 +69,12 @@ async def test_who_comes_when_all_is_recorded_is_told_nothing_of_how_it_was_made
     script = Script([MADE, OVER], [[FOR, TY, END, WAKE]])
 
     assert await told(script) == ["2", "3"]
+
+
+async def test_what_the_model_says_to_a_result_stands_after_it() -> None:
+    begin = Item("begin", "model:1", 6, 1, 0, name="m")
+    hm = Item("text", "model:1", 6, 1, 1, text="Hm.")
+    asked = EventPage(events=(STARTED,), last=1, reply_id="r1", model_calls=1, open_calls=("c1",))
+    returned = EventPage(events=(SAID,), last=2, reply_id="r1", model_calls=1)
+
+    assert await told(Script([asked, returned], [[begin, hm]])) == ["1", "2", "Hm."]

@@ -12,11 +12,14 @@ from activities.stores.threads import Threads
 
 
 async def test_work_after_work_begins_no_new_threads() -> None:
-    threads = Threads(4)
+    threads = Threads(20)
+    names = set[int]()
 
-    names = [await threads.run(threading.get_ident, 5) for _ in range(20)]
+    for _ in range(20):
+        names.add(await threads.run(threading.get_ident, 5))
+        await asyncio.sleep(0.01)
 
-    assert len(set(names)) <= 2  # the first may not be idle yet when the next work comes
+    assert len(names) <= 5  # a thread may not be idle yet when the next work comes
 
 
 async def test_no_more_is_done_at_once_than_there_are_threads() -> None:
