@@ -1,8 +1,9 @@
 """One session's live stream, as far as it can be read from here: reading it never fails, it only goes silent."""
 
 import asyncio
+from weakref import WeakKeyDictionary
 
-from temporalio.client import WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowQueryFailedError
 
 from activities.streams.items import SETTLED, Item, decode
 from activities.streams.opening import reach
@@ -14,6 +15,9 @@ BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""
 AGAIN_SECONDS = 2.0
 """Between tries to read a stream that has failed."""
+
+_last_told = WeakKeyDictionary[Client, str]()
+"""Where the session was whose address was asked for last: most often all sessions of a client are there."""
 
 
 class LiveStream:
@@ -27,6 +31,7 @@ class LiveStream:
         self._reader: StreamReader | None = None
         self._address: str | None = None
         """None: not asked for yet."""
+        self._guessed = False
         self.heard = False
         """Whether it has said anything: one that has will say when there is more."""
         self.trouble = ""
@@ -36,11 +41,22 @@ class LiveStream:
         """What comes next; nothing after so many seconds, or without a stream. Cut short only by what comes."""
         return [item for line in await self._lines(seconds) if (item := decode(line)) is not None]
 
-    async def reach(self) -> bool:
-        """Whether it can be read, as far as is known. The session is asked once where it is."""
+    async def reach(self, *, guess: bool = False) -> bool:
+        """Whether it can be read, as far as is known. The session is asked once where it is.
+
+        `guess`: take it to be where another session's was, which saves the question; `make_sure` puts it.
+        """
         if self._address is None:
-            await self._reach(await self._told())
+            known = _last_told.get(self._asking.client) if guess else None
+            self._guessed = known is not None
+            await self._reach(await self._told() if known is None else known)
         return self.reached
+
+    async def make_sure(self) -> None:
+        """Of an address that was guessed, unless the stream has said something there."""
+        if self._guessed and not self.heard:
+            self._guessed = False
+            await self.look_again()
 
     async def _lines(self, seconds: float, *, gently: bool = False) -> list[bytes]:
         await self.reach()
@@ -81,9 +97,11 @@ class LiveStream:
     async def _told(self) -> str:
         """By the session: the client's own folders may be others than the worker's. Empty: of no stream."""
         try:
-            return await self._asking.query("stream", str)
+            told = await self._asking.query("stream", str)
         except WorkflowQueryFailedError:
             return ""  # a worker of an older release
+        _last_told[self._asking.client] = told
+        return told
 
     async def _reach(self, address: str) -> None:
         self._address = address

@@ -11,7 +11,7 @@ from starter.live_stream import LiveStream
 from starter.patience import Pauses
 from workflows.contract import ReplyResult
 
-UNHEARD_SECONDS = 0.3
+UNHEARD_SECONDS = 1.0
 """Until a question where a stream has said nothing yet."""
 
 Ask = Callable[[str], Awaitable[ReplyResult]]
@@ -38,7 +38,7 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream, *, just_ask
     one."""
     pauses = Pauses()
     async with aclosing(stream):
-        if just_asked and await stream.reach() and not await stream.rest(UNHEARD_SECONDS) and stream.heard:
+        if just_asked and await stream.reach(guess=True) and not await stream.rest(UNHEARD_SECONDS) and stream.heard:
             await stream.rest(LONGEST_WITH_STREAM_SECONDS)
         while True:
             found = await result(reply_id)
@@ -46,6 +46,7 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream, *, just_ask
                 return found.message
             if found.status == "unknown":
                 raise NoSession(f"the session knows no reply {reply_id!r}")
+            await stream.make_sure()
             await stream.rest(_longest_rest(stream, pauses))
 
 
