@@ -41,10 +41,9 @@ class Checkpointing:
         """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
         async with while_polling(), beating():
             session = own_session.handle()
-            new = await readout.entries_after(session, ask.saved)
+            new, carried = await readout.since(session, ask.saved)
             prefix = own_session.blobs_prefix()
             keep, written, seam = await self._segments.extend(prefix, ask.segments, new.entries, ask.saved_seam)
-            carried = await readout.snapshot(session, new.through, new.messages)
             if seam is None and carried.ledger.seq == new.through:
                 seam = seam_of(carried.ledger)
             saved = Checkpointed(

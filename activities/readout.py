@@ -1,14 +1,16 @@
 """What a session answers about itself as a whole, read page by page: its entries, and all that it would carry on."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from temporalio.client import WorkflowHandle
 
 from activities.contract import ENTRIES, MESSAGES, SNAPSHOT, EntriesPage, MessagePage, SnapshotPage
-from agent.carried import Carried
+from agent.carried import Carried, carry
 from agent.entries import AnyEntry, Segment
 from agent.pages import Pages
+from agent.record import Record
 from agent.values import Guest, sparse
 
 QUERY_TIMEOUT = timedelta(seconds=10)
@@ -17,6 +19,8 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 
 STATUS = "status"
 SNAPSHOT_TRIES = 20
+NO_MESSAGES = 2**53
+"""As the number of messages that are saved: more than any session has, so that none of them is told."""
 
 
 class Sealed(Guest):
@@ -48,6 +52,23 @@ async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> Entries:
             return Entries(taken, page.seq, page.messages)
 
 
+async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[Entries, Carried]:
+    """Both of what a checkpoint needs: what was recorded after entry `seq`, and what the session would take along
+    without that. One question where it fits into a page. Raises as `entries_after` and `snapshot`."""
+    page = await _snapshot_page(session, seq, NO_MESSAGES, Pages())
+    if len(page.text) >= page.total:
+        return await asyncio.to_thread(_parted, page.text)
+    new = await entries_after(session, seq)
+    return new, await snapshot(session, new.through, new.messages)
+
+
+def _parted(text: str) -> tuple[Entries, Carried]:
+    whole = Carried.model_validate_json(text)
+    record = Record.over(whole.ledger)
+    rest = carry(record, whole.events, record.seq, record.messages_total)
+    return Entries(record.log, record.seq, record.messages_total), rest
+
+
 async def sealed(session: WorkflowHandle[Any, Any]) -> tuple[Segment, ...]:
     """The segments that the session has had written, oldest first. Raises RPCError or WorkflowQueryFailedError."""
     told: Sealed = await session.query(STATUS, result_type=Sealed, rpc_timeout=QUERY_TIMEOUT)
@@ -74,12 +95,15 @@ async def _one_state(session: WorkflowHandle[Any, Any], saved: int, saved_messag
     """The whole text, or None when the session moved on between two pages."""
     pages = Pages()
     while not pages.whole:
-        page: SnapshotPage = await session.query(
-            SNAPSHOT,
-            args=[saved, saved_messages, len(pages.text), pages.seq],
-            result_type=SnapshotPage,
-            rpc_timeout=QUERY_TIMEOUT,
-        )
+        page = await _snapshot_page(session, saved, saved_messages, pages)
         if not pages.take(page.seq, page.total, page.text):
             return None
     return pages.text
+
+
+async def _snapshot_page(
+    session: WorkflowHandle[Any, Any], saved: int, saved_messages: int, before: Pages
+) -> SnapshotPage:
+    asked = [saved, saved_messages, len(before.text), before.seq]
+    page: SnapshotPage = await session.query(SNAPSHOT, args=asked, result_type=SnapshotPage, rpc_timeout=QUERY_TIMEOUT)
+    return page
