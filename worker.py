@@ -131,19 +131,20 @@ def _assembled(
     wrapping = Wrapping(load_middlewares(settings.middlewares))
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     compressing = Compressing(contexts, specs, providers, offload, condensers=condensers, count=counter.count_text)
+    preparation = Preparation(
+        toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed, wrapping=wrapping
+    )
     worker = Worker(
         client,
         task_queue=settings.task_queue,
         workflows=[AgentSession],
         activities=[
-            Preparation(
-                toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed, wrapping=wrapping
-            ).prepare_reply,
+            preparation.prepare_reply,
             Thinking(
                 contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets, wrapping
             ).call_model,
             examination.examine_calls,
-            Restoring(store).restore,
+            Restoring(store, preparation).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             compressing.compress,
             TakingIn(contexts, returning).take_result,

@@ -10,6 +10,7 @@ from activities.contract_kept import MessagePage as MessagePage
 from activities.contract_kept import Restore as Restore
 from activities.contract_kept import SnapshotPage as SnapshotPage
 from activities.contract_place import Place as Place
+from activities.contract_prepare import PrepareReply as PrepareReply
 from activities.contract_pulled import SpecTexts as SpecTexts
 from activities.contract_pulled import TranscriptPage as TranscriptPage
 from activities.contract_runtime import HANDLE_INTERRUPT as HANDLE_INTERRUPT
@@ -17,7 +18,7 @@ from activities.contract_runtime import HandleInterrupt as HandleInterrupt
 from activities.contract_runtime import Runtime as Runtime
 from agent.messages import Msg
 from agent.permission.facts import CallFacts
-from agent.settings import AgentSpec, ContextConfig, ModelConfig
+from agent.settings import ContextConfig, ModelConfig
 from agent.tools import Effect
 from agent.values import Guest, sparse
 
@@ -56,24 +57,6 @@ ENTRIES = "entries"
 SNAPSHOT = "snapshot"
 MESSAGES = "messages"
 """Queries by which an activity pulls from its own session what its worker does not have."""
-
-
-class PrepareReply(Guest):
-    spec: AgentSpec
-    session_key: str
-    """Names the session's own folder where no workspace was asked for."""
-    tools_digest: str = sparse("")
-    prompt_digest: str = sparse("")
-    """Of what the session has recorded: texts that are the same do not come back."""
-    place: Place | None = sparse(None)
-    """The workspace bound before; it must still be there."""
-    request: str = sparse("")
-    """The newest request's text, not all of a long one, for skills that it may trigger; `hinted` are shown already."""
-    hinted: tuple[str, ...] = sparse(())
-    context_tokens: int = sparse(0)
-    user_id: str | None = sparse(None)
-    user_rules_digest: str = sparse("")
-    runtime: Runtime = sparse(Runtime())
 
 
 class Ref(Guest):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from activities.contract_prepare import PrepareReply
 from agent.entries import AnyEntry, Segment
 from agent.messages import Msg
 from agent.values import Guest, sparse
@@ -13,6 +14,8 @@ class Restore(Guest):
     session_id: str
     user_id: str | None = sparse(None)
     agent: str
+    ahead: PrepareReply | None = sparse(None)
+    """For the first reply of a session that has no earlier life: found out in the same activity, if that goes well."""
 
 
 class Checkpoint(Guest):

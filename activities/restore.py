@@ -18,6 +18,7 @@ from activities.contract import RESTORE, Restore
 from activities.earlier_runs import Ended, earlier_runs
 from activities.heartbeat import beating
 from activities.lives import Past, Stored, found_in
+from activities.prepare import Preparation
 from activities.stored_lives import Claim, Life, carried_of, claim_of, spelt, spelt_empty, was_edited
 from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError
 from agent.carried import Carried, imported, slimmed, with_state
@@ -30,19 +31,23 @@ EDITOR = "the state store"
 
 
 class Restoring:
-    def __init__(self, store: StateStore) -> None:
+    def __init__(self, store: StateStore, preparation: Preparation) -> None:
         self._store = store
+        self._preparation = preparation
 
     @activity.defn(name=RESTORE)
     async def restore(self, ask: Restore) -> Restored:
         """Raises ApplicationError, named for what is wrong: DamagedRecord when trying again does not help."""
         async with beating():
             try:
-                return await self._restore(ask)
+                found = await self._restore(ask)
             except DamagedRecord as error:
                 raise ApplicationError(str(error), type="DamagedRecord", non_retryable=True) from error
             except StoreError as error:
                 raise ApplicationError(str(error), type=type(error).__name__) from error
+            if ask.ahead is None or found.carried is not None or found.hold:
+                return found
+            return found.model_copy(update={"prepared": await self._preparation.ahead(ask.ahead)})
 
     async def _restore(self, ask: Restore) -> Restored:
         try:

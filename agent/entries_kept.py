@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from agent.entries_prepared import Prepared
 from agent.entry import Entry
 from agent.messages import ErrorInfo
 from agent.notices import Given
@@ -24,6 +25,8 @@ class Restored(Entry):
     note: str = sparse("")
     hold: str = sparse("")
     """Why a person has to look first: later steps are unknown, or what was found is damaged."""
+    prepared: Prepared | None = sparse(None)
+    """What was found in the same activity for the first reply; an entry of its own in the record."""
 
 
 class RestoreFailed(Entry):

@@ -18,33 +18,11 @@ from agent.tool_groups import hidden
 from agent.unfinished import unfinished
 from workflows.asks_runtime import runtime, runtime_of_reply
 
-NEWEST_SEGMENTS = 12
-"""Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
 REQUEST_CHARS = 8_000
 """Of a request: where a skill's trigger is looked for."""
 SUMMARY_CHARS = 100
 SUMMARY_BYTES = 300
 """One line in the Web UI; the server's limit is 400 bytes of JSON."""
-
-
-def restore(record: Record) -> world.Restore:
-    state = record.state
-    return world.Restore(session_id=state.session_id, user_id=state.user_id, agent=record.spec.name)
-
-
-def checkpoint(record: Record, *, closing: bool) -> world.Checkpoint:
-    state, newest = record.state, record.segments[-NEWEST_SEGMENTS:]
-    return world.Checkpoint(
-        session_id=state.session_id,
-        user_id=state.user_id,
-        agent=record.spec.name,
-        generation=record.generation,
-        saved=record.saved,
-        saved_seam=record.saved_seam,
-        segments=tuple(newest),
-        segments_before=len(record.segments) - len(newest),
-        closing=closing,
-    )
 
 
 def _has_triggers(record: Record) -> bool:

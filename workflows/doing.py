@@ -20,8 +20,11 @@ from agent.offers import settle
 from agent.record import Record
 from agent.state import effect_of
 from agent.steps import HandleInterrupt, Probe, Verify
-from workflows import asks, asks_runtime, options, outcomes
+from workflows import asks, asks_life, asks_runtime, options, outcomes
 from workflows.underway import Interrupted, Underway, undisturbed
+
+AHEAD_ENTRIES = 2
+"""Restored and ReplyStarted; when there are more, something came in that may have changed what the reply needs."""
 
 
 class Doing:
@@ -37,25 +40,29 @@ class Doing:
         self.checkpointing: asyncio.Task[None] | None = None
         self.crash: BaseException | None = None
         """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
+        self._ahead: tuple[int, e.Prepared] | None = None
+        """Found for the first reply together with what was there before it; good where this is the newest entry."""
 
     async def restore(self, now: int) -> EventsSoFar | None:
         """Returns the events of the earlier life that was found, if there was one."""
-        ask = asks.restore(self._record)
+        ask = asks_life.restore(self._record, workflow.info().workflow_id)
+        asked_at = self._record.seq
         try:
-            how = options.restore()
+            how = options.restore(prepares=ask.ahead is not None)
             found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
             self._write(outcomes.restore_failed(error))
             return None
         carried = None if found.carried is None else Carried.model_validate(found.carried)
-        self._record.restore(found, carried.ledger if carried else None, now)
+        self._record.restore(found.model_copy(update={"prepared": None}), carried.ledger if carried else None, now)
+        self._ahead = None if found.prepared is None else (asked_at + AHEAD_ENTRIES, found.prepared)
         return carried.events if carried else None
 
     def checkpoint(self, events: int, *, closing: bool) -> None:
         self.checkpointing = self.beside(self._checkpoint(events, closing=closing))
 
     async def _checkpoint(self, events: int, *, closing: bool) -> None:
-        ask = asks.checkpoint(self._record, closing=closing)
+        ask = asks_life.checkpoint(self._record, closing=closing)
         outcome: e.Checkpointed | e.CheckpointFailed
         try:
             how = options.checkpoint()
@@ -66,6 +73,10 @@ class Doing:
         self._write(outcome)
 
     async def prepare(self, reply: str) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == self._record.seq:
+            self._write(ahead[1])
+            return
         ask = asks.prepare_reply(self._record, workflow.info().workflow_id)
         try:
             prepared = await self.underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())

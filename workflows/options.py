@@ -121,10 +121,10 @@ def checkpoint() -> ActivityConfig:
     )
 
 
-def restore() -> ActivityConfig:
+def restore(*, prepares: bool = False) -> ActivityConfig:
     """A session can't begin without knowing whether it has begun before: it waits for the store for two minutes."""
     return ActivityConfig(
-        summary="look for an earlier life of this session",
+        summary="look for an earlier life, tools and workspace" if prepares else "look for an earlier life",
         schedule_to_close_timeout=timedelta(seconds=120),
         heartbeat_timeout=timedelta(seconds=5),
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),

@@ -163,7 +163,7 @@ async def is_idle(session: Session) -> bool:
 
 async def interrupt_all(stage: Stage, step: int) -> None:
     events = await events_until_it_runs(stage)
-    begun = events.index("longhaul.prepare_reply") + 1
+    begun = events.index("longhaul.call_model") + 1
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> None:
