@@ -39,7 +39,7 @@ from activities.returning import Returning
 from activities.secrets import Secrets, SecretsSetupError
 from activities.segments import Segments
 from activities.specs import Specs
-from activities.stores.opening import open_store, why_not_shared
+from activities.stores.opening import open_store
 from activities.stores.store import BadStoreSetting, StateStore
 from activities.stores.user_rules import UserRules
 from activities.streaming import Waking, waking_through
@@ -56,6 +56,7 @@ from activities.tools.registry import Toolbox, ToolSetupError, default_tools, lo
 from activities.verify import Verifying
 from activities.workspaces import Workspaces
 from agent.index import ALL_INDEXED
+from starter import event_loop
 from starter.announcing import announce, version_of
 from starter.attributes import NotRegistered, register_search_attributes
 from starter.builds import BadBuild, build_of
@@ -64,6 +65,7 @@ from starter.metrics import BadTelemetrySetting
 from starter.own_process import keep_to_itself
 from starter.secret_values import BadSecrets, read_secrets
 from starter.settings import Settings
+from starter.sharing import Refusal, check_shared
 from starter.stopping import asked_to_stop
 from starter.telemetry import logs_wanted, metrics_wanted, runtime_with, traces_wanted
 from workflows.contract import stored_in
@@ -73,23 +75,6 @@ from workflows.tracing import CarriedTraces
 
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
-
-
-class Refusal(Exception):
-    """Why this worker does not start, and the line that mends it."""
-
-
-def check_shared(settings: Settings) -> None:
-    """Raise Refusal for a store or blobs of this host alone, where LONGHAUL_SHARED says that several hosts work."""
-    if not settings.shared:
-        return
-    if why := why_not_shared(settings.store):
-        raise Refusal(why)
-    if not settings.blobs:
-        raise Refusal(
-            "LONGHAUL_BLOBS is not set, so that large values would lie in the data directory of each host, but "
-            "LONGHAUL_SHARED says that several hosts work: set redis://…, or a directory that all of them mount"
-        )
 
 
 @asynccontextmanager
@@ -235,7 +220,8 @@ def main() -> int:
     try:
         logs = logs_wanted()
         begin_logs(logs.level, structured=logs.structured)
-        asyncio.run(serve(Settings()))
+        with asyncio.Runner(loop_factory=event_loop.new) as runner:
+            runner.run(serve(Settings()))
     except _OF_THE_OPERATOR as error:
         print(f"longhaul worker: {error}", file=sys.stderr)
         return 1

@@ -4,14 +4,16 @@ A test that needs one is marked `server`, `redis`, `sql` or `aimock`. What canno
 fails where CI=true. All tests and async fixtures share one event loop (pyproject.toml), so a client may be shared too.
 """
 
+import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from starter import event_loop
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.limits import limit
@@ -26,6 +28,11 @@ from workflows.contract import SEARCH_ATTRIBUTES
 Found = TypeVar("Found")
 
 missing: dict[str, str] = {}
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """A worker's loop: most of what is tested runs on it. Commands of the CLI, tested as processes, do not."""
+    return {"worker": event_loop.new}
 
 
 def found(name: str, find: Callable[[Say], Found]) -> Found:

@@ -11,8 +11,9 @@ from activities.stores.memory import MemoryStore
 from starter.connection import connect, let_go
 from starter.provision.dev_server import DevServer
 from starter.settings import Settings
+from starter.sharing import Refusal, check_shared
 from tests.e2e.processes import ROOT, WorkerSettings, environment
-from worker import Refusal, build, check_shared
+from worker import build
 
 ALONE = "keeps sessions on this host alone"
 BLOBS = "redis://cache/1"

@@ -23,6 +23,7 @@ from temporalio.worker import (
 )
 
 from activities.models.providers import Providers
+from starter import event_loop
 from starter.connection import connect
 from starter.settings import Settings
 from worker import READY, build
@@ -71,4 +72,5 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    with asyncio.Runner(loop_factory=event_loop.new) as runner:
+        runner.run(serve())

