@@ -32,7 +32,7 @@ async def run(loads: list[Load], repeats: int) -> list[Sample]:
         )
         async with DevServer(settings) as server:
             client = await Client.connect(server.address, data_converter=DATA_CONVERTER)
-            async with contenders(client, server.address, folder) as sides:
+            async with contenders(server.address, folder) as sides:
                 for side in sides:
                     await side.session(Load(3, 500))
                 samples = []

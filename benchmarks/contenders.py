@@ -115,10 +115,9 @@ class Ours:
 
     name = "longhaul"
 
-    def __init__(self, client: Client, queue: str, pid: int, folder: Path) -> None:
+    def __init__(self, app: Longhaul, pid: int, folder: Path) -> None:
         self.pid = pid
-        self._client = client
-        self._app = Longhaul(client, Settings(task_queue=queue, data_dir=folder / "data"))
+        self._app = app
         self._folder = folder
 
     async def recover(self) -> None:
@@ -139,7 +138,7 @@ class Ours:
         try:
             message = await asyncio.wait_for(session.reply("go"), patience)
         except TimeoutError as error:
-            await self._client.get_workflow_handle(session.workflow_id).terminate("stuck")
+            await self._app.client.get_workflow_handle(session.workflow_id).terminate("stuck")
             raise SessionEnded(session.workflow_id, "stuck", f"no reply within {patience:.0f} seconds") from error
         if message.finished_reason is not FinishedReason.COMPLETED:
             raise SessionEnded(session.workflow_id, "failed", f"{message.finished_reason}: {message.error}")
@@ -154,8 +153,8 @@ class Ours:
 
 
 @asynccontextmanager
-async def contenders(client: Client, address: str, folder: Path) -> AsyncIterator[list[Contender]]:
-    """Both, each polling a queue of its own."""
+async def contenders(address: str, folder: Path) -> AsyncIterator[list[Contender]]:
+    """Both, each polling a queue of its own, and each reached as its users would."""
     floor_queue, our_queue = f"floor-{uuid.uuid4().hex[:8]}", f"ours-{uuid.uuid4().hex[:8]}"
     ours = {
         "TEMPORAL_ADDRESS": address,
@@ -167,5 +166,6 @@ async def contenders(client: Client, address: str, folder: Path) -> AsyncIterato
     async with (
         worker_process(floor, {}, folder / "floor.log") as floor_pid,
         worker_process([sys.executable, "-m", "worker"], ours, folder / "ours.log") as our_pid,
+        Longhaul.connect(address, settings=Settings(task_queue=our_queue, data_dir=folder / "data")) as app,
     ):
-        yield [Floor(await Client.connect(address), floor_queue, floor_pid), Ours(client, our_queue, our_pid, folder)]
+        yield [Floor(await Client.connect(address), floor_queue, floor_pid), Ours(app, our_pid, folder)]

@@ -5,7 +5,7 @@ import re
 import time
 from functools import cache
 
-from temporalio.client import Client
+from temporalio.client import Client, GrpcCompression
 from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
@@ -41,6 +41,7 @@ async def connect(
     in a way that is not known here.
     """
     converter = converter_with(None if settings is None else blobs_of(settings))
+    squeezed = settings is not None and settings.grpc_compression == "gzip"
     config = ClientConfig.load_client_connect_config()
     if address is not None:
         config["target_host"] = address
@@ -50,7 +51,13 @@ async def connect(
     _settle_before_exit()
     where = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
-        return await Client.connect(**config, data_converter=converter, interceptors=interceptors, runtime=runtime)
+        return await Client.connect(
+            **config,
+            data_converter=converter,
+            interceptors=interceptors,
+            runtime=runtime,
+            grpc_compression=GrpcCompression.GZIP if squeezed else GrpcCompression.NONE,
+        )
     except (RPCError, RuntimeError) as error:
         raise Unreachable(
             f"no Temporal server answers at {where!r} ({_cause(error)}); start one with `longhaul dev`, or set "

@@ -13,6 +13,8 @@ from starter.settings import Settings
 
 BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""
+LONGEST_REST_SECONDS = 30.0
+"""A session that speaks without end may have said what was waited for while its stream was out of reach."""
 AGAIN_SECONDS = 2.0
 """Between tries to read a stream that has failed."""
 
@@ -74,12 +76,17 @@ class LiveStream:
         return lines
 
     async def rest(self, seconds: float) -> bool:
-        """Until a reply of the session may have ended, or wait for somebody, which is True; or so long."""
+        """Until a reply of the session may have ended, or wait for somebody, which is True; or until nothing was said
+        for so long."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
+        latest = loop.time() + LONGEST_REST_SECONDS
         while (left := until - loop.time()) > 0:
-            if any(map(_tells_of_rest, await self._lines(left, gently=True))):
+            lines = await self._lines(left, gently=True)
+            if any(map(_tells_of_rest, lines)):
                 return True
+            if lines:
+                until = min(loop.time() + seconds, latest)
             await asyncio.sleep(min(BREATH_SECONDS, left))
         return False
 

@@ -48,6 +48,7 @@ class _Instance(WorkflowInstance):
         """Activations that were no replay."""
         self._by_task = False
         """Surely brought into being by a task: a query has no updates with it."""
+        self._whose: Any = None
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         queries = [job.query_workflow.query_id for job in act.jobs if job.HasField("query_workflow")]
@@ -71,7 +72,12 @@ class _Instance(WorkflowInstance):
         return self._replayed and self._new == 1 and not self._by_task
 
     def get_serialization_context(self, command_info: Any) -> Any:
-        return self._inner.get_serialization_context(command_info)
+        """One for all payloads: `SessionConverter` asks only whose they are, and a session starts no other. The SDK
+        asks five times for each, and would make a new one each time."""
+        del command_info
+        if self._whose is None:
+            self._whose = self._inner.get_serialization_context(None)
+        return self._whose
 
     def get_external_store_context(self, command_info: Any) -> Any:
         return self._inner.get_external_store_context(command_info)

@@ -44,7 +44,7 @@ async def run(sizes: Sequence[Size], repeats: int, temporal: Path) -> list[Trial
         )
         async with DevServer(settings) as server:
             client = await Client.connect(server.address, data_converter=DATA_CONVERTER)
-            async with sides(client, server.address, folder, pythons) as taking_part:
+            async with sides(server.address, folder, pythons) as taking_part:
                 for side in taking_part:
                     await side.session(Load(3, 500))
                 trials: list[Trial] = []

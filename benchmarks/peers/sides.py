@@ -31,14 +31,11 @@ PATIENCE_SECONDS, PATIENCE_SECONDS_A_STEP = 60.0, 1.0
 
 
 @contextlib.asynccontextmanager
-async def sides(
-    client: Client, address: str, folder: Path, pythons: Mapping[str, Path]
-) -> AsyncIterator[list[Contender]]:
+async def sides(address: str, folder: Path, pythons: Mapping[str, Path]) -> AsyncIterator[list[Contender]]:
     """All of them, each polling a queue of its own; `pythons` names the Python of each program."""
-    # Not ours, whose data converter is no business of theirs.
     plain = await Client.connect(address)
     async with contextlib.AsyncExitStack() as stack:
-        taking_part = await stack.enter_async_context(contenders(client, address, folder))
+        taking_part = await stack.enter_async_context(contenders(address, folder))
         for program, workflows in PROGRAMS.items():
             queue = f"{program}-{uuid.uuid4().hex[:8]}"
             command = [str(pythons[program]), "-m", f"benchmarks.peers.{program}", address, queue]
