@@ -161,7 +161,7 @@ def _told(record: Record, call_id: str, whom: Whom) -> str:
     call = record.reply.calls.get(call_id) if record.reply else None
     if call is not None:
         return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"
-    if call_id not in record.call_names:
+    if not record.had_call(call_id):
         return f" ({call_id!r} is no call here)"
     for message in record.transcript[: -LOOKED_BACK - 1 : -1]:
         for result in message.get_tool_results():

@@ -15,9 +15,9 @@ def with_own_call_ids(said: ModelSaid, record: Record) -> ModelSaid:
     facts = dict(said.facts)
     content: list[ContentBlock] = []
     for block in said.message.content:
-        if isinstance(block, ToolCallBlock) and (not block.id or block.id in used or block.id in record.call_names):
+        if isinstance(block, ToolCallBlock) and (not block.id or block.id in used or record.had_call(block.id)):
             own = f"{block.id or 'call'}-{record.seq + 1}-{len(content)}"
-            while own in used or own in record.call_names:
+            while own in used or record.had_call(own):
                 own += "-"
             if block.id in facts and block.id not in used:
                 facts[own] = facts[block.id]

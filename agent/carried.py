@@ -9,6 +9,7 @@ from agent.entries import Checkpointed, Restored, SessionOpened, StateReplaced
 from agent.event import EventsSoFar
 from agent.events import EventFold
 from agent.fold import apply
+from agent.forgotten import forget
 from agent.ledger import Ledger
 from agent.record import Record
 from agent.state import AgentState
@@ -34,6 +35,8 @@ def carry(record: Record, before: EventsSoFar, saved: int, saved_messages: int) 
     ledger.log = record.log[unsaved:]
     ledger.transcript_base = max(record.transcript_base, min(saved_messages, _first_needed(record)))
     ledger.transcript = record.transcript[ledger.transcript_base - record.transcript_base :]
+    open_calls = record.reply.calls if record.reply else {}
+    ledger.call_names, ledger.forgotten_calls = forget(record.call_names, record.forgotten_calls, open_calls)
     return Carried(ledger=ledger, events=fold.so_far)
 
 

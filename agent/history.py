@@ -111,7 +111,7 @@ _NEEDLESS = (
     *("saved", "saved_seam", "saved_messages", "mirrored", "checkpoint_failed", "changed", "latest_at", "active_at"),
     *("reminders", "ended", "window", "model_calls", "reply_start"),
     *("indexed", "notices", "notify_failed", "expired", "pause", "joined"),
-    *("hooked_interrupts", "parting"),
+    *("hooked_interrupts", "parting", "forgotten_calls"),
 )
 """Parts of a ledger without which its entries give the same messages. What rules to come add to a ledger is kept."""
 

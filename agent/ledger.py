@@ -5,7 +5,18 @@ from typing import Any
 
 from agent import entries as e
 from agent.doubts import Doubt
-from agent.ledger_values import NOWHERE, UNHEARD, Anchor, CheckpointTry, Finished, Handled, Heard, Mark
+from agent.forgotten import was_there
+from agent.ledger_values import (
+    NOWHERE,
+    UNHEARD,
+    Anchor,
+    CheckpointTry,
+    Finished,
+    Forgotten,
+    Handled,
+    Heard,
+    Mark,
+)
 from agent.messages import ErrorInfo, Msg, Usage
 from agent.notices import Notice, NotifyTry
 from agent.pause import Pause
@@ -118,7 +129,9 @@ class Ledger:
     deferred: list[Msg] = field(default_factory=list[Msg])
     """Observed while calls were open: nothing may stand between a call and its result."""
     call_names: dict[str, str] = field(default_factory=dict[str, str])
-    """Every call id ever used, and the tool that it named."""
+    """The calls that there were, the oldest first, and the tools that they named. A roll-over takes the newest."""
+    forgotten_calls: tuple[Forgotten, ...] = ()
+    """Of all others it is only known that their ids are used."""
     offers: dict[int, e.DecisionsOffered] = field(default_factory=dict[int, e.DecisionsOffered])
     """Signed decisions that nobody has checked yet, by the number of their entry."""
     settled_offers: dict[int, str] = field(default_factory=dict[int, str])
@@ -177,6 +190,10 @@ class Ledger:
     def set_user_rules(self, rules: tuple[PermissionRule, ...], digest: str) -> None:
         self.user_rules, self.user_rules_digest = rules, digest
         self.ruled = self.seq
+
+    def had_call(self, call_id: str) -> bool:
+        """Whether a call had this id; of one of long ago, perhaps so."""
+        return call_id in self.call_names or was_there(self.forgotten_calls, call_id)
 
     @property
     def context_length(self) -> int:

@@ -49,6 +49,15 @@ class Mark(NamedTuple):
     tokens: int
 
 
+class Forgotten(NamedTuple):
+    """What is kept of call ids of long ago (`agent.forgotten`)."""
+
+    calls: int
+    """How many are in it."""
+    bits: str
+    """In base 85."""
+
+
 class CheckpointTry(NamedTuple):
     """A checkpoint that failed."""
 

@@ -38,7 +38,7 @@ def settle(record: Record, body: Settle) -> Received:
     doubt = record.doubts.get(body.call_id)
     if doubt is None:
         waiting = [each.call_id for each in open_doubts(record)]
-        told = "was never in doubt" if body.call_id in record.call_names else "is no call here"
+        told = "was never in doubt" if record.had_call(body.call_id) else "is no call here"
         raise Unusable(f"call {body.call_id!r} {told}; in doubt: {waiting or 'none'}")
     if not doubt.open:
         word = "happened" if doubt.happened else "did not happen"

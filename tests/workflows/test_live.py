@@ -73,7 +73,11 @@ async def test_text_and_thinking_come_in_pieces_before_they_are_recorded(stage: 
 
 async def test_calls_and_the_output_of_tools_come_in_pieces(stage: Stage) -> None:
     command = "for i in 1 2 3; do echo line $i; sleep 0.1; done; printf end"
-    line = {"tool_calls": [{"id": "b", "name": "Bash", "input": {"command": command}}], "chunk_chars": 4, "delay_ms": 20}
+    line = {
+        "tool_calls": [{"id": "b", "name": "Bash", "input": {"command": command}}],
+        "chunk_chars": 4,
+        "delay_ms": 20,
+    }
     session = stage.session(
         line, calls("chatty"), {"text": "Done."}, tools=("Bash", "chatty"), permission={"mode": "bypass"}
     )
