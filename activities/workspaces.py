@@ -25,8 +25,8 @@ MARKER = Path(".longhaul") / "workspace"
 
 NONCE_CAP_BYTES = 100
 
-SEEN_LASTS_SECONDS = 1.0
-"""A marker that was just read is not read again with each activity of a step."""
+SEEN_LASTS_SECONDS = 5.0
+"""A marker that was just read is not read again with each activity, nor with each step."""
 
 KEPT_PLACES = 1_000
 """Workspaces of which is remembered when their marker was read."""

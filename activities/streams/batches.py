@@ -14,6 +14,8 @@ BATCH_BYTES = 32_000
 """Of one write, about: small enough to be one piece in a file."""
 LONGEST_PIECE = 8_000
 """Characters of one line."""
+READ_AT_ONCE: frozenset[Kind] = frozenset(("text", "thinking", "output"))
+"""What a person reads as it comes."""
 
 
 @dataclass(slots=True)
@@ -51,11 +53,15 @@ class Waiting:
         )
 
 
+def _is_urgent(one: Waiting) -> bool:
+    return one.kind in READ_AT_ONCE or one.name == SETTLED
+
+
 class Batches:
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
         self._characters = 0
-        self._settled = False
+        self._urgent = False
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -72,7 +78,7 @@ class Batches:
             attempt.dropped = False
             self._waiting.append(Waiting("lost", attempt))
         self._characters += len(new.text)
-        self._settled = self._settled or new.name == SETTLED
+        self._urgent = self._urgent or _is_urgent(new)
         if self._waiting and new.continues(self._waiting[-1]):
             self._waiting[-1].text += new.text
         elif not (new.kind == "wake" and not new.name and self._waiting and self._waiting[-1].kind == "wake"):
@@ -80,16 +86,17 @@ class Batches:
 
     @property
     def urgent(self) -> bool:
-        """Whether there is something that a person would read, or somebody waits for."""
-        return self._characters > 0 or self._settled
+        """Whether there is something that a person would read as it comes, or somebody waits for."""
+        return self._urgent or self._characters > BATCH_BYTES
 
     def take(self) -> bytes:
         """The lines of the next batch; empty when nothing waits."""
-        lines, taken, self._settled = bytearray(), 0, False
+        lines, taken = bytearray(), 0
         while taken < len(self._waiting) and len(lines) < BATCH_BYTES:
             lines += encode(self._numbered(self._waiting[taken]))
             taken += 1
         del self._waiting[:taken]
+        self._urgent = any(map(_is_urgent, self._waiting))
         return bytes(lines)
 
     def _numbered(self, one: Waiting) -> Item:

@@ -22,8 +22,9 @@ FIRST_SECONDS = 0.001
 """How long the first piece waits for others: an answer that comes all at once is one write."""
 BETWEEN_BATCHES_SECONDS = 0.004
 """What comes within this time after a batch goes out together."""
-MARKS_SECONDS = 0.04
-"""How long marks wait for pieces to go with: a call that says nothing in between costs no write of its own."""
+MARKS_SECONDS = 0.2
+"""How long marks, and the arguments of calls, wait for what goes with them: a step that says nothing to a person costs
+no write of its own, and who watches sees what is done within a glance."""
 SILENT_SECONDS = 1.0
 """Nothing is written for so long to a store that has just failed."""
 WRITE_SECONDS = 2.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.contexts import Contexts, Pull, size_of
+from activities.contexts import WEIGHED_EACH, Contexts, Pull, size_of
 from activities.contract import ContextAddress, Inline, Ref, TranscriptPage
 from agent.canonical import chain_digest, message_digest
 from agent.messages import AssistantMsg, Base64Source, DataBlock, Msg, ToolResultBlock, UserMsg
@@ -86,6 +86,8 @@ def test_the_least_recently_used_sessions_are_forgotten_first() -> None:
     contexts = Contexts(capacity_bytes=3_500)
     for name in ("north", "south", "east"):
         contexts.session(name, 1).append(UserMsg("ana", "x" * 1_000), name)
+        contexts.session("north", 1)
+    for _ in range(WEIGHED_EACH):
         contexts.session("north", 1)
 
     assert [len(contexts.session(name, 1).messages) for name in ("north", "east", "south")] == [1, 1, 0]

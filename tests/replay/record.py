@@ -84,7 +84,12 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     workspace.mkdir()
     script = FOLDER / "script.jsonl"
     script.write_text("".join(json.dumps(line) + "\n" for line in scenario.script))
-    settings = Settings(task_queue="longhaul", data_dir=FOLDER / "data", tools="tests.workflows.tools")
+    settings = Settings(
+        task_queue="longhaul",
+        data_dir=FOLDER / "data",
+        tools="tests.workflows.tools",
+        middlewares=scenario.middlewares,
+    )
     spec = AgentSpec.model_validate(
         {
             "name": "lamp",

@@ -22,6 +22,8 @@ class Scenario:
     """The server suggests to continue as new from this many events on; None = its own limit."""
     spec: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the agent has beside its model and its tools."""
+    middlewares: str = ""
+    """As LONGHAUL_MIDDLEWARES of the worker."""
 
 
 async def answer_only(session: Session) -> None:
@@ -107,6 +109,26 @@ async def another_life(session: Session) -> None:
     await session.reply("And now?", request_id="r-now")
 
 
+async def two_replies(session: Session) -> None:
+    """The first is prepared where an earlier life is looked for, the second by an activity of its own."""
+    await session.reply("Read page 7", request_id="r-read")
+    await session.reply("And now?", request_id="r-now")
+
+
+async def steered(session: Session) -> None:
+    """Told something in between, paused and resumed, and interrupted where a hook says the last words."""
+    waiting = await session.reply("Tell Ana", request_id="r-ana")
+    await session.submit("And Ben", request_id="r-ben", when="now")
+    await session.pause(why="lunch", by="bo")
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True, approver="bo")
+    await session.resume(by="bo")
+    await next_call(session, call)
+    await session.interrupt("Rather Cleo")
+    await session.wait(waiting.id)
+    await session.reply("Go on", request_id="r-on")
+
+
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -158,6 +180,12 @@ SCENARIOS: dict[str, Scenario] = {
         (*(calls("fetch", page=page, chars=700) for page in range(4)), {"text": "Read."}, {"text": "Read again."}),
         compressed,
         spec={"model_config": {"context_length": 2_200, "max_output_tokens": 200}, "system_prompt": "Read."},
+    ),
+    "two_replies": Scenario((calls("fetch", page=7), {"text": "Read."}, {"text": "Still read."}), two_replies),
+    "steered": Scenario(
+        (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),
+        steered,
+        middlewares="tests.workflows.middlewares:Parting",
     ),
     "another_life": Scenario(
         ({"text": "Two metres."}, {"text": "Three."}), another_life, spec={"idle_close_seconds": 2}

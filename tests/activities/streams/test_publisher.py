@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.streams.batches import MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
+from activities.streams.batches import BATCH_BYTES, MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
 from activities.streams.directory import DirectoryStreams
 from activities.streams.items import Item, decode
 from activities.streams.publisher import MARKS_SECONDS, Publisher
@@ -74,6 +74,24 @@ async def test_a_piece_leaves_soon_and_those_that_come_with_it_together() -> Non
     await publisher.close()
     assert len(sink.writes) < 20
     assert "".join(item.text for item in sink.items()) == "".join(f"{number} " for number in range(100))
+
+
+async def test_arguments_and_marks_wait_for_each_other_but_not_behind_what_is_read() -> None:
+    sink = Sink()
+    publisher = Publisher(sink)
+    outlet = publisher.open("k", "model:0", turn=1, attempt=1)
+    outlet.write("tool_call", "{}", tool_call_id="c1", name="send")
+    await asyncio.sleep(MARKS_SECONDS / 4)
+    assert not sink.writes
+
+    outlet.write("text", "So.")
+    await asyncio.sleep(MARKS_SECONDS / 4)
+    outlet.write("tool_call", "x" * (BATCH_BYTES + 1), tool_call_id="c2", name="send")
+    await asyncio.sleep(MARKS_SECONDS / 4)
+
+    assert [item.kind for item in sink.items()][:3] == ["begin", "tool_call", "text"]
+    assert sum(len(item.text) for item in sink.items()) > BATCH_BYTES
+    await publisher.close()
 
 
 async def test_a_slow_store_never_holds_up_who_publishes_and_what_is_dropped_is_told() -> None:
@@ -213,7 +231,7 @@ async def test_marks_alone_are_written_after_a_moment() -> None:
     sink = Sink()
     publisher = Publisher(sink)
     publisher.open("k", "tool:a", turn=1, attempt=1)
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(MARKS_SECONDS * 1.5)
 
     assert [item.kind for item in sink.items()] == ["begin"]
 
