@@ -185,6 +185,7 @@ SCENARIOS: dict[str, Scenario] = {
     "steered": Scenario(
         (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),
         steered,
+        spec={"tools": ("send",)},
         middlewares="tests.workflows.middlewares:Parting",
     ),
     "another_life": Scenario(
