@@ -25,7 +25,7 @@ from agent.tool_groups import described
 ENCODING_SECONDS = 1.0
 """How long a first reply waits for exact counts; estimates do as well, and are corrected by the provider's report."""
 AHEAD_SECONDS = 3.0
-"""Less than the restore's own heartbeats allow for."""
+"""What takes longer beside another activity is left to its own, which has the time."""
 
 
 class Preparation:
@@ -60,9 +60,9 @@ class Preparation:
 
     async def ahead(self, ask: PrepareReply) -> Prepared | None:
         """The same in an activity that has done its own work already; None when it is better left to one of its own."""
-        if self._wrapping.of_reply(ask).adds_hints:
-            return None  # they may ask the session, which has not begun the reply
         try:
+            if self._wrapping.of_reply(ask).adds_hints:
+                return None  # they may ask the session, which has not begun the reply
             async with asyncio.timeout(AHEAD_SECONDS):
                 return await self._prepare(ask)
         except Exception:  # noqa: BLE001  whatever it is, the activity of its own says it, and is tried again

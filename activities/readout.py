@@ -53,13 +53,9 @@ async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> Entries:
 
 
 async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[Entries, Carried]:
-    """Both of what a checkpoint needs: what was recorded after entry `seq`, and what the session would take along
-    without that. One question where it fits into a page. Raises as `entries_after` and `snapshot`."""
-    page = await _snapshot_page(session, seq, NO_MESSAGES, Pages())
-    if len(page.text) >= page.total:
-        return await asyncio.to_thread(_parted, page.text)
-    new = await entries_after(session, seq)
-    return new, await snapshot(session, new.through, new.messages)
+    """Both of what a checkpoint needs, as of one moment: what was recorded after entry `seq`, and what the session
+    would take along without that. Raises as `snapshot`."""
+    return await asyncio.to_thread(_parted, await _text(session, seq, NO_MESSAGES))
 
 
 def _parted(text: str) -> tuple[Entries, Carried]:
@@ -84,10 +80,14 @@ async def messages(session: WorkflowHandle[Any, Any], start: int) -> MessagePage
 async def snapshot(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> Carried:
     """What the session would take along now, without what is saved. Raises RPCError, WorkflowQueryFailedError, and
     Unsteady when its pages never fit together."""
+    return Carried.model_validate_json(await _text(session, saved, saved_messages))
+
+
+async def _text(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> str:
     for _ in range(SNAPSHOT_TRIES):
         text = await _one_state(session, saved, saved_messages)
         if text is not None:
-            return Carried.model_validate_json(text)
+            return text
     raise Unsteady("the session moved on each time that its state was read; it is tried again")
 
 
@@ -95,15 +95,10 @@ async def _one_state(session: WorkflowHandle[Any, Any], saved: int, saved_messag
     """The whole text, or None when the session moved on between two pages."""
     pages = Pages()
     while not pages.whole:
-        page = await _snapshot_page(session, saved, saved_messages, pages)
+        asked = [saved, saved_messages, len(pages.text), pages.seq]
+        page: SnapshotPage = await session.query(
+            SNAPSHOT, args=asked, result_type=SnapshotPage, rpc_timeout=QUERY_TIMEOUT
+        )
         if not pages.take(page.seq, page.total, page.text):
             return None
     return pages.text
-
-
-async def _snapshot_page(
-    session: WorkflowHandle[Any, Any], saved: int, saved_messages: int, before: Pages
-) -> SnapshotPage:
-    asked = [saved, saved_messages, len(before.text), before.seq]
-    page: SnapshotPage = await session.query(SNAPSHOT, args=asked, result_type=SnapshotPage, rpc_timeout=QUERY_TIMEOUT)
-    return page

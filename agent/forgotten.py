@@ -20,7 +20,7 @@ _PROBES = 5
 def was_there(forgotten: tuple[Forgotten, ...], call_id: str) -> bool:
     """Whether the id was used, or perhaps so."""
     places = _places(call_id)
-    return any(_holds(base64.b85decode(filled.bits), places) for filled in forgotten)
+    return any(_holds(base64.b64decode(filled.bits), places) for filled in forgotten)
 
 
 def forget(
@@ -39,7 +39,7 @@ def _with(forgotten: tuple[Forgotten, ...], call_ids: list[str]) -> tuple[Forgot
     if not forgotten or forgotten[-1].calls + len(call_ids) > FILTER_CALLS:
         forgotten = (*forgotten, Forgotten(0, _text(bytearray(_FILTER_BYTES))))
     newest = forgotten[-1]
-    bits = bytearray(base64.b85decode(newest.bits))
+    bits = bytearray(base64.b64decode(newest.bits))
     for call_id in call_ids:
         for place in _places(call_id):
             bits[place >> 3] |= 1 << (place & 7)
@@ -47,7 +47,7 @@ def _with(forgotten: tuple[Forgotten, ...], call_ids: list[str]) -> tuple[Forgot
 
 
 def _text(bits: bytearray) -> str:
-    return base64.b85encode(bits).decode("ascii")
+    return base64.b64encode(bits).decode("ascii")
 
 
 def _holds(bits: bytes, places: list[int]) -> bool:

@@ -55,7 +55,7 @@ class Forgotten(NamedTuple):
     calls: int
     """How many are in it."""
     bits: str
-    """In base 85."""
+    """In base 64."""
 
 
 class CheckpointTry(NamedTuple):

@@ -80,3 +80,14 @@ async def test_a_preparation_that_fails_beside_is_made_by_its_own_activity(stage
 
     assert (await session.wait(reply)).get_text_content() == "Two."
     assert await failure_of_replay(stage, session) is None
+
+
+async def test_a_middleware_that_no_worker_has_is_said_by_the_preparation_not_by_the_look_back(stage: Stage) -> None:
+    session = stage.session({"text": "Two."}, middlewares=["nobodys"])
+    await session.submit("How high is the tide?")
+
+    async def prepares() -> bool:
+        return "prepare_reply" in await activities(stage, session)
+
+    await until(prepares)
+    assert (await session.status()).hold == ""
