@@ -69,7 +69,7 @@ def test_a_model_that_uses_an_id_of_long_ago_again_gets_another_one() -> None:
     assert [block.id for block in own.message.get_tool_calls()] == [f"{again}-2-0", new]
 
 
-@pytest.mark.parametrize("forgotten", [(), (Forgotten(0, "0" * 20_480),)])
+@pytest.mark.parametrize("forgotten", [(), (Forgotten(0, "A" * 21_848),)])
 def test_an_open_call_keeps_its_name(forgotten: tuple[Forgotten, ...]) -> None:
     names, _ = forget(ids(0, 1_000), forgotten, {f"toolu_{3:024}": None})
 
