@@ -287,7 +287,7 @@ async def test_rubbish_in_the_store_is_named_when_there_is_nothing_else(
 
 
 async def test_a_store_that_is_down_at_a_checkpoint_costs_nothing(stage: Stage) -> None:
-    session = stage.session({"text": "One."}, {"text": "Two."}, {"text": "Three."}, **SHORT_LIVED)
+    session = stage.session({"text": "One."}, {"text": "Two."}, {"text": "Three."}, idle_close_seconds=4)
     await session.reply("First")
     await is_saved(session)
     folder = stage.settings.data_dir / "sessions"
