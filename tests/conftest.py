@@ -7,13 +7,14 @@ fails where CI=true. All tests and async fixtures share one event loop (pyprojec
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import uvloop
 
-from starter import event_loop
 from starter.provision.dev_server import DevServer, DevServerSettings
 from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.limits import limit
@@ -30,9 +31,10 @@ Found = TypeVar("Found")
 missing: dict[str, str] = {}
 
 
-def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """A worker's loop: most of what is tested runs on it. Commands of the CLI, tested as processes, do not."""
-    return {"worker": event_loop.new}
+# A worker's loop: most of what is tested runs on it. Commands of the CLI, tested as processes, do not. As a policy,
+# which Python 3.14 gives up: pytest-asyncio's own way parametrizes every async test, and sets up shared fixtures twice.
+if sys.version_info < (3, 14):
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 def found(name: str, find: Callable[[Say], Found]) -> Found:
