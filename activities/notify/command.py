@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
+from typing import IO
 
 from activities.notify.channel import Message, NotTold
 from activities.tools.shell_environment import scrubbed
@@ -22,10 +24,11 @@ class Command:
         self.name = f"command:{digest_of(argv)[:8]}"
 
     async def tell(self, message: Message) -> None:
-        process = await self._started()
+        with await asyncio.to_thread(_as_file, message.model_dump_json().encode() + b"\n") as told:
+            process = await self._started(told)
         try:
             async with asyncio.timeout(self._seconds):
-                said, _ = await process.communicate(message.model_dump_json().encode() + b"\n")
+                said, _ = await process.communicate()
         except TimeoutError:
             raise NotTold(f"the command {self._argv[0]!r} did not end within {self._seconds:g} s") from None
         finally:
@@ -36,11 +39,11 @@ class Command:
             tail = visible(said.decode("utf-8", "replace").strip()[-TAIL_CHARS:])
             raise NotTold(f"the command {self._argv[0]!r} ended with {process.returncode}: {tail}")
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _started(self, told: IO[bytes]) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *self._argv,
-                stdin=asyncio.subprocess.PIPE,
+                stdin=told,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 env=scrubbed(os.environ),
@@ -48,3 +51,11 @@ class Command:
             )
         except OSError as error:
             raise NotTold(f"the command {self._argv[0]!r} can't be started: {error.strerror}") from error
+
+
+def _as_file(text: bytes) -> IO[bytes]:
+    """For a program that may end without reading it: a pipe that breaks is an error of the event loop's own."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  its reader closes it
+    file.write(text)
+    file.seek(0)
+    return file
