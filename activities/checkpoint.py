@@ -43,18 +43,16 @@ class Checkpointing:
             session = own_session.handle()
             new, carried = await readout.since(session, ask.saved)
             prefix = own_session.blobs_prefix()
-            keep, written, seam = await self._segments.extend(prefix, ask.segments, new.entries, ask.saved_seam)
-            if seam is None and carried.ledger.seq == new.through:
-                seam = seam_of(carried.ledger)
+            keep, written, seam = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam)
             saved = Checkpointed(
-                through=new.through,
-                messages=new.messages,
-                seam=seam,
+                through=carried.ledger.seq,
+                messages=carried.ledger.messages_total,
+                seam=seam_of(carried.ledger) if seam is None else seam,
                 keep=ask.segments_before + keep,
                 segments=written,
-                closing=ask.closing and carried.ledger.changed <= new.through,
+                closing=ask.closing,
             )
-            measured.written(new.entries, carried.ledger)
+            measured.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             record = await asyncio.to_thread(spelt, life, once_saved(carried, saved), closed=saved.closing)
             trouble = await self._save(record)

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from temporalio.client import WorkflowHandle
 
@@ -33,15 +33,7 @@ class Unsteady(Exception):
     """The session moved on while it was read, each time that it was tried."""
 
 
-class Entries(NamedTuple):
-    entries: list[AnyEntry]
-    through: int
-    """Everything up to this entry is in it, or came before it."""
-    messages: int
-    """Messages that the session had then."""
-
-
-async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> Entries:
+async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> list[AnyEntry]:
     """What the session has recorded after entry `seq`, up to now. Raises RPCError or WorkflowQueryFailedError."""
     taken: list[AnyEntry] = []
     while True:
@@ -49,20 +41,19 @@ async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> Entries:
         page: EntriesPage = await session.query(ENTRIES, start, result_type=EntriesPage, rpc_timeout=QUERY_TIMEOUT)
         taken += page.entries
         if not page.entries or page.entries[-1].seq >= page.seq:
-            return Entries(taken, page.seq, page.messages)
+            return taken
 
 
-async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[Entries, Carried]:
+async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[list[AnyEntry], Carried]:
     """Both of what a checkpoint needs, as of one moment: what was recorded after entry `seq`, and what the session
     would take along without that. Raises as `snapshot`."""
     return await asyncio.to_thread(_parted, await _text(session, seq, NO_MESSAGES))
 
 
-def _parted(text: str) -> tuple[Entries, Carried]:
+def _parted(text: str) -> tuple[list[AnyEntry], Carried]:
     whole = Carried.model_validate_json(text)
     record = Record.over(whole.ledger)
-    rest = carry(record, whole.events, record.seq, record.messages_total)
-    return Entries(record.log, record.seq, record.messages_total), rest
+    return record.log, carry(record, whole.events, record.seq, record.messages_total)
 
 
 async def sealed(session: WorkflowHandle[Any, Any]) -> tuple[Segment, ...]:
@@ -77,10 +68,10 @@ async def messages(session: WorkflowHandle[Any, Any], start: int) -> MessagePage
     return page
 
 
-async def snapshot(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> Carried:
-    """What the session would take along now, without what is saved. Raises RPCError, WorkflowQueryFailedError, and
-    Unsteady when its pages never fit together."""
-    return Carried.model_validate_json(await _text(session, saved, saved_messages))
+async def snapshot(session: WorkflowHandle[Any, Any]) -> Carried:
+    """All that the session still holds. Raises RPCError, WorkflowQueryFailedError, and Unsteady when its pages never
+    fit together."""
+    return Carried.model_validate_json(await _text(session, 0, 0))
 
 
 async def _text(session: WorkflowHandle[Any, Any], saved: int, saved_messages: int) -> str:

@@ -109,7 +109,7 @@ async def _stored(record: SessionRecord) -> Stored:
 
 async def _opening() -> SessionOpened:
     """How this session was opened: who talks with which agent."""
-    entries = (await readout.entries_after(own_session.handle(), 0)).entries
+    entries = await readout.entries_after(own_session.handle(), 0)
     if not entries or not isinstance(entries[0], SessionOpened):
         raise ApplicationError("the session has no first entry that says who opened it", type="NoOpening")
     return entries[0]
@@ -144,7 +144,7 @@ async def _read_out(run: Ended, past: Past) -> Carried | None:
     """All that the run had come to; None, and `past.lost` says why, when it can't be read any more."""
     session = activity.client().get_workflow_handle(own_session.key(), run_id=run.run_id)
     try:
-        return slimmed(await readout.snapshot(session, 0, 0))
+        return slimmed(await readout.snapshot(session))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise

@@ -35,16 +35,14 @@ def carry(record: Record, before: EventsSoFar, saved: int, saved_messages: int) 
     ledger.log = record.log[unsaved:]
     ledger.transcript_base = max(record.transcript_base, min(saved_messages, _first_needed(record)))
     ledger.transcript = record.transcript[ledger.transcript_base - record.transcript_base :]
-    open_calls = record.reply.calls if record.reply else {}
-    ledger.call_names, ledger.forgotten_calls = forget(record.call_names, record.forgotten_calls, open_calls)
+    ledger.call_names, ledger.forgotten_calls = forget(record.call_names, record.forgotten_calls, record.calls)
     return Carried(ledger=ledger, events=fold.so_far)
 
 
 def _first_needed(record: Record) -> int:
     """Number of the message in which open calls stand: whoever asks what a session waits for is shown it."""
-    open_calls = record.reply.calls if record.reply else {}
     for place, message in enumerate(reversed(record.transcript), start=1):
-        if any(call.id in open_calls for call in message.get_tool_calls()):
+        if any(call.id in record.calls for call in message.get_tool_calls()):
             return record.messages_total - place
     return record.messages_total
 

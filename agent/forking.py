@@ -33,8 +33,7 @@ class StepFold:
         return False
 
     def _ended(self, record: Record) -> bool:
-        open_calls = record.reply.calls if record.reply else {}
-        return record.model_calls == self.step and not open_calls
+        return record.model_calls == self.step and not record.calls
 
     @property
     def ledger(self) -> Ledger:

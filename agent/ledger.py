@@ -24,7 +24,7 @@ from agent.permission.grants import may_come_from_a_store
 from agent.permission.rules import PermissionContext, PermissionRule
 from agent.settings import AgentSpec
 from agent.sizes import outside_tokens
-from agent.state import AgentState, ReplyContext
+from agent.state import AgentState, OpenCall, ReplyContext
 from agent.tools import ToolDescriptor
 
 KEPT_REQUESTS = 1_000
@@ -172,6 +172,11 @@ class Ledger:
         if self.reply is None:
             raise ValueError("this entry needs a reply that is being made, and there is none")
         return self.reply
+
+    @property
+    def calls(self) -> dict[str, OpenCall]:
+        """Those of the reply that is being made, by id; none between replies."""
+        return self.reply.calls if self.reply else {}
 
     @property
     def permission(self) -> PermissionContext:

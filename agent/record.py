@@ -80,10 +80,9 @@ class Record(Ledger):
 
     def carried(self) -> list[e.AnyEntry]:
         """The entries that a roll-over takes along, without what only open calls needed."""
-        open_calls = self.reply.calls if self.reply else {}
         forgotten = {entry.seq for entry in self.log if isinstance(entry, e.Refused)}
         forgotten -= {entry.seq for entry in self.refusals}
-        return [_slim(entry, open_calls) for entry in self.log if entry.seq not in forgotten]
+        return [_slim(entry, self.calls) for entry in self.log if entry.seq not in forgotten]
 
     def take(self, entry: e.AnyEntry) -> None:
         """Fold one entry that was recorded before, with the number and the time that it has."""

@@ -73,8 +73,7 @@ def _under_way(record: Record, running: Collection[str], step: Step | None) -> l
             return ["making the context shorter"]
         case _:
             pass
-    calls = record.reply.calls if record.reply else {}
-    under_way = [calls[call_id] for call_id in running if call_id in calls]
+    under_way = [record.calls[call_id] for call_id in running if call_id in record.calls]
     lines = [
         f"running{_since(call.judged_at)}: {_code(call.block.name)} {_code(brief(call.input, 160))}"
         for call in under_way[:SHOWN_RUNNING]

@@ -216,8 +216,7 @@ def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
 
 
 def _open_calls(record: Record) -> tuple[str, ...]:
-    calls = record.reply.calls if record.reply else {}
-    return tuple(call_id for call_id, call in calls.items() if call.state is not ToolCallState.FINISHED)
+    return tuple(call_id for call_id, call in record.calls.items() if call.state is not ToolCallState.FINISHED)
 
 
 def entries_page(record: Record, start: int) -> EntriesPage:

@@ -29,9 +29,11 @@ def take_away_the_store(stage: Stage) -> Path:
     return folder
 
 
-async def looks_back(stage: Stage, session: Session) -> None:
+async def begins(stage: Stage, session: Session, name: str) -> None:
+    """Wait until this activity was scheduled."""
+
     async def begun() -> bool:
-        return "restore" in await activities(stage, session)
+        return name in await activities(stage, session)
 
     await until(begun)
 
@@ -54,7 +56,7 @@ async def test_what_comes_while_a_session_looks_back_holds_for_its_first_reply(s
     session = stage.session({"text": "Told by the model of before."})
     in_the_way = take_away_the_store(stage)
     reply = await session.submit("Tell Ana")
-    await looks_back(stage, session)
+    await begins(stage, session, "restore")
 
     await session.configure(model=stage.script({"text": "Told by another model."}))
     in_the_way.unlink()
@@ -71,10 +73,7 @@ async def test_a_preparation_that_fails_beside_is_made_by_its_own_activity(stage
     session = stage.session({"text": "Two."}, workspace={"root": str(in_the_way)})
     reply = await session.submit("How high is the tide?")
 
-    async def prepares() -> bool:
-        return "prepare_reply" in await activities(stage, session)
-
-    await until(prepares)
+    await begins(stage, session, "prepare_reply")
     in_the_way.unlink()
     in_the_way.mkdir()
 
@@ -86,8 +85,5 @@ async def test_a_middleware_that_no_worker_has_is_said_by_the_preparation_not_by
     session = stage.session({"text": "Two."}, middlewares=["nobodys"])
     await session.submit("How high is the tide?")
 
-    async def prepares() -> bool:
-        return "prepare_reply" in await activities(stage, session)
-
-    await until(prepares)
+    await begins(stage, session, "prepare_reply")
     assert (await session.status()).hold == ""
