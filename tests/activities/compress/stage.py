@@ -97,7 +97,8 @@ class Stage:
             self.environment.info,
             attempt=self.attempt,
             retry_policy=RetryPolicy(maximum_attempts=self.attempts),
-            heartbeat_timeout=timedelta(seconds=1),
+            # Long enough for the SDK's first import on a busy machine: late beats have tests of their own.
+            heartbeat_timeout=timedelta(seconds=60),
         )
         return await self.environment.run(activity.compress, ask)
 
