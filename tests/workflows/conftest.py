@@ -73,6 +73,12 @@ class Stage:
     def handle(self, session: Session) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(session.workflow_id)
 
+    async def scheduled(self, session: Session) -> list[str]:
+        """The types of the activities that the session's present run has asked for, in their order."""
+        events = (await self.handle(session).fetch_history()).events
+        asked = [e for e in events if e.HasField("activity_task_scheduled_event_attributes")]
+        return [e.activity_task_scheduled_event_attributes.activity_type.name for e in asked]
+
     async def end_sessions(self) -> None:
         """Those that are open. Nobody works for them any more: each inbox of a later test would wait for their word."""
         query = f"TaskQueue = '{self.name}' AND ExecutionStatus = 'Running'"

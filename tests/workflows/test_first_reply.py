@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from temporalio.api.enums.v1 import EventType
 
 from starter.session import Session
 from tests.workflows.conftest import Stage
@@ -16,10 +15,8 @@ OURS = "longhaul."
 
 
 async def activities(stage: Stage, session: Session) -> list[str]:
-    """The types of those that were scheduled, in their order."""
-    events = (await stage.handle(session).fetch_history()).events
-    scheduled = [e for e in events if e.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED]
-    return [e.activity_task_scheduled_event_attributes.activity_type.name.removeprefix(OURS) for e in scheduled]
+    """Those that were asked for, in their order."""
+    return [name.removeprefix(OURS) for name in await stage.scheduled(session)]
 
 
 def take_away_the_store(stage: Stage) -> Path:

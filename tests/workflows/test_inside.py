@@ -26,12 +26,7 @@ async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: S
     done = await session.reply("Go")
 
     assert (done.error, done.get_text_content()) == (None, "Done.")
-    events = [event async for event in stage.handle(session).fetch_history_events()]
-    started = [
-        event.activity_task_scheduled_event_attributes.activity_type.name
-        for event in events
-        if event.HasField("activity_task_scheduled_event_attributes")
-    ]
+    started = await stage.scheduled(session)
     assert "todo_write" not in started
     assert started.count("fetch") == 1
     results = [block for message in [m async for m in session.transcript()] for block in message.get_tool_results()]
