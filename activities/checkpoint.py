@@ -43,11 +43,11 @@ class Checkpointing:
             session = own_session.handle()
             new, carried = await readout.since(session, ask.saved)
             prefix = own_session.blobs_prefix()
-            keep, written, seam = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam)
+            keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam)
             saved = Checkpointed(
                 through=carried.ledger.seq,
                 messages=carried.ledger.messages_total,
-                seam=seam_of(carried.ledger) if seam is None else seam,
+                seam=seam_of(carried.ledger),
                 keep=ask.segments_before + keep,
                 segments=written,
                 closing=ask.closing,

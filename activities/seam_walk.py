@@ -22,19 +22,21 @@ class SeamWalk:
         """`known`: by the entry before which they are."""
         self._known = {seq: seam for seq, seam in known.items() if seam is not None}
         self._history: History | None = None
-
-    @property
-    def seam(self) -> Any:
-        """Behind the newest entry."""
-        return self._history.seam if self._history else None
+        self._behind: Sequence[AnyEntry] = ()
 
     def before(self, seq: int) -> Begin:
         """Before this entry, which is the next one."""
+        self._fold()
         history = self._begun(seq)
         seam = history.seam if history else None
         return Begin(history.messages_total, seam) if history and (seam is not None or seq == 1) else Begin(None, None)
 
     def over(self, entries: Sequence[AnyEntry]) -> None:
+        """They are folded when it is asked what comes behind them: mostly it is not."""
+        self._behind = entries
+
+    def _fold(self) -> None:
+        entries, self._behind = self._behind, ()
         try:
             for entry in entries:
                 self._history = self._begun(entry.seq)

@@ -40,8 +40,6 @@ class Extended(NamedTuple):
 
     keep: int
     new: tuple[Segment, ...]
-    seam: Any = None
-    """Behind the newest entry, as `agent.history.seam_of` says it; None = unknown."""
 
 
 class Whole(NamedTuple):
@@ -75,9 +73,7 @@ class Segments:
                 again = [(entry, line_of(entry)) for whole in read for entry in whole.entries]
                 seams |= {whole.entries[0].seq: whole.seam for whole in read}
                 break
-        walk = SeamWalk(seams)
-        written = await self._write(prefix, [*again, *lines], walk)
-        return Extended(keep, tuple(written), walk.seam if entries else seam)
+        return Extended(keep, tuple(await self._write(prefix, [*again, *lines], SeamWalk(seams))))
 
     async def write(self, prefix: str, entries: Sequence[AnyEntry]) -> list[Segment]:
         """Write entries down as they come, in as few segments as hold them."""
@@ -107,7 +103,7 @@ class Segments:
         await self._blobs.put(key, data)
         # Read back and checked before anybody relies on it: the session forgets what it has written down.
         await self._blobs.get(key)
-        await asyncio.to_thread(walk.over, [entry for entry, _ in group])
+        walk.over([entry for entry, _ in group])
         return Segment(key=key, first_seq=first, last_seq=last, size=len(data), messages=begin.messages)
 
 

@@ -12,7 +12,7 @@ from activities.segments import Segments
 from activities.tools.recall import look_at_sealed
 from activities.tools.recalled import Found, wanted
 from agent.entries import AnyEntry, Segment
-from agent.history import messages, seam_of
+from agent.history import History, messages, seam_of
 from agent.messages import Msg
 from agent.steps import Park
 from tests.agent.play import Play, calls, text
@@ -56,11 +56,13 @@ def long_work() -> list[AnyEntry]:
 
 
 async def written(store: Segments, log: list[AnyEntry], seam: Any = None) -> list[Segment]:
-    """In checkpoints of 90 entries."""
+    """In checkpoints of 90 entries. `seam`: before the first of them."""
     segments: list[Segment] = []
+    history = History() if seam is None else History.at(seam)
     for at in range(0, len(log), 90):
         newest = segments[-12:]
-        keep, new, seam = await store.extend(PREFIX, newest, log[at : at + 90], seam)
+        keep, new = await store.extend(PREFIX, newest, log[at : at + 90], history.seam)
+        history.take_all(log[at : at + 90])
         segments = [*segments[: len(segments) - len(newest) + keep], *new]
     return segments
 
@@ -117,9 +119,11 @@ async def test_a_search_goes_back_from_the_newest_and_stops_at_its_limit(
 async def test_segments_of_an_older_release_are_read_as_one(blobs: CountingBlobs, log: list[AnyEntry]) -> None:
     store = Segments(blobs, LIMIT)
     whole = list(messages(log))
-    _, older, seam = await store.extend(PREFIX, [], log[:1_500])
+    _, older = await store.extend(PREFIX, [], log[:1_500])
+    history = History()
+    history.take_all(log[:1_500])
     unknown = [segment.model_copy(update={"messages": None}) for segment in older]
-    _, newer, _ = await store.extend(PREFIX, [], log[1_500:], seam)
+    _, newer = await store.extend(PREFIX, [], log[1_500:], history.seam)
     segments = [*unknown, *newer]
 
     assert [len(stretch.segments) for stretch in stretches(segments, len(whole))][-1] == len(older)
@@ -140,8 +144,7 @@ async def test_a_seam_that_nobody_knows_is_known_again_after_rest(blobs: Countin
     blind = await store.extend(PREFIX, [], play.record.log[rest:])
     seeing = await store.extend(PREFIX, [], play.record.log[rest:], known)
 
-    assert (blind.new[0].messages, blind.seam) == (None, None)
-    assert (seeing.new[0].messages, seeing.seam) == (2, seam_of(play.record))
+    assert (blind.new[0].messages, seeing.new[0].messages) == (None, 2)
     assert await read(store, list(seeing.new), 2, 4) == list(messages(play.record.log))[2:]
 
 
@@ -150,14 +153,14 @@ async def test_too_much_that_is_open_is_not_written_down_twice(blobs: CountingBl
     play.say("Paint it", "r1")
     play.run()
     play.say("long " * 4_000, "r2")
-    waits = play.record.seq
+    waits, seam = play.record.seq, seam_of(play.record)
     play.allow("a")
     store = Segments(blobs, LIMIT)
     first = await store.extend(PREFIX, [], play.record.log[:waits])
 
-    second = await store.extend(PREFIX, [], play.record.log[waits:], first.seam)
+    second = await store.extend(PREFIX, [], play.record.log[waits:], seam)
 
-    assert first.seam is None
+    assert seam is None
     segments = [*first.new, *second.new]
     assert [len(stretch.segments) for stretch in stretches(segments, 9)] == [2]
     assert await read(store, segments, 0, 9) == list(messages(play.record.log))

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent import entries as e
 from agent.decision import decide
 from agent.events import EventFold
-from agent.history import History
+from agent.history import History, seam_of
 from agent.keeping import Load
 from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
 from agent.pausing import BEGINS, is_paused
@@ -315,6 +315,7 @@ class AnyOrder(RuleBasedStateMachine):
                 assert resumed.take(entry) == told
                 assert resumed.seam == self.history.seam
                 self.messages += [message for _, message in told]
+        assert self.history.seam == (seam_of(record) if record.log else None)
         assert self.history.messages_total == record.messages_total == len(self.messages)
         assert self.messages[record.transcript_base :] == record.transcript
 
