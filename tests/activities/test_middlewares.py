@@ -114,10 +114,10 @@ async def test_a_failure_says_whose_it_is_and_whether_the_tool_ran() -> None:
 async def test_one_that_hangs_is_given_up_and_the_tools_own_time_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chain, "OWN_SECONDS", 0.05)
+    monkeypatch.setattr(chain, "OWN_SECONDS", 0.4)
 
     async def slow() -> ToolOutput:
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.6)
         return ToolOutput(output="slowly")
 
     async def hangs(_use: ToolUse, _next: RunTool) -> ToolOutput:

@@ -17,7 +17,7 @@ async def test_work_after_work_begins_no_new_threads() -> None:
 
     for _ in range(20):
         names.add(await threads.run(threading.get_ident, 5))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.03)
 
     assert len(names) <= 5  # a thread may not be idle yet when the next work comes
 

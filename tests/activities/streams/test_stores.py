@@ -62,7 +62,7 @@ async def test_a_reader_waits_no_longer_than_it_was_told(streams: Streams, key: 
 
     assert await reader.read(0.1) == []
 
-    assert 0.09 < time.monotonic() - began < 1.0
+    assert 0.09 < time.monotonic() - began < 2.0
     await reader.close()
 
 
@@ -75,7 +75,7 @@ async def test_a_line_is_read_within_moments_of_being_written(streams: Streams, 
     await streams.append(key, b"now\n")
 
     assert await waiting == [b"now"]
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 2.0
     await reader.close()
 
 
