@@ -30,13 +30,12 @@ def carry(record: Record, before: EventsSoFar, saved: int, saved_messages: int) 
     """
     ledger = copy(record)
     unsaved = next((at for at, entry in enumerate(record.log) if entry.seq > saved), len(record.log))
-    fold = EventFold(before)
-    fold.catch_up(record.log[:unsaved])
+    events = EventFold(before).pass_over(record.log[:unsaved])
     ledger.log = record.log[unsaved:]
     ledger.transcript_base = max(record.transcript_base, min(saved_messages, _first_needed(record)))
     ledger.transcript = record.transcript[ledger.transcript_base - record.transcript_base :]
     ledger.call_names, ledger.forgotten_calls = forget(record.call_names, record.forgotten_calls, record.calls)
-    return Carried(ledger=ledger, events=fold.so_far)
+    return Carried(ledger=ledger, events=events)
 
 
 def _first_needed(record: Record) -> int:

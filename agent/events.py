@@ -39,18 +39,6 @@ class EventFold:
         self._started = dict.fromkeys(before.started)
         self._told = dict(before.told)
 
-    @property
-    def so_far(self) -> EventsSoFar:
-        """What another fold needs to go on from here."""
-        return EventsSoFar(
-            count=self.before.count + len(self.events),
-            agent=self._agent,
-            reply_id=self._reply_id,
-            calls=self._calls,
-            started=tuple(self._started),
-            told=self._told,
-        )
-
     def catch_up(self, log: Sequence[e.AnyEntry]) -> list[AgentEvent]:
         """All events of `log`, which begins with the entries that were folded before."""
         for entry in log[self._read :]:
@@ -60,6 +48,18 @@ class EventFold:
                 self.events.append(event.model_copy(update=numbered))
         self._read = len(log)
         return self.events
+
+    def pass_over(self, log: Sequence[e.AnyEntry]) -> EventsSoFar:
+        """What another fold needs to go on behind `log`, of whose events nobody will ask this one."""
+        count = sum(1 for entry in log for _ in self._of(entry))
+        return EventsSoFar(
+            count=self.before.count + count,
+            agent=self._agent,
+            reply_id=self._reply_id,
+            calls=self._calls,
+            started=tuple(self._started),
+            told=self._told,
+        )
 
     def _of(self, entry: e.AnyEntry) -> Iterator[AgentEvent]:  # noqa: C901, PLR0912  one arm per kind of entry
         match entry:

@@ -1,5 +1,7 @@
 """The two kinds of pydantic value that every record is made of, and how they stay small."""
 
+from functools import partial
+from operator import eq
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,4 +25,8 @@ def sparse(default: Any, **limits: Any) -> Any:
     Messages and entries cross the history and fill the carried state by the thousand; what says nothing
     must cost nothing. Changing a default here changes what old records mean: add a field instead.
     """
-    return Field(default=default, **limits, exclude_if=lambda value: value == default)
+    silent = partial(eq, default)  # in C: it is asked for every field of everything that is written
+    if default == {}:
+        # pydantic would copy an empty one deeply, in Python, for every value that is made.
+        return Field(default_factory=dict, **limits, exclude_if=silent)
+    return Field(default=default, **limits, exclude_if=silent)
