@@ -75,6 +75,17 @@ async def test_output_status_and_note_of_a_command_come_back(tmp_path: Path) -> 
     assert output.text() == "out\nerr\n"
 
 
+async def test_a_command_is_given_no_descriptor_but_its_own(tmp_path: Path) -> None:
+    ours, other = os.pipe()
+    os.set_inheritable(ours, True)
+
+    _, output = await shell("echo /proc/$$/fd/*", tmp_path)
+
+    os.close(ours)
+    os.close(other)
+    assert {int(Path(name).name) for name in output.text().split()} <= {0, 1, 2, 3, NOTE_FD}, "3 lists the others"
+
+
 async def test_a_command_killed_by_a_signal_has_its_negative_number(tmp_path: Path) -> None:
     ending, _ = await shell("kill -9 $$", tmp_path)
 
