@@ -20,7 +20,7 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 STATUS = "status"
 SNAPSHOT_TRIES = 20
 NO_MESSAGES = 2**53
-"""As the number of messages that are saved: more than any session has, so that none of them is told."""
+"""As the number of messages that are saved: more than any session has, so that only those of open calls are told."""
 
 
 class Sealed(Guest):

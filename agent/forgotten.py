@@ -1,7 +1,7 @@
-"""Call ids of long ago, of which only is kept whether they were used: in two bytes each, and without ever missing one.
+"""Call ids of long ago, of which only is kept whether they were used: three bytes each, without ever missing one.
 
-A Bloom filter to each eight thousand calls. It may say "yes" of an id that was never there, once in eight hundred times
-when it is full; such a call then gets an id of our own, as one does that repeats an older id.
+A Bloom filter to each eight thousand calls. It may say "yes" of an id that was never there: each of them once in eight
+hundred times when it is full; such a call then gets an id of our own, as one does that repeats an older id.
 """
 
 import base64

@@ -13,8 +13,9 @@ from starter.settings import Settings
 
 BREATH_SECONDS = 0.025
 """Between looks of somebody who waits for the end, and has no use for the pieces."""
-LONGEST_REST_SECONDS = 30.0
-"""A session that speaks without end may have said what was waited for while its stream was out of reach."""
+LONGEST_REST_SECONDS = 5.0
+"""While a session speaks on. Not every end is told: that of a request which is dropped is not, nor one behind which the
+next reply begins while a checkpoint is still being written."""
 AGAIN_SECONDS = 2.0
 """Between tries to read a stream that has failed."""
 
@@ -55,8 +56,8 @@ class LiveStream:
         return self.reached
 
     async def make_sure(self) -> None:
-        """Of an address that was guessed, unless the stream has said something there."""
-        if self._guessed and not self.heard:
+        """Of an address that was guessed: what the stream has said there may be of an earlier time."""
+        if self._guessed:
             self._guessed = False
             await self.look_again()
 

@@ -25,13 +25,13 @@ class Snapshot:
     storm of letters no two pages would ever be of the same state."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], str] = {}
-        """By the entry that the state is of, and the one up to which it was saved."""
+        self._kept: dict[tuple[int, int, int], str] = {}
+        """By the entry that the state is of, and the entry and the number of messages up to which it was saved."""
 
     def page(self, record: Record, before: EventsSoFar, ask: SnapshotAsk) -> SnapshotPage:
-        key = (ask.seq, ask.saved)
+        key = (ask.seq, ask.saved, ask.saved_messages)
         if ask.start == 0 or key not in self._kept:
-            key = (record.seq, ask.saved)
+            key = (record.seq, ask.saved, ask.saved_messages)
             while len(self._kept) >= KEPT_SNAPSHOTS:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = carry(record, before, ask.saved, ask.saved_messages).model_dump_json()

@@ -54,7 +54,9 @@ class Waiting:
 
 
 def _is_urgent(one: Waiting) -> bool:
-    return one.kind in READ_AT_ONCE or one.name == SETTLED
+    """Also the end of what came in pieces: who has seen the first ones is to see the last before all is recorded."""
+    begun = one.attempt is not None and one.attempt.items > 0
+    return one.kind in READ_AT_ONCE or one.name == SETTLED or (one.kind == "end" and begun)
 
 
 class Batches:

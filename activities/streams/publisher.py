@@ -24,7 +24,8 @@ BETWEEN_BATCHES_SECONDS = 0.004
 """What comes within this time after a batch goes out together."""
 MARKS_SECONDS = 0.2
 """How long marks, and the arguments of calls, wait for what goes with them: a step that says nothing to a person costs
-no write of its own, and who watches sees what is done within a glance."""
+no write of its own, and who watches sees what is done within a glance. Arguments that take longer come to their end at
+once."""
 SILENT_SECONDS = 1.0
 """Nothing is written for so long to a store that has just failed."""
 WRITE_SECONDS = 2.0

@@ -94,6 +94,22 @@ async def test_arguments_and_marks_wait_for_each_other_but_not_behind_what_is_re
     await publisher.close()
 
 
+async def test_arguments_that_were_shown_in_part_come_to_their_end_at_once() -> None:
+    sink = Sink()
+    publisher = Publisher(sink)
+    outlet = publisher.open("k", "model:0", turn=1, attempt=1)
+    outlet.write("tool_call", '{"to": ', tool_call_id="c1", name="send")
+    await asyncio.sleep(MARKS_SECONDS * 1.5)
+
+    outlet.write("tool_call", '"Ana"}', tool_call_id="c1", name="send")
+    outlet.end()
+    await asyncio.sleep(MARKS_SECONDS / 4)
+
+    assert [(item.kind, item.text) for item in sink.items()][1:3] == [("tool_call", '{"to": '), ("tool_call", '"Ana"}')]
+    assert sink.items()[-1].kind == "end"
+    await publisher.close()
+
+
 async def test_a_slow_store_never_holds_up_who_publishes_and_what_is_dropped_is_told() -> None:
     sink = Sink()
     sink.seconds = 0.05
