@@ -158,9 +158,11 @@ async def told_by(stage: Stage, model: str, cut: int) -> None:
     assert whole.error is None, where
     assert folded.message() == whole, where
     # A busy machine may hold an attempt up until there is one more, or marks until they are given up, which is told.
-    told = {event.name for event in seen if event.type == "CUSTOM"}
-    assert told, where
-    assert told <= {RESTARTED, LOST}, where
+    names = [event.name for event in seen if event.type == "CUSTOM"]
+    attempts = {event.live.attempt for event in seen if event.live}
+    assert names, where
+    assert set(names) <= {RESTARTED, LOST}, where
+    assert LOST in names or names == [RESTARTED] * (len(attempts) - 1), where
     recorded = [event.seq for event in seen if event.seq]
     assert recorded == list(range(1, len(recorded) + 1)), where
     first = next(block for block in whole.content if isinstance(block, ToolCallBlock))
