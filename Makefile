@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos check dev bench bench-peers faults lock lock-peers clean
+.PHONY: help setup demo test chaos fuzz check dev bench bench-peers faults lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -16,25 +16,37 @@ setup: $(READY) ## an environment in .venv with the `longhaul` command (PYTHON= 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Longhaul needs Python 3.11 or newer; name one with PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@echo "installing what requirements-dev.lock names; that takes two or three minutes"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $(READY)
 
 demo: setup ## a whole job, offline: embedded server, worker, scripted model
-	$(BIN)/python -m starter.demo
+	$(BIN)/python -m longhaul.starter.demo
 
 # Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so two
-# processes take half of the time, on two cores too; those that watch the clock run alone, when the others are done.
+# processes take half of the time, on two cores too, each with whole files: what a file's tests share is made once.
+# Tests that watch the clock run alone, when the others are done, and what failed in a crowd is tried once more.
 test: setup ## all tests but the slow chaos, with all that they need
 	$(BIN)/python -m tests.servers
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist worksteal -m "not chaos and not alone"; most=$$?; \
-	$(BIN)/python -m pytest -m "alone and not chaos" && exit $$most
+	@$(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) --dist loadfile \
+		-m "not chaos and not alone"; most=$$?; \
+	$(BIN)/python -m pytest -m "alone and not chaos" $(ALONE); few=$$?; \
+	$(BIN)/python -m tests.again $$most $$few
 
 TEST_PROCESSES ?= 2
+# To read all files again for these few would take half a minute.
+ALONE = $$(grep -rl --include='test_*.py' mark.alone tests)
 
 chaos: setup ## kills and storms that take minutes
 	$(BIN)/python -m tests.servers
 	$(BIN)/python -m pytest -m chaos
+
+fuzz: setup ## FUZZ_LINES= command lines of chance from FUZZ_SEED= on; what is allowed runs in a scratch folder
+	nice $(BIN)/python -m tests.activities.corpora.fuzzing --lines $(FUZZ_LINES) --seed $(FUZZ_SEED)
+
+FUZZ_LINES ?= 50000
+FUZZ_SEED ?= 1000
 
 check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/ruff format --check .
@@ -55,6 +67,8 @@ bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks.interrupting --docs docs
 	$(BIN)/python -m benchmarks.first_token --docs docs
 	$(BIN)/python -m benchmarks.permission_speed --docs docs
+	$(BIN)/python -m benchmarks.sandbox_start --docs docs
+	$(BIN)/python -m benchmarks.cost --docs docs
 
 faults: setup ## kill workers and the server at every event of a job, and FAULTS= times at random; docs/benchmarks.md
 	$(BIN)/python -m benchmarks.faults --docs docs --random $(FAULTS)
@@ -66,8 +80,8 @@ bench-peers: setup ## the same beside other frameworks, which it installs apart 
 
 # Written for all platforms and Pythons at once, so that one pair of files serves everybody.
 lock: setup ## pin the newest versions that pyproject.toml allows
-	$(BIN)/uv pip compile pyproject.toml --group build --output-file requirements.lock $(LOCKING)
-	$(BIN)/uv pip compile pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
+	$(BIN)/uv pip compile pyproject.toml --extra all --group build --output-file requirements.lock $(LOCKING)
+	$(BIN)/uv pip compile pyproject.toml --extra all --extra ai --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKING)
 
 # Apart from `lock`: the published figures are those of the locked versions.
 lock-peers: setup ## pin the newest peers; measure them anew afterwards

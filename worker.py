@@ -1,5 +1,10 @@
 """The worker: settings in, a polling worker out. The one place that knows every room; nobody imports it."""
 
+if __name__ == "__main__":  # before all that needs the extra
+    from longhaul.starter.hosting.worker_extra import leave_without
+
+    leave_without()
+
 import asyncio
 import logging
 import os
@@ -11,78 +16,100 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
-from activities.act import Acting
-from activities.analysis.opening import open_analyzers
-from activities.checkpoint import Checkpointing
-from activities.compress.compressing import Compressing
-from activities.compress.condensers import CondenserSetupError, load_condensers
-from activities.compress.offloading import offload_to
-from activities.contexts import Contexts
-from activities.departure import Departures
-from activities.examine import Examination
-from activities.interrupting import Interrupting
-from activities.masked_failures import MaskedFailures
-from activities.masked_logs import mask_logs
-from activities.masked_output import masked_output
-from activities.masking import Masker
-from activities.middlewares.registry import load_middlewares
-from activities.middlewares.wrapping import Wrapping
-from activities.models.providers import Providers
-from activities.notify.opening import BadNotifySetting, open_notifying
-from activities.offload.opening import Offloaders, OffloadSetupError, load_offloaders
-from activities.prepare import Preparation
-from activities.probe import Probing
-from activities.prompt_hooks import HookSetupError, load_hooks
-from activities.prompting import Prompting
-from activities.restore import Restoring
-from activities.returning import Returning
-from activities.secrets import Secrets, SecretsSetupError
-from activities.segments import Segments
-from activities.specs import Specs
-from activities.stores.opening import open_store
-from activities.stores.store import BadStoreSetting, StateStore
-from activities.stores.user_rules import UserRules
-from activities.streaming import Waking, waking_through
-from activities.streams.opening import open_streams
-from activities.streams.streams import BadStreamsSetting
-from activities.take_in import TakingIn
-from activities.telemetry.opening import begin_logs, counting, logged, watched_providers, watching
-from activities.think import Thinking
-from activities.tokens import TokenCounter
-from activities.tools.box import Box, Limits
-from activities.tools.inside import inside_tools
-from activities.tools.recall import Recall
-from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
-from activities.verify import Verifying
-from activities.workspaces import Workspaces
-from agent.index import ALL_INDEXED
-from starter import event_loop
-from starter.announcing import announce, version_of
-from starter.attributes import NotRegistered, register_search_attributes
-from starter.builds import BadBuild, build_of
-from starter.connection import Unreachable, blobs_of, connect, let_go
-from starter.metrics import BadTelemetrySetting
-from starter.own_process import keep_to_itself
-from starter.secret_values import BadSecrets, read_secrets
-from starter.settings import Settings
-from starter.sharing import Refusal, check_shared
-from starter.stopping import asked_to_stop
-from starter.telemetry import logs_wanted, metrics_wanted, runtime_with, traces_wanted
-from workflows.contract import stored_in
-from workflows.runner import ForgetfulRunner
-from workflows.session import AgentSession
-from workflows.tracing import CarriedTraces
+from longhaul.activities.analysis.opening import open_analyzers
+from longhaul.activities.attempt.fused_reads import FusedBounds
+from longhaul.activities.attempt.hints import Hints
+from longhaul.activities.attempt.lacking import Lacking
+from longhaul.activities.attempt.offered import Offered
+from longhaul.activities.attempt.own_keys import own_keys
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.shutdown_report import Departures
+from longhaul.activities.attempt.streaming import Waking, waking_through
+from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.call_model import Thinking
+from longhaul.activities.checkpoint import Checkpointing
+from longhaul.activities.compress import Compressing, offload_to
+from longhaul.activities.compression.condensers import BUILT_IN, load_condensers
+from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.prompt_hooks import load_hooks
+from longhaul.activities.context.prompting import Prompting
+from longhaul.activities.context.specs import Specs
+from longhaul.activities.context.tokens import TokenCounter
+from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.examine_calls import Examination
+from longhaul.activities.handle_interrupt import Interrupting
+from longhaul.activities.masking.failures import MaskedFailures
+from longhaul.activities.masking.logs import mask_logs
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masking.output import masked_output
+from longhaul.activities.mcp.offered import open_servers
+from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.middlewares.registry import load_middlewares
+from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.profiles import keys_of, read_profiles
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.notify.opening import open_notifying
+from longhaul.activities.prepare_reply import Preparation
+from longhaul.activities.probe_call import Probing
+from longhaul.activities.process.box import Box, Limits
+from longhaul.activities.process.own_thread import NotingPool
+from longhaul.activities.restore import Restoring
+from longhaul.activities.run_tool import Acting
+from longhaul.activities.take_result import TakingIn
+from longhaul.activities.telemetry.opening import begin_logs, counting, logged, watched_providers, watching
+from longhaul.activities.telemetry.prices import load_prices
+from longhaul.activities.tools.agent import StartAgent
+from longhaul.activities.tools.inside import inside_tools
+from longhaul.activities.tools.recall import Recall
+from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
+from longhaul.activities.verify_decisions import Verifying
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.views.index import ALL_INDEXED
+from longhaul.starter.hosting import event_loop
+from longhaul.starter.hosting.announcing import announce, version_of
+from longhaul.starter.hosting.attributes import register_search_attributes
+from longhaul.starter.hosting.builds import build_of
+from longhaul.starter.hosting.open_tasks import OpenTasks
+from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
+from longhaul.starter.hosting.secret_values import read_secrets
+from longhaul.starter.hosting.stopping import asked_to_stop
+from longhaul.starter.hosting.store_requirements import check_lasting, check_shared
+from longhaul.starter.reach.connection import blobs_of, connect, let_go
+from longhaul.starter.reach.liveness import liveness_of
+from longhaul.starter.reach.places import own_identity
+from longhaul.starter.reach.their_blobs import TheirBlobs
+from longhaul.starter.settings import Settings
+from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
+from longhaul.stores.offload.opening import Offloaders, load_offloaders
+from longhaul.stores.segments.segments import Segments
+from longhaul.stores.state.opening import open_store
+from longhaul.stores.state.store import StateStore
+from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.streams.opening import open_streams
+from longhaul.workflows.contract import stored_in
+from longhaul.workflows.runner import ForgetfulRunner
+from longhaul.workflows.schedules import ScheduledFiring
+from longhaul.workflows.session import AgentSession
+from longhaul.workflows.tracing import CarriedTraces
 
+TASK_SECONDS = 4
+"""Less than `TASK_TIMEOUT`, or the server would give up first and say nothing."""
 READY = "longhaul worker: polling"
 """Printed when the worker polls; `longhaul dev` and the tests wait for it."""
 
 
 @asynccontextmanager
-async def build(client: Client, settings: Settings, providers: Providers) -> AsyncIterator[Worker]:
+async def build(
+    client: Client, settings: Settings, providers: Providers, secrets: WorkerSecrets | None = None
+) -> AsyncIterator[Worker]:
     """A worker that polls, of all activities and the session workflow; its state store is closed when it has ended.
 
-    Blobs are those of the client, and closed with it. Raises BadStoreSetting, and what a module of the operator's does.
+    `secrets`: as its output is masked with, if it is; None = those of the settings. Blobs are those of the client, and
+    closed with it. Raises BadStoreSetting, and what a module of the operator's does.
     """
+    secrets = secrets or secrets_of(settings)
     async with AsyncExitStack() as opened:
         store = open_store(settings.store, data_dir=settings.data_dir)
         opened.push_async_callback(store.close)
@@ -90,43 +117,101 @@ async def build(client: Client, settings: Settings, providers: Providers) -> Asy
         if blobs is None:
             blobs = blobs_of(settings)
             opened.push_async_callback(blobs.close)
+        if isinstance(blobs, TheirBlobs):
+            blobs.are_our_own()
+        identity = await own_identity(settings, store, blobs)
         streams = open_streams(settings.redis_url, data_dir=settings.data_dir)
-        waking = await opened.enter_async_context(waking_through(streams, Secrets(read_secrets(settings)).masker))
-        async with _assembled(client, settings, providers, store, Segments(blobs), waking) as worker:
+        waking = await opened.enter_async_context(waking_through(streams, secrets.masker))
+        hints = Hints(streams, client.namespace, settings.task_queue)
+        mcp = McpServers(open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp"), secrets)
+        opened.push_async_callback(mcp.close)
+        parts = (store, Segments(blobs), waking, secrets)
+        made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity)
+        async with hints.heard(), made as worker:
             yield worker
+
+
+def secrets_of(settings: Settings) -> WorkerSecrets:
+    """What its operator names for agents, and the worker's own keys, which nobody is given."""
+    own = {
+        "LONGHAUL_APPROVAL_KEY": settings.approval_key.get_secret_value(),
+        "LONGHAUL_ID_KEY": settings.id_key.get_secret_value(),
+        "LONGHAUL_REDIS_URL": settings.redis_url,
+        "LONGHAUL_STORE": settings.store,
+        "LONGHAUL_BLOBS": settings.blobs,
+    }
+    places = [*read_key_places(settings.model_keys), *keys_of(read_profiles(settings.models))]
+    return WorkerSecrets(read_secrets(settings), own_keys(os.environ, places, own))
 
 
 def toolbox_of(settings: Settings, segments: Segments) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
     box = Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
-    return Toolbox([*default_tools(box=box), *inside_tools(), Recall(segments), *load_modules(settings.tools)])
+    return Toolbox(
+        [*default_tools(box=box), *inside_tools(), StartAgent(), Recall(segments), *load_modules(settings.tools)]
+    )
 
 
-def _assembled(
-    client: Client, settings: Settings, providers: Providers, store: StateStore, segments: Segments, waking: Waking
+def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
+    client: Client,
+    settings: Settings,
+    providers: Providers,
+    store: StateStore,
+    segments: Segments,
+    waking: Waking,
+    secrets: WorkerSecrets,
+    *,
+    mcp: McpServers,
+    hints: Hints,
+    identity: str,
 ) -> Worker:
     toolbox, risks = toolbox_of(settings, segments), open_analyzers(settings.analyzers, providers)
-    workspaces, contexts, specs, counter = Workspaces(settings.data_dir), Contexts(), Specs(), TokenCounter()
-    secrets, rules, live = Secrets(read_secrets(settings)), UserRules(store), waking.streaming
-    examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
-    returning, offload = Returning(offloaders, counter, secrets), offload_to(offloaders)
+    workspaces, contexts = Workspaces(settings.data_dir, offloaders), Contexts(marked=secrets.out_of_message)
+    specs, counter = Specs(), TokenCounter()
+    rules, live = UserRules(store), waking.streaming
+    wrapping = Wrapping(load_middlewares(settings.middlewares))
+    examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks, wrapping, mcp)
+    behind = load_postprocessors(settings.tools)
+    returning, offload = Returning(offloaders, counter, secrets, behind), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
     told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
-    wrapping = Wrapping(load_middlewares(settings.middlewares))
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
-    compressing = Compressing(contexts, specs, providers, offload, condensers=condensers, count=counter.count_text)
+    compressing = Compressing(
+        contexts,
+        specs,
+        providers,
+        offload,
+        condensers=condensers,
+        count=counter.count_text,
+        wrapping=wrapping,
+        secrets=secrets,
+    )
     preparation = Preparation(
-        toolbox, workspaces, specs, counter, told, secrets, rules=rules, indexed=indexed, wrapping=wrapping
+        toolbox,
+        workspaces,
+        specs,
+        counter,
+        secrets,
+        told,
+        rules=rules,
+        indexed=indexed,
+        wrapping=wrapping,
+        providers=providers,
+        liveness=liveness_of(settings, client),
+        offered=Offered(offloaders.names, (*BUILT_IN, *condensers), risks.names, providers.profile_names, behind.names),
+        mcp=mcp,
+        prices=load_prices(settings.prices, read_profiles(settings.models)),
     )
     worker = Worker(
         client,
+        identity=identity,
         task_queue=settings.task_queue,
-        workflows=[AgentSession],
+        workflows=[AgentSession, ScheduledFiring],
         activities=[
             preparation.prepare_reply,
             Thinking(
-                contexts, specs, providers, workspaces, examination, counter, live, hooks, secrets, wrapping
+                contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping
             ).call_model,
             examination.examine_calls,
             Restoring(store, preparation).restore,
@@ -135,22 +220,26 @@ def _assembled(
             TakingIn(contexts, returning).take_result,
             Interrupting(wrapping, secrets).handle_interrupt,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
+            ScheduledRequests(client, settings).request,
             Probing(toolbox, workspaces, secrets).probe_call,
-            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping).run_tool,
+            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping, mcp).run_tool,
         ],
-        interceptors=[Departures(), *around_activities(settings, secrets.masker), waking],
+        interceptors=[Departures(), Lacking(), *around_activities(settings, secrets.masker), waking, FusedBounds()],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
-        workflow_runner=ForgetfulRunner(UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id)),
+        workflow_runner=ForgetfulRunner(
+            UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id), OpenTasks(client, identity), hints.tell
+        ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
-        # Cancellation arrives with a heartbeat; the stock throttle would hold both back for seconds.
+        # Cancellation arrives with a heartbeat, which comes when a hint does; the stock throttle would hold it back.
         max_heartbeat_throttle_interval=timedelta(seconds=0.1),
         default_heartbeat_throttle_interval=timedelta(seconds=0.1),
         graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
         **version_of(settings),
     )
+    be_patient(worker)
     return worker
 
 
@@ -160,7 +249,8 @@ def around_activities(settings: Settings, masker: Masker) -> list[Interceptor]:
     watched = watching(masker, wanted=traced, content=settings.otel_content)
     told = [*watched, *logged(wanted=logs_wanted().structured, traced=traced)]
     masked = [MaskedFailures(masker)] if masker else []
-    return [*counting(settings.prices, wanted=counted), *told, *([CarriedTraces()] if told else []), *masked]
+    count = counting(settings.prices, wanted=counted, profiles=read_profiles(settings.models) if counted else None)
+    return [*count, *told, *([CarriedTraces()] if told else []), *masked]
 
 
 def forget(worker: Worker, run_id: str) -> None:
@@ -168,24 +258,37 @@ def forget(worker: Worker, run_id: str) -> None:
     worker._bridge_worker.request_workflow_eviction(run_id)  # noqa: SLF001
 
 
+def be_patient(worker: Worker) -> None:
+    """Let a workflow task take as long as the server does. Ten thousand letters that came while no worker looked are a
+    second's work for the SDK alone, and more on a busy machine: given up after the stock two seconds, they would be
+    tried again for ever. The SDK has no public word for it."""
+    if worker._workflow_worker is not None:  # noqa: SLF001
+        worker._workflow_worker._deadlock_timeout_seconds = TASK_SECONDS  # noqa: SLF001
+
+
 async def serve(settings: Settings) -> None:
     """Poll until SIGINT or SIGTERM, then let running activities end; the second signal ends the process at once."""
     check_shared(settings)
-    masker = Secrets(read_secrets(settings)).masker
-    mask_logs(logging.getLogger(), masker)
-    with masked_output(masker):
-        await _serve(settings, masker)
+    await check_lasting(settings)
+    secrets = secrets_of(settings)
+    mask_logs(logging.getLogger(), secrets.masker)
+    with masked_output(secrets.masker):
+        await _serve(settings, secrets)
 
 
-async def _serve(settings: Settings, masker: Masker) -> None:
+async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
+    asyncio.get_running_loop().set_default_executor(NotingPool(thread_name_prefix="longhaul"))
     client = await connect(settings=settings, runtime=runtime_with(settings.metrics))
     if settings.search_attributes:
         await register_search_attributes(client)
-    providers = watched_providers(masker, wanted=bool(traces_wanted()), content=settings.otel_content)
+    places, profiles = read_key_places(settings.model_keys), read_profiles(settings.models)
+    counted, traced = metrics_wanted(settings.metrics), bool(traces_wanted())
+    content = settings.otel_content
+    providers = watched_providers(secrets.masker, places, counted, traced=traced, content=content, profiles=profiles)
     stop = asked_to_stop(settings.graceful_shutdown_timeout)
     own = build_of(settings)
     try:
-        async with build(client, settings, providers):
+        async with build(client, settings, providers, secrets):
             # Past the masking, which may keep the end of a line back: others wait for this one.
             print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
             beside = asyncio.gather(providers.warm(), *([announce(client, own)] if own else []))
@@ -196,24 +299,6 @@ async def _serve(settings: Settings, masker: Masker) -> None:
         await let_go(client)
 
 
-_OF_THE_OPERATOR = (
-    Refusal,
-    NotRegistered,
-    Unreachable,
-    BadStoreSetting,
-    BadStreamsSetting,
-    BadNotifySetting,
-    BadTelemetrySetting,
-    ToolSetupError,
-    OffloadSetupError,
-    CondenserSetupError,
-    HookSetupError,
-    BadBuild,
-    BadSecrets,
-    SecretsSetupError,
-)
-
-
 def main() -> int:
     """Exit code 0 after a signal, 1 with a sentence when it could not start."""
     keep_to_itself()
@@ -222,7 +307,7 @@ def main() -> int:
         begin_logs(logs.level, structured=logs.structured)
         with asyncio.Runner(loop_factory=event_loop.new) as runner:
             runner.run(serve(Settings()))
-    except _OF_THE_OPERATOR as error:
+    except LonghaulError as error:
         print(f"longhaul worker: {error}", file=sys.stderr)
         return 1
     return 0

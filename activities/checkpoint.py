@@ -9,17 +9,18 @@ import asyncio
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 
-from activities import measured, own_session, readout
-from activities.contract import CHECKPOINT, Checkpoint
-from activities.heartbeat import beating
-from activities.leaving import while_polling
-from activities.notify.notifying import Notifying
-from activities.segments import Segments
-from activities.stored_lives import Life, spelt
-from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
-from agent.carried import once_saved
-from agent.entries import Checkpointed
-from agent.history import seam_of
+from longhaul.activities.attempt import measured, own_session
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.shutdown_drop import while_polling
+from longhaul.activities.contract import CHECKPOINT, CheckpointInput
+from longhaul.activities.notify.notifying import Notifying
+from longhaul.activities.past import readout
+from longhaul.activities.past.stored_lives import Life, spelt
+from longhaul.agent.entries.every import Checkpointed
+from longhaul.agent.life.carried import once_saved
+from longhaul.agent.life.history import seam_of
+from longhaul.stores.segments.segments import Segments
+from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 
 STORE_SECONDS = 5.0
 """For one try; the session hears of a store that stays away while its checkpoint still has time."""
@@ -31,13 +32,13 @@ LATER_IS_STORED = (
 
 
 class Checkpointing:
-    def __init__(self, store: StateStore, segments: Segments, notifying: Notifying | None = None) -> None:
-        self._notifying = notifying or Notifying()
+    def __init__(self, store: StateStore, segments: Segments, notifying: Notifying) -> None:
+        self._notifying = notifying
         self._store = store
         self._segments = segments
 
     @activity.defn(name=CHECKPOINT)
-    async def checkpoint(self, ask: Checkpoint) -> Checkpointed:
+    async def checkpoint(self, ask: CheckpointInput) -> Checkpointed:
         """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
         async with while_polling(), beating():
             session = own_session.handle()

@@ -1,26 +1,169 @@
-"""What the workflow may ask of the world: names and inputs. Answers are recorded entries; no body is imported."""
+"""Lists everything that the workflow may ask of the world: names and inputs. Answers are recorded entries; no body is
+imported."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from activities.contract_kept import Checkpoint as Checkpoint
-from activities.contract_kept import EntriesPage as EntriesPage
-from activities.contract_kept import MessagePage as MessagePage
-from activities.contract_kept import Restore as Restore
-from activities.contract_kept import SnapshotPage as SnapshotPage
-from activities.contract_place import Place as Place
-from activities.contract_prepare import PrepareReply as PrepareReply
-from activities.contract_pulled import SpecTexts as SpecTexts
-from activities.contract_pulled import TranscriptPage as TranscriptPage
-from activities.contract_runtime import HANDLE_INTERRUPT as HANDLE_INTERRUPT
-from activities.contract_runtime import HandleInterrupt as HandleInterrupt
-from activities.contract_runtime import Runtime as Runtime
-from agent.messages import Msg
-from agent.permission.facts import CallFacts
-from agent.settings import ContextConfig, ModelConfig
-from agent.tools import Effect
-from agent.values import Guest, sparse
+from longhaul.agent.entries.every import AnyEntry, Segment
+from longhaul.agent.permission.facts import CallFacts, Confined
+from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.mcp import MCPClient
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
+from longhaul.agent.values.tools import Effect, ToolDescriptor
+
+
+class RecordedPlace(OpenValue):
+    """The workspace as recorded, and the session's working directory in it."""
+
+    root: str
+    nonce: str
+    cwd: str = sparse("")
+    """Empty: the root."""
+    agent: str = sparse("")
+    user_id: str | None = sparse(None)
+    session_id: str = sparse("")
+    """Whose place it is: a worker finds by it what was offloaded for the session. Empty: nobody's."""
+    offloader: str = sparse("workspace")
+    """And by what."""
+    ruled: tuple[str, ...] = sparse(())
+    """Folders that deny and ask rules name, which may be links."""
+    closed: tuple[tuple[str, str], ...] = sparse(())
+    """Tool and pattern of each deny and ask rule about paths."""
+    opened: tuple[str, ...] = sparse(())
+    """Further folders that the agent works in as in the workspace."""
+    sandbox: Literal["off", "proven", "all"] = sparse("off")
+    """What the agent wants around commands."""
+    sandbox_network: bool | None = sparse(None)
+
+
+class Runtime(OpenValue):
+    """Sent with each attempt anew, so that it is the same after a failover. Kept with the request, not in the state."""
+
+    session_id: str = sparse("")
+    reply_id: str = sparse("")
+    request_id: str = sparse("")
+    given: dict[str, Any] = sparse({})
+    """What came with the request for hooks and tools."""
+    middlewares: tuple[str, ...] = sparse(())
+    """Those of the session, beside those that its workers put around every agent."""
+
+
+REQUEST = "longhaul.request"
+"""Of a firing of a schedule (`agent.values.schedules`), and no session's."""
+
+HANDLE_INTERRUPT = "longhaul.handle_interrupt"
+"""Its answer is `entries.InterruptHandled`."""
+
+
+class InterruptInput(OpenValue):
+    """Say what an agent says whose reply was interrupted."""
+
+    runtime: Runtime
+    agent: str
+    user_id: str | None = sparse(None)
+    reply_id: str
+    message: str = sparse("")
+    """What was said with the interrupt, and is answered next."""
+    tools: tuple[str, ...] = sparse(())
+    """Of the calls that were cut short, in their order."""
+
+
+class PrepareReply(OpenValue):
+    spec: AgentSpec
+    session_key: str
+    """Names the session's own folder where no workspace was asked for."""
+    tools_digest: str = sparse("")
+    prompt_digest: str = sparse("")
+    """Of what the session has recorded: texts that are the same do not come back."""
+    place: RecordedPlace | None = sparse(None)
+    """The workspace bound before; it must still be there."""
+    request: str = sparse("")
+    """The newest request's text, not all of a long one, for skills that it may trigger; `hinted` are shown already."""
+    hinted: tuple[str, ...] = sparse(())
+    context_tokens: int = sparse(0)
+    user_id: str | None = sparse(None)
+    user_rules_digest: str = sparse("")
+    runtime: Runtime = sparse(Runtime())
+    structured_schema: dict[str, Any] | None = sparse(None)
+    """What the reply's answer has to fit; None = words."""
+
+
+class RestoreInput(OpenValue):
+    """Look for an earlier life of the session that this activity works for. The answer is `entries.Restored`."""
+
+    session_id: str
+    user_id: str | None = sparse(None)
+    agent: str
+    ahead: PrepareReply | None = sparse(None)
+    """For the first reply of a session that has no earlier life: found out in the same activity, if that goes well."""
+
+
+class CheckpointInput(OpenValue):
+    """Write down what is not saved yet: entries as segments, the state in the store. The answer is
+    `entries.Checkpointed`. Bodies are pulled by the queries ENTRIES and SNAPSHOT: none crosses the history."""
+
+    session_id: str
+    user_id: str | None = sparse(None)
+    agent: str
+    generation: int
+    saved: int
+    """Entries up to this one are in segments."""
+    saved_seam: Any = sparse(None)
+    """As the last checkpoint said it."""
+    segments: tuple[Segment, ...] = sparse(())
+    """The newest ones, oldest first: small ones among them may be written again as one."""
+    segments_before: int = sparse(0)
+    """How many there are before those."""
+    closing: bool = sparse(False)
+    """The session ends with it, unless something comes in meanwhile."""
+
+
+class EntriesPage(OpenValue):
+    """Entries in order, as many as fit; `seq` and `messages` say how far the session was at this moment."""
+
+    entries: tuple[AnyEntry, ...]
+    seq: int
+    messages: int
+
+
+class SnapshotPage(OpenValue):
+    """Part of `agent.life.carried.Carried` as JSON text, without what `saved` says is outside."""
+
+    seq: int
+    """The state is of this entry: pages of another one do not fit together."""
+    total: int
+    """Characters of the whole text."""
+    text: str
+
+
+class MessagePage(OpenValue):
+    """Messages by number from `start` on, as many as fit; earlier ones may lie in sealed segments."""
+
+    start: int
+    total: int
+    messages: tuple[Msg, ...]
+
+
+class TranscriptPage(OpenValue):
+    """Part of a transcript: messages from `start`; `total` is the whole length."""
+
+    epoch: int
+    start: int
+    total: int
+    messages: tuple[Msg, ...]
+
+
+class SpecTexts(OpenValue):
+    """What a model call needs beside the context."""
+
+    spec_digest: str
+    system_prompt: str
+    tools: tuple[ToolDescriptor, ...]
+    skills: tuple[str, ...] = sparse(())
+    """The folders that the agent names."""
+
 
 PREPARE_REPLY = "longhaul.prepare_reply"
 CALL_MODEL = "longhaul.call_model"
@@ -29,7 +172,7 @@ TAKE_RESULT = "longhaul.take_result"
 """Its input is RunTool, its answer ToolReturned: the result itself is pulled by the query RECEIVED."""
 PROBE_CALL = "longhaul.probe_call"
 VERIFY_DECISIONS = "longhaul.verify_decisions"
-"""Its input and its answer are those of `agent.entries_offered`."""
+"""Its input and its answer are those of `agent.entries.offers`."""
 RESTORE = "longhaul.restore"
 CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"
@@ -37,6 +180,8 @@ EXAMINE_CALLS = "longhaul.examine_calls"
 
 NOT_HERE = "NotHere"
 """Error type: this worker can't do it (tool or workspace missing), another one may; nothing was done."""
+CONNECTION = "mcp_connection"
+"""In the metadata of an MCP tool's result: which process, or session of the server, it came through."""
 PROBE_SECONDS = 20.0
 """A look that takes longer could not tell."""
 
@@ -44,6 +189,10 @@ MODEL_FAILED = "ModelFailed"
 """Error type: the model gave up for good; details are [ErrorInfo]."""
 BAD_START = "BadStart"
 """Error type of a run whose start input could not be read: it was never a session."""
+OUT_OF_BUDGET = "OutOfBudget"
+"""Error type: so many attempts of the call were lost that the budget does not do for another one."""
+LOST_ATTEMPTS = "lost_attempts"
+"""Key of the failure's detail that says how many attempts may have been billed, where there is a budget."""
 STALE_CONTEXT = "StaleContext"
 """Error type: the context that an attempt asked for is not the session's any more."""
 
@@ -59,14 +208,14 @@ MESSAGES = "messages"
 """Queries by which an activity pulls from its own session what its worker does not have."""
 
 
-class Ref(Guest):
+class Ref(OpenValue):
     """A message that an activity made: its worker may still have it."""
 
     kind: Literal["ref"] = "ref"
     digest: str
 
 
-class Inline(Guest):
+class Inline(OpenValue):
     """A message that no activity made."""
 
     kind: Literal["inline"] = "inline"
@@ -76,7 +225,7 @@ class Inline(Guest):
 Tail = tuple[Annotated[Ref | Inline, Field(discriminator="kind")], ...]
 
 
-class ContextAddress(Guest):
+class ContextAddress(OpenValue):
     """A context by content: a prefix that some model call has seen, and what came after it."""
 
     prefix_digest: str = sparse("")
@@ -85,7 +234,7 @@ class ContextAddress(Guest):
     epoch: int = sparse(1)
 
 
-class CallModel(Guest):
+class CallModel(OpenValue):
     context: ContextAddress
     spec_digest: str
     model: str
@@ -93,16 +242,27 @@ class CallModel(Guest):
     call_number: int
     """Model calls that the session made before this one."""
     closing: bool = sparse(False)
-    """The last call of a reply that has reached its limit: no tool may be called, and the model is told why."""
+    """The last call of a reply that has reached its limit: no tool may be called. The context says why."""
+    must_call: str = sparse("")
+    """The tool that it has to call, where its provider can be told so."""
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tools, as they were counted when the reply was prepared."""
     agent: str
-    place: Place
+    place: RecordedPlace
     hidden_tools: tuple[str, ...] = sparse(())
+    takes_no_images: bool = sparse(False)
+    """Its provider has said so."""
     runtime: Runtime | None = sparse(None)
+    mcps: tuple[MCPClient, ...] = sparse(())
+    secrets: Secrets | None = sparse(None)
+    """Where `Secrets.mark` is set."""
+    words: dict[str, str] = sparse({})
+    """What people wrote beside messages, by its place: the answer has those that hold a secret, without it."""
+    attempts_paid: int = sparse(0)
+    """So many attempts may be billed; 0 = there is no budget."""
 
 
-class Compress(Guest):
+class CompressInput(OpenValue):
     """Make a context shorter. The split was decided from recorded numbers; the activity makes the summary."""
 
     context: ContextAddress
@@ -131,9 +291,12 @@ class Compress(Guest):
     must_mention: tuple[str, ...] = sparse(())
     """What is not finished; a line that the summary and what stays of the context would lose is put at its end."""
     instructions: str = sparse("")
+    runtime: Runtime | None = sparse(None)
+    attempts_paid: int = sparse(0)
+    """As of `CallModel`."""
 
 
-class MessageAddress(Guest):
+class MessageAddress(OpenValue):
     """One message of the context, for arguments that are too long to be sent a second time."""
 
     index: int
@@ -141,14 +304,16 @@ class MessageAddress(Guest):
     epoch: int = sparse(1)
 
 
-class CallToExamine(Guest):
+class CallToExamine(OpenValue):
     id: str
     name: str
     input: str | None
     """None: longer than INLINE_ARGUMENTS; it stands in the message at `said_in`."""
+    filled: tuple[str, ...] | None = sparse(None)
+    """Names of secrets whose marks in the arguments stand for the values; None: what runs is what stands there."""
 
 
-class Analysis(Guest):
+class Analysis(OpenValue):
     """How risky the calls are is to be found out too, by these analyzers."""
 
     analyzers: tuple[str, ...]
@@ -158,21 +323,27 @@ class Analysis(Guest):
     call_number: int = sparse(0)
     """Calls of the session that a model was asked about before."""
     context: ContextAddress
+    agent: str = sparse("")
+    runtime: Runtime | None = sparse(None)
 
 
-class ExamineCalls(Guest):
+class ExamineCalls(OpenValue):
     calls: tuple[CallToExamine, ...]
-    place: Place
+    place: RecordedPlace
     said_in: MessageAddress
     user_rules_digest: str = sparse("")
     analysis: Analysis | None = sparse(None)
+    mcps: tuple[MCPClient, ...] = sparse(())
+    """Of the agent's MCP servers those that bring tools of these calls."""
+    structured_schema: dict[str, Any] | None = sparse(None)
+    """What the answer has to fit, where one of these calls gives it."""
 
 
 INLINE_ARGUMENTS = 2_000
 """Longer arguments are not sent a second time."""
 
 
-class RunTool(Guest):
+class RunTool(OpenValue):
     """One call of one tool; the activity's type is the tool's name. `secrets` are names."""
 
     call_id: str
@@ -183,22 +354,30 @@ class RunTool(Guest):
     effect: Effect
     """As decided: a call proven read-only is `read`, whatever its tool could do."""
     facts: CallFacts
-    place: Place
+    place: RecordedPlace
     agent: str
     epoch: int = sparse(1)
     result_limit: int = sparse(3000)
     """Tokens of `model`; a longer result is cut, and kept whole by the offloader."""
     model: str = sparse("")
     offloader: str = sparse("workspace")
-    sandbox: Literal["off", "auto", "bwrap"] = sparse("off")
-    sandbox_network: bool | None = sparse(None)
+    postprocess: str = sparse("")
+    """The function behind the tool; empty: none."""
+    confined: Confined = sparse("")
+    """The sandbox that the decision rests on."""
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
     secrets: tuple[str, ...] = sparse(())
+    filled: bool = sparse(False)
+    """Their marks in the arguments stand for their values."""
     runtime: Runtime | None = sparse(None)
+    mcp: MCPClient | None = sparse(None)
+    """The server that brings the tool."""
+    connection: str | None = sparse(None)
+    """Which one the session's newest result of that server came through, where the server keeps state."""
 
 
-class ProbeCall(Guest):
+class ProbeCall(OpenValue):
     """Look whether a call happened, without changing anything. The answer is `entries.DoubtProbed`."""
 
     call_id: str
@@ -206,5 +385,7 @@ class ProbeCall(Guest):
     arguments: str
     """JSON, as it ran."""
     tool_digest: str
-    place: Place
+    place: RecordedPlace
     secrets: tuple[str, ...] = sparse(())
+    filled: bool = sparse(False)
+    """As in `RunTool`."""

@@ -2,20 +2,23 @@
 
 from pathlib import Path
 
-from activities.contexts import Contexts
-from activities.examine import Examination
-from activities.tools.registry import Toolbox
-from activities.tools.tool import Place
-from activities.workspaces import Workspaces
-from agent.decision import BEHAVIOUR
-from agent.entries import Verdict
-from agent.judgement import judge
-from agent.messages import ToolCallBlock
-from agent.permission.ruled import ruled_folders
-from agent.permission.rules import PermissionContext
-from agent.record import Record
-from agent.settings import AgentSpec
-from agent.state import AgentState, OpenCall
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.examine_calls import Examination
+from longhaul.activities.tool import Place, Tool
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.entries.every import Verdict
+from longhaul.agent.fold.ledger_parts import Provided
+from longhaul.agent.fold.state import AgentState, OpenCall
+from longhaul.agent.next.judgement import judge
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import ToolCallBlock
+from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.settings import AgentSpec
 
 AGENT = "rehearsal"
 
@@ -27,20 +30,28 @@ class Rehearsal:
     """
 
     def __init__(self, toolbox: Toolbox, permission: PermissionContext, root: Path) -> None:
-        self._place = Place(root=root, cwd=root, ruled=ruled_folders(permission, str(root)))
-        self._examination = Examination(Contexts(), toolbox, Workspaces(root))
+        folders, paths = ruled_folders(permission, str(root)), ruled_paths(permission)
+        self._place = Place(root=root, cwd=root, ruled=folders, closed=paths)
+        self._examination = Examination(Contexts(), toolbox, Workspaces(root), WorkerSecrets())
         self._record = Record(
             state=AgentState(
                 session_id=AGENT, user_id=None, agent=AGENT, permission_context=permission, behaviour=BEHAVIOUR
             ),
             spec=AgentSpec(name=AGENT, permission=permission),
-            tools={tool.name: tool for tool in toolbox.descriptors(toolbox.names)},
-            workspace_root=str(root),
+            provided=Provided(
+                tools={tool.name: tool for tool in toolbox.descriptors(toolbox.names)}, workspace_root=str(root)
+            ),
         )
 
     async def decide(self, tool: str, raw_input: str) -> Verdict:
         """What would be said of a call with these arguments, as the model writes them: JSON text. Never raises for
         what is wrong with them, nor for a tool that does not exist: then the verdict is `invalid`."""
+        return self._judged(tool, raw_input, await self._examination.look(tool, raw_input, self._place))
+
+    async def decide_on_any(self, tool: Tool) -> Verdict:
+        """What would be said of a call whose arguments no rule speaks of, and that the tool itself finds nothing in."""
+        return self._judged(tool.name, "{}", await tool.examine({}, self._place))
+
+    def _judged(self, tool: str, raw_input: str, facts: CallFacts) -> Verdict:
         block = ToolCallBlock(id=AGENT, name=tool, input=raw_input)
-        facts = await self._examination.look(tool, raw_input, self._place)
         return judge(OpenCall(block=block, input=raw_input, facts=facts), self._record)

@@ -1,7 +1,8 @@
 """restore: what an earlier life of a session left behind, found before the session does anything.
 
 The truth about a session is its newest run's history while the server has it, and the state store's record for a run
-that closed of itself; `activities.lives` says which. Here it is found out, and said in the store that a new life has
+that closed of itself; `activities.past.lives` says which. Here it is found out, and said in the store that a new life
+has
 begun.
 """
 
@@ -12,22 +13,26 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities import own_session, readout
-from activities.checkpoint import own_run
-from activities.contract import RESTORE, Restore
-from activities.earlier_runs import Ended, earlier_runs
-from activities.heartbeat import beating
-from activities.lives import Past, Stored, found_in
-from activities.prepare import Preparation
-from activities.stored_lives import Claim, Life, carried_of, claim_of, spelt, spelt_empty, was_edited
-from activities.stores.store import DamagedRecord, SessionRecord, StateStore, StoreError
-from agent.carried import Carried, imported, slimmed, with_state
-from agent.entries import Restored, SessionOpened
-from agent.wellformed import problem
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.checkpoint import own_run
+from longhaul.activities.contract import RESTORE, RestoreInput
+from longhaul.activities.past import readout
+from longhaul.activities.past.earlier_runs import Ended, earlier_runs, first_sentence, why_task_failed
+from longhaul.activities.past.lives import Past, StoredLife, found_in
+from longhaul.activities.past.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
+from longhaul.activities.prepare_reply import Preparation
+from longhaul.agent.entries.every import Restored, SessionOpened
+from longhaul.agent.life.carried import Carried, imported, slimmed, with_state
+from longhaul.agent.values.wellformed import problem
+from longhaul.stores.state.carried import carried_of
+from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError
 
 QUERY_TRIES = 4
-"""Attempts of this activity after which a history that can't be read counts as lost."""
+"""Attempts of this activity after which a history that can't be read counts as lost: a worker may just be starting."""
 EDITOR = "the state store"
+_NO_ANSWER = {RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED}
+"""The server's words when a run's last tasks have failed, which stays so when it is over, and for want of a worker."""
 
 
 class Restoring:
@@ -36,7 +41,7 @@ class Restoring:
         self._preparation = preparation
 
     @activity.defn(name=RESTORE)
-    async def restore(self, ask: Restore) -> Restored:
+    async def restore(self, ask: RestoreInput) -> Restored:
         """Raises ApplicationError, named for what is wrong: DamagedRecord when trying again does not help."""
         async with beating():
             try:
@@ -49,7 +54,7 @@ class Restoring:
                 return found
             return found.model_copy(update={"prepared": await self._preparation.ahead(ask.ahead)})
 
-    async def _restore(self, ask: Restore) -> Restored:
+    async def _restore(self, ask: RestoreInput) -> Restored:
         try:
             record = await self._store.get_session(ask.user_id, ask.agent, ask.session_id)
             if record is not None and record.run_id == own_run() and (claim := claim_of(record)):
@@ -63,7 +68,7 @@ class Restoring:
         await self._claim(ask, found, damaged=past.damage is not None)
         return found
 
-    async def _claim(self, ask: Restore, found: Restored, *, damaged: bool) -> None:
+    async def _claim(self, ask: RestoreInput, found: Restored, *, damaged: bool) -> None:
         """Say in the store that this life has begun, and with what: a later one must not go on from an older state
         although the server's list of runs is behind, nor may a late checkpoint of an earlier life replace this."""
         life = Life(ask.user_id, ask.agent, ask.session_id, found.generation, own_run())
@@ -89,13 +94,13 @@ def _as_claimed(record: SessionRecord, claim: Claim) -> Restored:
     )
 
 
-async def _stored(record: SessionRecord) -> Stored:
+async def _stored(record: SessionRecord) -> StoredLife:
     """The record with the state that somebody may have put there. Raises DamagedRecord."""
     carried, claim, edited = await asyncio.to_thread(lambda: (carried_of(record), claim_of(record), was_edited(record)))
-    place = (carried.ledger.generation, carried.ledger.seq) if carried else (0, 0)
+    place = (carried.ledger.life.generation, carried.ledger.seq) if carried else (0, 0)
     hold = claim.hold if claim else ""
     if carried is None and claim is not None:
-        return Stored(record.generation, hold=hold)
+        return StoredLife(record.generation, hold=hold)
     edited = edited or carried is None
     if edited:
         if wrong := problem(record.state.context):
@@ -104,7 +109,7 @@ async def _stored(record: SessionRecord) -> Stored:
             carried = with_state(carried, record.state, EDITOR, "the stored state was edited")
         else:
             carried = imported(await _opening(), record.state, EDITOR)
-    return Stored(record.generation, record.closed, carried, place, edited, hold)
+    return StoredLife(record.generation, record.closed, carried, place, edited, hold)
 
 
 async def _opening() -> SessionOpened:
@@ -128,7 +133,7 @@ async def _look_back(past: Past, record: SessionRecord | None) -> None:
         carried = await _read_out(run, past)
         if carried is None:
             return
-        if carried.ledger.restored:
+        if carried.ledger.life.restored:
             past.history = carried
             return
         past.begun.append(carried)
@@ -146,11 +151,22 @@ async def _read_out(run: Ended, past: Past) -> Carried | None:
     try:
         return slimmed(await readout.snapshot(session))
     except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            past.lost = "its history has been deleted"
+        elif error.status in _NO_ANSWER and activity.info().attempt >= QUERY_TRIES:
+            past.lost = await _why_silent(run, error)
+        else:
             raise
-        past.lost = "its history has been deleted"
     except WorkflowQueryFailedError as error:
         if activity.info().attempt < QUERY_TRIES:
             raise
-        past.lost = f"its history can't be read: {str(error)[:300]}"
+        past.lost = f"its history can't be read: {first_sentence(str(error))}"
     return None
+
+
+async def _why_silent(run: Ended, error: RPCError) -> str:
+    """Of a run that is over and answers nothing: a worker that failed to replay it, or none that polls its queue."""
+    if error.status is not RPCStatusCode.FAILED_PRECONDITION or "poller" in error.message:
+        return f"no worker answers for it ({error.message})"
+    failed = await why_task_failed(activity.client(), own_session.key(), run.run_id)
+    return f"its history can't be read: {failed or error.message}"

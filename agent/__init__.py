@@ -5,28 +5,33 @@ Theory of operation
 A session is a list of *entries* (`agent.entries`): what was asked, what the model said, what the tools
 returned, what people decided. Nothing else is true; `agent.record` folds the entries into the state that the
 next step needs. Entries that were written down outside are forgotten at a roll-over; what is live of the state
-is carried (`agent.carried`).
+is carried (`agent.life.carried`).
 
 `agent.decision.decide(record, load)` looks at the record and names the next step:
 
     Restore    look for an earlier life of this session
     Prepare    start the next request: which tools, which workspace
-    Compress   make the context shorter (`agent.compaction`)
+    Compress   make the context shorter (`agent.fold.compaction`)
     Think      ask the model
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call
-    Answer     answer a call without any worker (`agent.inside`)
-    Remind     tell the model again what holds and its context has lost (`agent.standing`)
+    Answer     answer a call without any worker (`agent.next.inside`)
+    Remind     tell the model again what holds and its context has lost (`agent.fold.reminders`)
     Join       tell the model what was said in the midst of its reply
     Act        start the calls that may run
     TakeIn     have a long result from outside shortened
     Verify     have signed decisions checked
     Probe      have a tool look whether a call happened whose outcome is unknown
     BeginStep  take the one step that a paused session was asked for
+    Book       put aside what the next model call may cost, or say that the budget does not do (`agent.next.budget`)
     Park       wait for a person, for an outside system, or for calls that are running
+    HandleInterrupt
+               ask the workers' hooks for an interrupted agent's last words
+    Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.next.children`)
+    Report     say to the session that started this one how the task ended
     Finish     end the reply
     Idle       wait for a request
-    Checkpoint write down outside what is new (`agent.keeping`)
+    Checkpoint write down outside what is new (`agent.next.keeping`)
     RollOver   go on in a fresh history
     Close      end a session that nobody has needed for long
 

@@ -1,28 +1,36 @@
-"""What comes next: one pure function from the record to the next step.
+"""Decides what comes next: one pure function from the record to the next step.
 
 Rules of this file: it reads the record and the load, changes nothing, and asks nobody. The workflow does what
 it says and writes down what came of it; then it is asked again. So every rule about the order of things can be
 tested by calling a function.
 """
 
-from agent.batches import next_batch
-from agent.compaction import must_compress, next_cut, too_big_without_context
-from agent.fold_stuck import is_watched
-from agent.inside import answer
-from agent.interrupting import must_ask_hooks, parting_words
-from agent.judgement import judge, must_examine, must_judge_again
-from agent.keeping import CARRY_LIMIT, Load, close, history_is_long, idle_for_long, roll_over, should_save
-from agent.ledger import COMPRESSING, RESTORING, SUPERVISED
-from agent.messages import ErrorInfo, FinishedReason, ToolCallState, ToolResultBlock
-from agent.notifying import should_notify
-from agent.pausing import unless_paused
-from agent.record import Record
-from agent.requests import to_join
-from agent.results import cancelled_before_start, cancelled_outside
-from agent.settling import blocking, to_probe
-from agent.standing import to_be_told
-from agent.state import OpenCall, ReplyContext
-from agent.steps import (
+from itertools import islice
+
+from longhaul.agent.fold.batches import CALLS_AT_ONCE, next_batch
+from longhaul.agent.fold.compaction import must_compress, next_cut, too_big_without_context
+from longhaul.agent.fold.reminders import to_be_told
+from longhaul.agent.fold.results import left_open
+from longhaul.agent.fold.state import OpenCall, ReplyContext
+from longhaul.agent.fold.stuck import is_watched
+from longhaul.agent.letters.doubts import blocking, to_probe
+from longhaul.agent.letters.pausing import unless_paused
+from longhaul.agent.letters.requests import to_join
+from longhaul.agent.next.ahead import ahead_of, foreseen, is_outdated, is_unsettled, judged
+from longhaul.agent.next.budget import within_budget
+from longhaul.agent.next.children import is_stopped, owes_report, to_tell
+from longhaul.agent.next.fused_reads import are_fused
+from longhaul.agent.next.inside import answer
+from longhaul.agent.next.inside_sleep import woken
+from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
+from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
+from longhaul.agent.next.keeping import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.next.notices import should_notify
+from longhaul.agent.next.stops import next_model, too_often, without_a_model
+from longhaul.agent.next.structured_output import ended as ended_in_form
+from longhaul.agent.next.structured_output import must_call
+from longhaul.agent.record import Record
+from longhaul.agent.steps import (
     Act,
     Answer,
     Checkpoint,
@@ -37,32 +45,39 @@ from agent.steps import (
     Prepare,
     Probe,
     Remind,
+    Report,
     Restore,
     Step,
     TakeIn,
     Think,
     Verify,
 )
-from agent.stuck import stuck, why
+from longhaul.agent.values.messages import FinishedReason, ToolCallState, ToolResultBlock
+from longhaul.agent.values.stuck import stuck, why
 
-BEHAVIOUR = 3
-"""The newest version of these rules. A rule that changes what a live session does takes a new number, reads the
-session's own (`AgentState.behaviour`) and keeps the old branch until no live session uses it."""
+BEHAVIOUR = 1
+"""The newest version of these rules. From the first release on, a rule that changes what a live session does takes a
+new number, asks for the session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it.
+"""
 
 
 def decide(record: Record, load: Load) -> Step:
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
-    return unless_paused(_next(record, load), record, load)
+    return within_budget(unless_paused(_next(record, load), record, load), record, load)
 
 
 def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order
-    if not record.restored:
-        return Park("person") if record.hold else Restore()
+    if not record.life.restored:
+        return Park("person") if record.life.hold else Restore()
+    if owes_report(record):
+        return Report()
+    if telling := to_tell(record, load):
+        return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)
     if history_is_long(record, load):
         return Park("checkpoint") if load.checkpointing else roll_over(record, load)
-    if record.hold:
+    if record.life.hold:
         return Park("person")
     if (doubt := to_probe(record)) and not _is_interrupted(record):
         return Probe(doubt.call_id)
@@ -73,7 +88,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return _between_replies(record, load)
     if not reply.prepared:
         return Prepare(reply.reply_id)
-    if _is_stopped(record, reply):
+    if is_stopped(record, reply):
         return HandleInterrupt() if must_ask_hooks(record) else _stopped(record, reply)
     if reply.calls:
         return _next_of_calls(record, reply, load)
@@ -94,42 +109,37 @@ def _must_tell(record: Record, load: Load) -> bool:
     return not load.checkpointing and should_notify(record)
 
 
-def must_refuse_more(record: Record) -> bool:
-    """Whether the session is too full to take another message: it could not be carried over any more."""
-    return record.format < RESTORING and record.weight > CARRY_LIMIT
-
-
-def _is_stopped(record: Record, reply: ReplyContext) -> bool:
-    return reply.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
-
-
 def _stopped(record: Record, reply: ReplyContext) -> Finish:
-    closing, said = _closing(reply), parting_words(record)
-    return Finish(reply.reply_id, FinishedReason.INTERRUPTED, closing=closing, said=said)
+    closing, said = _closing(record, reply), parting_words(record)
+    reason = FinishedReason.INTERRUPTED if reply.interrupted else FinishedReason.REJECTED
+    return Finish(reply.reply_id, reason, closing=closing, said=said)
 
 
 def _while_running(record: Record, load: Load) -> Step:
     """Siblings of running calls may start; everything else waits for them."""
     reply = record.reply
-    if reply is None or _is_stopped(record, reply):
+    if reply is None or is_stopped(record, reply):
         return Park("running calls")
     return _next_of_calls(record, reply, load)
 
 
 def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
-    if record.offers:
-        return Verify(next(iter(record.offers)))
-    batch = next_batch(reply, record.tools, parallel=record.spec.react_config.parallel_tool_calls)
-    undecided = [call for call in batch if _is_undecided(call, record, load)]
-    if stale := [call.block.id for call in undecided if must_examine(call, record)]:
+    if record.offers.waiting:
+        return Verify(next(iter(record.offers.waiting)))
+    batch = next_batch(reply, record.provided.tools, parallel=record.spec.react_config.parallel_tool_calls)
+    ready = _may_start(batch, record, load)
+    undecided = [call for call in batch if call.state is ToolCallState.PENDING or is_outdated(call)]
+    undecided += [call for call in ready if _is_undecided(call, record, load)]
+    ahead = [call for call in ahead_of(batch, record) if is_unsettled(call, record, load.at)]
+    if stale := [call.block.id for call in (*undecided, *ahead) if must_examine(call, record, load.at)]:
         return Examine(tuple(stale))
-    if undecided:
-        return Judge(tuple(judge(call, record, load.at) for call in undecided))
-    ready = [call for call in batch if call.state is ToolCallState.ALLOWED and call.block.id not in load.running]
+    if undecided or ahead:
+        now = [judged(call, record, load.at) for call in undecided]
+        return Judge((*now, *(foreseen(call, record, load.at) for call in ahead)))
     if ready:
-        return _started(ready, record)
-    if received := [call for call in batch if call.received is not None]:
-        return TakeIn(received[0].block.id)
+        return _started(ready, record, load)
+    if answered := _answered_meanwhile(batch, record):
+        return answered
     if load.running:
         return Park("running calls")
     if should_save(record, load):
@@ -138,72 +148,88 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
     return Park("person" if asking else "outside")
 
 
-def _started(ready: list[OpenCall], record: Record) -> Step:
-    inside = [call for call in ready if record.tools[call.block.name].inside]
-    if inside and record.state.behaviour >= SUPERVISED:
+def _answered_meanwhile(batch: list[OpenCall], record: Record) -> Step | None:
+    """What is to be done of calls that have waited: somebody has handed in a result, or their sleep is over."""
+    for call in batch:
+        if (awake := woken(call, record)) is not None:
+            return Answer(awake)
+        if call.received is not None:
+            return TakeIn(call.block.id)
+    return None
+
+
+def _may_start(batch: list[OpenCall], record: Record, load: Load) -> list[OpenCall]:
+    """Those that are allowed and for which there is room; the others wait for one that runs to end. None on a history
+    that is long: when all that run have ended, the session goes on in a fresh one, and they start there."""
+    if load.running and history_is_long(record, load):
+        return []
+    waiting = (call for call in batch if call.state is ToolCallState.ALLOWED and call.block.id not in load.running)
+    return list(islice(waiting, max(CALLS_AT_ONCE - len(load.running), 0)))
+
+
+def _started(ready: list[OpenCall], record: Record, load: Load) -> Step:
+    inside = [call for call in ready if record.provided.tools[call.block.name].inside]
+    if inside:
         return Answer(answer(inside[0], record))
-    return Act(tuple(call.block.id for call in ready))
+    return Act(tuple(call.block.id for call in ready), fused=are_fused(ready, record, load))
 
 
 def _is_undecided(call: OpenCall, record: Record, load: Load) -> bool:
-    """Also when it was allowed and did not start at once, as at a roll-over: rules may have come, gone or expired."""
-    if call.state is ToolCallState.PENDING:
-        return True
-    waits = call.state is ToolCallState.ALLOWED and call.block.id not in load.running
-    return waits and record.state.behaviour >= SUPERVISED and must_judge_again(call, record, load.at)
+    """Of one that was allowed and did not start at once, as at a roll-over: rules may have come, gone or expired, and
+    what it would touch may have changed."""
+    return call.facts_stale or has_aged(call, load.at) or must_judge_again(call, record, load.at)
 
 
-def _closing(reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
+def _closing(record: Record, reply: ReplyContext) -> tuple[ToolResultBlock, ...]:
     """A result for each call that has none: a transcript with an open call is refused by every provider."""
     unfinished = [call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED]
-    return tuple(
-        cancelled_outside(call.block, call.pieces)
-        if call.state is ToolCallState.SUBMITTED
-        else cancelled_before_start(call.block)
-        for call in unfinished
-    )
+    return tuple(left_open(call, record.children) for call in unfinished)
 
 
 def _between_replies(record: Record, load: Load) -> Step:
     # A request that waits is no reason: what it comes to is written down in a moment. A mark of closing is.
-    if should_save(record, load) and record.finished and (not record.queue or record.closing or _unsaved_end(record)):
+    if (
+        should_save(record, load)
+        and record.requests.finished
+        and (not record.requests.queue or record.keeping.closing or _unsaved_end(record))
+    ):
         return Checkpoint()
-    if record.compress_asked is not None and (shorter := _shorter(record)):
+    if record.compaction.asked is not None and (shorter := _shorter(record)):
         return shorter
-    if record.queue:
-        return Prepare(record.queue[0].reply_id)
+    if record.requests.queue:
+        return Prepare(record.requests.queue[0].reply_id)
     if idle_for_long(record):
         return close(record, load)
     return Idle()
 
 
 def _unsaved_end(record: Record) -> bool:
-    return record.mirrored < record.ended
+    return record.keeping.mirrored < record.requests.ended
 
 
 def _shorter(record: Record) -> Compress | None:
-    cut = next_cut(record) if record.state.behaviour >= COMPRESSING else None
+    cut = next_cut(record)
     return Compress(cut) if cut is not None else None
 
 
 def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
     react = record.spec.react_config
+    if finished := ended_in_form(record, reply):
+        return finished
     if reply.answered:
         over = reply.cur_iter > react.max_iters
         reason = FinishedReason.EXCEED_MAX_ITERS if over else FinishedReason.COMPLETED
         return _stuck(record, reply) or Finish(reply.reply_id, reason)
-    if stopped := _stuck(record, reply):
+    if stopped := _stuck(record, reply) or too_often(record, reply):
         return stopped
-    if must_refuse_more(record):
-        return Finish(reply.reply_id, FinishedReason.ERROR, FULL)
-    over = reply.cur_iter >= react.max_iters
-    if over and (record.state.behaviour < COMPRESSING or reply.failed_models):
+    over = reply.cur_iter >= react.max_iters and reply.structured_schema is None
+    if over and reply.failed_models:
         return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS)
     if shorter := _shorter(record):
         return shorter
     if must_compress(record):
         return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
-    if record.state.behaviour >= COMPRESSING and (too_big := too_big_without_context(record)):
+    if too_big := too_big_without_context(record):
         return Finish(reply.reply_id, FinishedReason.ERROR, too_big)
     return _next_to_hear(record, reply, closing=over)
 
@@ -214,16 +240,10 @@ def _stuck(record: Record, reply: ReplyContext) -> Finish | None:
 
 
 def _next_to_hear(record: Record, reply: ReplyContext, *, closing: bool) -> Step:
-    if record.state.behaviour >= SUPERVISED and (told := to_be_told(record)):
+    in_grace = reply.structured_schema is not None and reply.cur_iter >= record.spec.react_config.max_iters
+    if told := to_be_told(record, closing=closing, must_finish=in_grace):
         return Remind(told)
-    for model in (record.spec.model, record.spec.llm_config.fallback_model):
-        if model is not None and model not in reply.failed_models:
-            return Think(model, closing=closing)
-    return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
-
-
-FULL = ErrorInfo(
-    type="invalid_request",
-    message=f"The session is full: its messages have reached {CARRY_LIMIT // 1000} kB, and it can't be carried any "
-    "further. Start a new session and tell it what it has to know.",
-)
+    model = next_model(record, reply)
+    if model is None:
+        return without_a_model(reply)
+    return Think(model, closing=closing, must_finish=must_call(record, reply))

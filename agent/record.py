@@ -6,14 +6,14 @@ happens next is in `agent.decision`.
 
 from dataclasses import fields
 
-from agent import entries as e
-from agent.fold import apply
-from agent.fold_kept import PASSING, cut_off
-from agent.ledger import RESTORING, Ledger
-from agent.permission.facts import CallFacts
-from agent.permission.rulebook import of_agent
-from agent.state import AgentState, OpenCall
-from agent.tool_groups import active_at_first
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.every import apply
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger_parts import ThisLife
+from longhaul.agent.fold.life import PASSING, cut_off
+from longhaul.agent.fold.state import AgentState
+from longhaul.agent.permission.rulebook import of_agent
+from longhaul.agent.values.tool_groups import active_at_first
 
 
 class Record(Ledger):
@@ -34,10 +34,11 @@ class Record(Ledger):
             ),
             spec=opened.spec,
             search_attributes=opened.search_attributes,
-            format=opened.format,
-            restored=opened.format < RESTORING,
+            parent=opened.parent,
+            life=ThisLife(restored=False),
         )
         record.state.take_mode(opened.spec.permission.mode)
+        record.state.tainted = opened.parent.tainted if opened.parent else ""
         record.state.tool_context.activated_groups = active_at_first(opened.spec.tool_groups)
         for entry in entries:
             record.take(entry)
@@ -46,7 +47,8 @@ class Record(Ledger):
     @classmethod
     def over(cls, ledger: Ledger) -> "Record":
         """Go on with a ledger that was carried over."""
-        return cls(**{part.name: getattr(ledger, part.name) for part in fields(Ledger)})
+        own = ledger.twin()
+        return cls(**{part.name: getattr(own, part.name) for part in fields(Ledger)})
 
     def write(self, entry: e.AnyEntry, at: int) -> None:
         """Record one entry at a time in milliseconds since 1970."""
@@ -59,9 +61,11 @@ class Record(Ledger):
         """
         meanwhile = [entry for entry in self.log if not isinstance(entry, e.SessionOpened)]
         if earlier is not None:
+            parent = self.parent
             for part in fields(Ledger):
                 setattr(self, part.name, getattr(earlier, part.name))
-            self.restored = False
+            self.parent = parent or self.parent
+            self.life.restored = False
             self.write(found.model_copy(update={"carried": None}), at)
             if self.reply is not None and (found.source == "history" or found.hold):
                 self.write(cut_off(self, self.reply), at)
@@ -71,42 +75,17 @@ class Record(Ledger):
             self.write(found, at)
 
     def _take_anew(self, entry: e.AnyEntry, at: int) -> None:
-        if isinstance(entry, e.RequestAccepted) and (before := self.handled.get(entry.request_id)):
+        if isinstance(entry, e.RequestAccepted) and (before := self.requests.handled.get(entry.request_id)):
             if before.body_digest != entry.body_digest:
                 reason = f"submit: request_id {entry.request_id[:100]!r} was used before for another message"
-                self.write(e.Refused(name="submit", reason=reason, count=self.refused_count + 1), at)
+                self.write(e.LetterRefused(name="submit", reason=reason, count=self.refused.count + 1), at)
             return
         self.write(entry, at)
-
-    def carried(self) -> list[e.AnyEntry]:
-        """The entries that a roll-over takes along, without what only open calls needed."""
-        forgotten = {entry.seq for entry in self.log if isinstance(entry, e.Refused)}
-        forgotten -= {entry.seq for entry in self.refusals}
-        return [_slim(entry, self.calls) for entry in self.log if entry.seq not in forgotten]
 
     def take(self, entry: e.AnyEntry) -> None:
         """Fold one entry that was recorded before, with the number and the time that it has."""
         self.seq, self.latest_at = entry.seq, entry.at
         if not isinstance(entry, PASSING):
-            self.changed, self.active_at = entry.seq, entry.at
+            self.keeping.changed, self.keeping.active_at = entry.seq, entry.at
         self.log.append(entry)
-        self.weight += _weight(entry)
         apply(self, entry)
-
-
-def _weight(entry: e.AnyEntry) -> int:
-    """Bytes of the entry as JSON, with a comma. Refusals weigh nothing: only KEPT_REFUSALS of them are ever carried."""
-    if isinstance(entry, e.Refused):
-        return 0
-    return (entry.size_bytes if isinstance(entry, e.RequestAccepted) else len(entry.model_dump_json().encode())) + 1
-
-
-def _slim(entry: e.AnyEntry, open_calls: dict[str, OpenCall]) -> e.AnyEntry:
-    """The entry without findings about calls of turns that are over: nobody will ask for those again."""
-    if isinstance(entry, e.CallUnsettled) and entry.call_id not in open_calls:
-        return entry.model_copy(update={"facts": CallFacts()})
-    if isinstance(entry, e.ModelSaid | e.CallsExamined) and entry.facts:
-        return entry.model_copy(
-            update={"facts": {key: facts for key, facts in entry.facts.items() if key in open_calls}}
-        )
-    return entry

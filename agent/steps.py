@@ -3,9 +3,18 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.compaction import Cut
-from agent.entries import CallAnswered, Joined, Reminded, StepBegun, Verdict
-from agent.messages import ErrorInfo, FinishedReason, ToolResultBlock
+from longhaul.agent.entries.every import (
+    BudgetEntry,
+    CallAnswered,
+    Joined,
+    NotCompressed,
+    Reminded,
+    SleepBegun,
+    StepBegun,
+    Verdict,
+)
+from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.values.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,8 @@ class Think:
     model: str
     closing: bool = False
     """The limit of iterations is reached: it may only say where things stand."""
+    must_finish: bool = False
+    """It has to call the finish function, where its provider can be told so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +79,16 @@ class Act:
     """Start these calls; do not wait for them."""
 
     call_ids: tuple[str, ...]
+    fused: bool = False
+    """They are reads within the session's own task (`agent.next.fused_reads`): wait for them. What has no result then
+    goes its own way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Write down what the session itself answers to a call."""
+    """Write down what the session itself answers to a call, or that the call sleeps."""
 
-    entry: CallAnswered
+    entry: CallAnswered | SleepBegun
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +134,13 @@ class BeginStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Book:
+    """Write down what is put aside for the next call, or that there is not enough left for it."""
+
+    entry: BudgetEntry | NotCompressed
+
+
+@dataclass(frozen=True, slots=True)
 class Park:
     """Wait until something is recorded."""
 
@@ -140,6 +161,19 @@ class Finish:
     error: ErrorInfo | None = None
     closing: tuple[ToolResultBlock, ...] = ()
     said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Pass this on to the sub-agents of these calls; after an interrupt they have a moment to say how far they came."""
+
+    letter: Literal["interrupt", "pause", "resume"]
+    call_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Say to the session that started this one how the task ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +203,12 @@ Step = (
     | Verify
     | Join
     | BeginStep
+    | Book
     | Park
     | HandleInterrupt
     | Finish
+    | Tell
+    | Report
     | Idle
     | RollOver
 )

@@ -17,9 +17,9 @@ from temporalio.client import Client
 from benchmarks.contenders import Load, contenders
 from benchmarks.measure import Sample, measure
 from benchmarks.pages import with_section
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import find_temporal
-from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
 
 async def run(loads: list[Load], repeats: int) -> list[Sample]:

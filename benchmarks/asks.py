@@ -1,7 +1,7 @@
 """The tool of the parked sessions, found by LONGHAUL_TOOLS=benchmarks.asks: somebody has to allow it."""
 
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
 @tool(effect=Effect.ONCE, name="sign")

@@ -14,11 +14,11 @@ from typing import Protocol
 
 from temporalio.client import Client, WorkflowHandle
 
-from agent.messages import FinishedReason
-from agent.settings import AgentSpec, ContextConfig, ModelConfig, ReActConfig
-from agent.stuck_config import StuckConfig
-from starter.client import Longhaul
-from starter.settings import Settings
+from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.settings import AgentSpec, ContextConfig, ModelConfig, ReActConfig
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.settings import Settings
 
 POLLING = ("READY", "longhaul worker: polling")
 
@@ -165,7 +165,7 @@ async def contenders(address: str, folder: Path) -> AsyncIterator[list[Contender
     floor = [sys.executable, "-m", "benchmarks.floor", address, floor_queue]
     async with (
         worker_process(floor, {}, folder / "floor.log") as floor_pid,
-        worker_process([sys.executable, "-m", "worker"], ours, folder / "ours.log") as our_pid,
+        worker_process([sys.executable, "-m", "longhaul.worker"], ours, folder / "ours.log") as our_pid,
         Longhaul.connect(address, settings=Settings(task_queue=our_queue, data_dir=folder / "data")) as app,
     ):
         yield [Floor(await Client.connect(address), floor_queue, floor_pid), Ours(app, our_pid, folder)]

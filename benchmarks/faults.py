@@ -38,12 +38,12 @@ from benchmarks.fault_ledger import (
     section,
 )
 from benchmarks.pages import publish
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import find_temporal
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.e2e.crash_full import Verdict, full_job, play
 from tests.e2e.crash_stage import Job, Stage
 from tests.e2e.processes import WorkerProcess
-from workflows.contract import SEARCH_ATTRIBUTES
 
 EVERYWHERE = (WORKER, SERVER)
 STARTS = 20

@@ -1,11 +1,11 @@
 """The tool of the benchmarks, found by LONGHAUL_TOOLS=benchmarks.fetch."""
 
-from activities.tools.function import tool
-from agent.tools import Effect
 from benchmarks.bodies import body
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
-@tool(effect=Effect.READ, name="fetch", read_only=True)
+@tool(effect=Effect.READ, name="fetch", read_only=True, quick=True)
 async def fetch(chars: int) -> str:
     """Return a text of that many characters."""
     return body(chars)

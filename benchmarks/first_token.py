@@ -21,10 +21,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from agent.settings import AgentSpec
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, spread, table
-from starter.client import Longhaul
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
 
 PIECES = 40
 THINKING_SECONDS = 0.3
@@ -68,13 +68,9 @@ def _chunk(delta: str, reason: str) -> bytes:
     return f'data: {{{about}, "choices": [{choice}]}}\n\n'.encode()
 
 
-async def measure(stage: Stage, replies: int) -> Latencies:
+async def measure(stage: Stage, url: str, replies: int) -> Latencies:
     """So many replies of one session, one after the other."""
-    server = await asyncio.start_server(_serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    spec = AgentSpec.model_validate(
-        {"name": "bench", "model": "openai-chat:m", "model_config": {"base_url": f"http://127.0.0.1:{port}/v1"}}
-    )
+    spec = AgentSpec.model_validate({"name": "bench", "model": "openai-chat:m", "model_config": {"base_url": url}})
     session = Longhaul(stage.client, stage.settings).session("first-token", agent=spec)
     await session.reply("warm up")
     found = Latencies()
@@ -87,7 +83,6 @@ async def measure(stage: Stage, replies: int) -> Latencies:
         found.first += seen[:1]
         found.later += seen[1:]
         found.missed += not seen
-    server.close()
     return found
 
 
@@ -119,8 +114,11 @@ async def run(replies: int) -> dict[str, Latencies]:
         for name, address in (("directory", ""), ("Redis", url)):
             if name == "directory" or address:
                 os.environ["LONGHAUL_REDIS_URL"] = address
-                async with one_worker() as stage:
-                    found[name] = await measure(stage, replies)
+                server = await asyncio.start_server(_serve, "127.0.0.1", 0)
+                model = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+                async with one_worker(model_keys=f"none={model}") as stage:
+                    found[name] = await measure(stage, model, replies)
+                server.close()
         return found
 
 

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
 @tool(effect=Effect.READ, name="wait_at", read_only=True)

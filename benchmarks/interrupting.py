@@ -22,12 +22,12 @@ from rich.console import Console
 from rich.table import Table
 from temporalio.client import WorkflowHandle
 
-from agent.messages import FinishedReason
-from agent.settings import AgentSpec
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, spread, table
-from starter.client import Longhaul
-from starter.session import Session
+from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
 
 TARGET_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
@@ -51,7 +51,7 @@ class Figures:
 class Speaker:
     """A model's server that speaks until nobody listens any more."""
 
-    port: int = 0
+    url: str = ""
     speaking: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     left_at: float = 0.0
@@ -82,7 +82,7 @@ class Speaker:
 async def speaker() -> AsyncIterator[Speaker]:
     model = Speaker()
     server = await asyncio.start_server(model.serve, "127.0.0.1", 0)
-    model.port = server.sockets[0].getsockname()[1]
+    model.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     yield model
     server.close()
 
@@ -138,19 +138,17 @@ async def commands(stage: Stage, figures: Figures, repeats: int) -> None:
         await ground.ended(reply)
 
 
-async def streams(stage: Stage, figures: Figures, repeats: int) -> None:
-    async with speaker() as model:
-        url = f"http://127.0.0.1:{model.port}/v1"
-        ground = Ground.of(stage, "streams", figures, model="openai-chat:m", model_config={"base_url": url})
-        for _ in range(repeats):
-            model.speaking.clear()
-            model.left.clear()
-            reply = await ground.session.submit("go")
-            await asyncio.wait_for(model.speaking.wait(), PATIENCE_SECONDS)
-            moment = await ground.signal()
-            await asyncio.wait_for(model.left.wait(), PATIENCE_SECONDS)
-            figures.seconds[STREAM].append(model.left_at - moment)
-            await ground.ended(reply)
+async def streams(stage: Stage, model: Speaker, figures: Figures, repeats: int) -> None:
+    ground = Ground.of(stage, "streams", figures, model="openai-chat:m", model_config={"base_url": model.url})
+    for _ in range(repeats):
+        model.speaking.clear()
+        model.left.clear()
+        reply = await ground.session.submit("go")
+        await asyncio.wait_for(model.speaking.wait(), PATIENCE_SECONDS)
+        moment = await ground.signal()
+        await asyncio.wait_for(model.left.wait(), PATIENCE_SECONDS)
+        figures.seconds[STREAM].append(model.left_at - moment)
+        await ground.ended(reply)
 
 
 async def _group(file: Path) -> int:
@@ -186,8 +184,8 @@ def alive(group: int) -> bool:
 
 async def run(repeats: int) -> Figures:
     figures = Figures()
-    async with one_worker() as stage:
-        await asyncio.gather(commands(stage, figures, repeats), streams(stage, figures, repeats))
+    async with speaker() as model, one_worker(model_keys=f"none={model.url}") as stage:
+        await asyncio.gather(commands(stage, figures, repeats), streams(stage, model, figures, repeats))
     return figures
 
 

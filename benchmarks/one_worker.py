@@ -2,19 +2,20 @@
 
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from temporalio.client import Client
 
 from benchmarks.contenders import worker_process
-from starter.connection import connect
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import find_temporal
-from starter.settings import Settings
-from workflows.contract import SEARCH_ATTRIBUTES
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.reach.connection import connect
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def one_worker(tools: str = "benchmarks.fetch") -> AsyncIterator[Stage]:
-    """Everything lies in a folder that is gone afterwards."""
+async def one_worker(
+    tools: str = "benchmarks.fetch", model_keys: str = "", further: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Stage]:
+    """Everything lies in a folder that is gone afterwards. `model_keys` as in LONGHAUL_MODEL_KEYS, `further` are more
+    variables of the worker's."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name:
         folder = Path(name)
         settings = Settings(task_queue="bench", data_dir=folder / "data", tools=tools)
@@ -41,9 +45,13 @@ async def one_worker(tools: str = "benchmarks.fetch") -> AsyncIterator[Stage]:
                 "LONGHAUL_TASK_QUEUE": settings.task_queue,
                 "LONGHAUL_DATA_DIR": str(settings.data_dir),
                 "LONGHAUL_TOOLS": tools,
+                "LONGHAUL_MODEL_KEYS": model_keys,
+                **further,
             }
             client = await connect(server.address, settings=settings)
-            async with worker_process([sys.executable, "-m", "worker"], environment, folder / "worker.log") as pid:
+            async with worker_process(
+                [sys.executable, "-m", "longhaul.worker"], environment, folder / "worker.log"
+            ) as pid:
                 yield Stage(client, settings, folder, pid, server.pid or 0)
 
 

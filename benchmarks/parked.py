@@ -14,12 +14,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agent.settings import AgentSpec
 from benchmarks.measure import memory_bytes
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import with_section
-from starter.client import Longhaul
-from starter.session import Session
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
 
 AT_ONCE = 20
 """Sessions that are being started."""

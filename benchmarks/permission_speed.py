@@ -15,10 +15,10 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from activities.rehearsal import Rehearsal
-from activities.tools.registry import Toolbox, default_tools
-from agent.permission.rules import Behavior, PermissionContext, PermissionRule
 from benchmarks.pages import with_section
+from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.tools.registry import Toolbox, default_tools
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from tests.activities.corpora.stage import Stage, build, corpus
 
 DECISIONS = 1_000

@@ -22,18 +22,18 @@ from rich.console import Console
 from rich.table import Table
 from temporalio.api.enums.v1 import PendingActivityState
 
-from agent.messages import FinishedReason
-from agent.settings import AgentSpec
 from benchmarks.contenders import worker_process
 from benchmarks.measure import memory_bytes
 from benchmarks.model_server import ModelServer
 from benchmarks.pages import publish, spread, table
-from starter.client import Longhaul
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import find_temporal
-from starter.session import Session
-from starter.settings import Settings
-from workflows.contract import SEARCH_ATTRIBUTES
+from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 KINDS = ("idle", "model", "tool")
 PATIENCE_SECONDS = 30.0
@@ -82,10 +82,14 @@ class Ground:
             "LONGHAUL_DATA_DIR": str(settings.data_dir),
             "LONGHAUL_TOOLS": settings.tools,
             "OPENAI_API_KEY": "none",
-            "LONGHAUL_BASE_URLS": ",".join(f"http://127.0.0.1:{self.model.port}/{kind}/v1" for kind in KINDS),
+            "LONGHAUL_MODEL_KEYS": ",".join(
+                f"OPENAI_API_KEY=http://127.0.0.1:{self.model.port}/{kind}/v1" for kind in KINDS
+            ),
         }
         began = time.monotonic()
-        async with worker_process([sys.executable, "-m", "worker"], environment, self.folder / "worker.log") as pid:
+        async with worker_process(
+            [sys.executable, "-m", "longhaul.worker"], environment, self.folder / "worker.log"
+        ) as pid:
             figures.seconds["worker start to first poll"].append(time.monotonic() - began)
             figures.mib.append(memory_bytes(pid) / 2**20)
             yield pid

@@ -15,13 +15,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from agent.settings import AgentSpec, ModelConfig, ReActConfig
-from agent.stuck_config import StuckConfig
 from benchmarks.measure import cpu_ms, history, memory_bytes
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import with_section
-from starter.client import Longhaul
-from starter.session import Session
+from longhaul.agent.values.settings import AgentSpec, ModelConfig, ReActConfig
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
 
 WINDOW_TOKENS = 32_000
 """Small, so that there is a compression every few hundred steps."""

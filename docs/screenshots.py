@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images: a session that waits for a person, and its row, as Temporal's Web UI shows them.
+"""Takes the pictures of docs/images: a session that waits for a person, as the console and Temporal's Web UI show it.
 
 `.venv/bin/python docs/screenshots.py` starts a server and a worker of its own, parks a scripted session and looks at it
 with a headless Chromium. Chromium's own --screenshot never ends here: the page of an open workflow polls for ever.
@@ -111,8 +111,12 @@ class Browser:
         self._write.close()
 
     def _text(self) -> str:
-        found = self._ask("Runtime.evaluate", self._session, expression="document.body ? document.body.innerText : ''")
-        return str(found["result"].get("value", ""))
+        return self.found("document.body ? document.body.innerText : ''")
+
+    def found(self, expression: str) -> str:
+        """What an expression comes to on the page."""
+        answer = self._ask("Runtime.evaluate", self._session, expression=expression)
+        return str(answer["result"].get("value", ""))
 
     def _ask(self, method: str, session: str | None = None, **parameters: object) -> dict[str, Any]:
         self._sent += 1
@@ -163,12 +167,31 @@ def park_a_session(address: str, folder: Path) -> str:
     return str(json.loads(listed)[0]["workflow_id"])
 
 
+@contextmanager
+def console(address: str) -> Iterator[str]:
+    """`longhaul console` on a free port: the address of its inbox."""
+    command = [str(LONGHAUL), "--address", address, "console", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        said = cast(IO[str], running.stdout)
+        try:
+            yield said.readline().strip()
+        finally:
+            running.terminate()
+
+
 def page_of(ui: str, workflow_id: str) -> str:
     """The address of the workflow's pages. They want the run as well, and the Web UI's own service knows it."""
     name = f"/namespaces/default/workflows/{quote(workflow_id, safe='')}"
     with urlopen(f"{ui}/api/v1{name}") as answer:  # noqa: S310  our own server's address
         run_id = json.load(answer)["workflowExecutionInfo"]["execution"]["runId"]
     return f"{ui}{name}/{run_id}"
+
+
+def take(browser: Browser, file: str, url: str, text: str, height: int) -> None:
+    picture = browser.picture(url, text, height)
+    (IMAGES / file).write_bytes(picture)
+    verdict = "" if len(picture) < LARGEST_BYTES else ", which is too large"
+    print(f"{IMAGES / file}: {len(picture) // 1000} kB{verdict}")
 
 
 def main() -> int:
@@ -183,12 +206,13 @@ def main() -> int:
             page = page_of(ui, park_a_session(address, folder))
             browser = Browser(program, str(folder / "profile"))
             try:
+                with console(address) as inbox:
+                    take(browser, "console-inbox.png", inbox, "test_sums.py", 330)
+                    call = browser.found("document.querySelector('[data-row]').href")
+                    take(browser, "console-call.png", call, "Allow", 1000)
                 listed = ("waiting-sessions.png", f"{ui}{WAITING}", "red-test", 560)
                 for file, url, text, height in (*((f, f"{page}/{at}", t, h) for f, at, t, h in PICTURES), listed):
-                    picture = browser.picture(url, text, height)
-                    (IMAGES / file).write_bytes(picture)
-                    verdict = "" if len(picture) < LARGEST_BYTES else ", which is too large"
-                    print(f"{IMAGES / file}: {len(picture) // 1000} kB{verdict}")
+                    take(browser, file, url, text, height)
             finally:
                 browser.close()
     return 0

@@ -132,7 +132,7 @@ def _is_number(colour: str) -> bool:
 def talk(terminal: Terminal) -> None:
     """One conversation, with a picture of the question and one of the work."""
     terminal.until("/help says more")
-    terminal.types("Mend the red test.\n")
+    terminal.types("Mend the red test.\r")
     terminal.until("later:")
     draw("approval", terminal)
     terminal.types("y")
@@ -140,7 +140,7 @@ def talk(terminal: Terminal) -> None:
     terminal.until("[e]dit, [q] later:")
     terminal.types("y")
     terminal.until("| OK")
-    terminal.types("And what about the docs?\n")
+    terminal.types("And what about the docs?\r")
     terminal.until("queued")
     terminal.types("/now Say it in one wor")
     terminal.until("in one wor")

@@ -11,9 +11,7 @@ import os
 import time
 from pathlib import Path
 
-from activities.middlewares.middleware import Middleware, RunTool, ToolUse
-from activities.middlewares.runtime import RuntimeContext
-from activities.tools.tool import ToolOutput
+from longhaul import Middleware, RuntimeContext, RunTool, ToolOutput, ToolUse
 
 
 class AuditLog(Middleware):

@@ -7,9 +7,7 @@ The reply ends as `error` with the guard's words; the session goes on with the n
 
 import os
 
-from activities.middlewares.middleware import AskModel, Middleware, Stopped
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
+from longhaul import AskModel, Middleware, ModelReply, ModelRequest, RuntimeContext, Stopped
 
 
 class CostGuard(Middleware):

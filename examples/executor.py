@@ -15,9 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from starter import Longhaul, Session
-from starter.wire import Refused
-from workflows.contract import PendingCall
+from longhaul import Longhaul, PendingCall, Refused, Session
 
 PAUSE_SECONDS = 1.0
 

@@ -11,8 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from agent.settings import Workspace
-from starter import AgentSpec, Longhaul, Session
+from longhaul import AgentSpec, Longhaul, Session, Workspace
 
 
 async def main(model: str, prompt: str) -> int:

@@ -12,8 +12,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.middlewares.middleware import Middleware
-from activities.middlewares.runtime import RuntimeContext
+from longhaul import Middleware, RuntimeContext
 
 MOST = 3
 CHARS = 2_000

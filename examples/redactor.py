@@ -7,11 +7,17 @@ import re
 from dataclasses import replace
 from typing import TypeVar
 
-from activities.middlewares.middleware import AskModel, Middleware, RunTool, ToolUse
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.tool import ToolOutput
-from agent.messages import TextBlock
+from longhaul import (
+    AskModel,
+    Middleware,
+    ModelReply,
+    ModelRequest,
+    RuntimeContext,
+    RunTool,
+    TextBlock,
+    ToolOutput,
+    ToolUse,
+)
 
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _INSTEAD = "[address]"

@@ -15,9 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from activities.offload.lines import batch_of, key_of, lines_of, result_text
-from activities.offload.names import safe_name
-from agent.messages import Msg, ToolResultBlock
+from longhaul import Msg, ToolResultBlock, batch_of, key_of, lines_of, result_text, safe_name
 
 ATTEMPTS = 8
 """Of a change that another worker's comes between."""

@@ -1,20 +1,29 @@
-"""What an agent says, does and asks for, as rich Text. Text from outside is neutralised here and is never markup."""
+"""Renders what an agent says, does and asks for, as rich Text. Text from outside is neutralised here and is never
+markup."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from agent.gist import gist, parsed
-from agent.lookalikes import told_apart
-from agent.messages import ToolResultState
-from agent.permission.rules import PermissionRule
-from agent.preview import Preview, argument_parts
-from starter.visible import harmless, one_line, visible
-from workflows.contract import PendingCall
+from longhaul.agent.permission.preview import Preview, argument_parts
+from longhaul.agent.plain.gist import gist, parsed
+from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.starter.visible import harmless, one_line, visible
+from longhaul.workflows.contract import PendingCall
 
 SHORT_DIGEST = 12
+LISTED_CHARS = 100
+_TOLD_BY_CHANGE = {"Write": ("content",), "Edit": ("old_string", "new_string")}
+"""Arguments of these tools that their diff says, as far as it is whole."""
+_DIFF_LINE_CHARS = 400
+"""A longer line of a diff may have been cut."""
+_BLANKS = re.compile(r"\S[ \t]{24,}\S|(?:\n[-+ ]?[ \t]*(?=\n)){24,}")
+"""Behind so many, something may leave the screen: the arguments have them counted."""
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
 
 
@@ -38,7 +47,7 @@ def call_line(tool: str, arguments: str) -> Text:
 
 def result_line(tool: str, arguments: str, state: ToolResultState | None, output: str, *, width: int) -> Text:
     """`✓ Bash ls -la → total 12 (+3 lines)`, at most `width` cells wide."""
-    mark, style = _MARKS.get(state, ("…", "yellow"))
+    mark, style = mark_of(state)
     line = Text.assemble((f"{mark} ", style), call_line(tool, arguments))
     if len(line) > width // 2:
         line.truncate(max(width // 2, 8), overflow="ellipsis")
@@ -46,6 +55,11 @@ def result_line(tool: str, arguments: str, state: ToolResultState | None, output
     line.append(short(output), "dim" if state is ToolResultState.SUCCESS else style)
     line.truncate(max(width, 16), overflow="ellipsis")
     return line
+
+
+def mark_of(state: ToolResultState | None) -> tuple[str, str]:
+    """How a call stands, as one character and its style; None: it has no result yet."""
+    return _MARKS.get(state, ("…", "yellow"))
 
 
 _MARKS: dict[ToolResultState | None, tuple[str, str]] = {
@@ -76,6 +90,21 @@ def diff(text: str) -> Text:
     return shown
 
 
+def answer(arguments: str) -> Text:
+    """An answer in the form that was asked for, as JSON that a program reads and a terminal does not obey."""
+    text = json.dumps(parsed(arguments), indent=2, ensure_ascii=False)
+    return Text("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text))
+
+
+def task_list(tasks: Iterable[tuple[str, str]]) -> Text:
+    """Of each its state and what it is about, a line each."""
+    shown = Text()
+    for state, subject in tasks:
+        style = {"in_progress": "bold", "completed": "dim"}.get(state, "")
+        shown.append("\n" if shown else "").append(f"  {_TASK_MARKS.get(state, '[?]')} {one_line(subject)}", style)
+    return shown
+
+
 def arguments_in_full(arguments: str) -> Text:
     """Every argument, nothing shortened and nothing hidden. Each line stands behind a bar, so none can pose as ours."""
     given = parsed(arguments)
@@ -91,6 +120,14 @@ def arguments_in_full(arguments: str) -> Text:
     return shown
 
 
+_TASK_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+def behind_bar(text: str) -> Text:
+    """Text from outside, neutralised already, of which no line can pose as ours."""
+    return _gutter("  │ ", text)
+
+
 def rule_name(rule: PermissionRule) -> str:
     """`Bash(git add:*)`, as `--rule` takes it."""
     return f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
@@ -98,7 +135,11 @@ def rule_name(rule: PermissionRule) -> str:
 
 def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
     """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments."""
+    if call.waits_for == "budget":
+        return Text.assemble(("more budget", "bold yellow"), f": {one_line(call.reason)}")
     shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
+    if call.path:
+        shown.append(f"  of {one_line(visible(call.path))}; answered in its own session\n", "yellow")
     shown.append_text(arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
     if call.approvers > 1:
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
@@ -116,15 +157,39 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
     return shown
 
 
+def call_list(calls: Sequence[PendingCall]) -> Iterator[Text]:
+    """Calls of one turn that wait together, a line each: what there is to decide before the first is looked at."""
+    yield Text(f"\n{len(calls)} calls wait for you:", style="bold yellow")
+    for place, call in enumerate(calls, 1):
+        line = Text(f"  {place} ").append_text(call_line(visible(call.tool), visible(call.input)))
+        line.truncate(LISTED_CHARS, overflow="ellipsis")
+        yield line
+
+
 def is_cut(call: PendingCall) -> bool:
-    """Whether `pending_call` shows less than all of its arguments."""
-    return call.preview is not None and any(part.left_out for part in call.preview.arguments)
+    """Whether `pending_call` shows less than all of its arguments, or some in the change alone."""
+    return call.preview is not None and (_leaves_out(call.preview) or bool(_told_by_change(call)))
+
+
+def _leaves_out(seen: Preview) -> bool:
+    return any(part.left_out for part in seen.arguments)
+
+
+def _told_by_change(call: PendingCall) -> tuple[str, ...]:
+    """Arguments of which the diff that is shown says all."""
+    lines = call.notice.split("\n")
+    is_diff = call.notice.startswith("--- ") and "\n@@ " in call.notice
+    is_whole = not any(line.startswith("…") or len(line) > _DIFF_LINE_CHARS for line in lines)
+    return _TOLD_BY_CHANGE.get(call.tool, ()) if is_diff and is_whole and not _BLANKS.search(call.notice) else ()
 
 
 def _previewed(call: PendingCall, *, whole: bool) -> Text:
     seen = call.preview or Preview(effect="")
-    shown = Text()
+    shown, below = Text(), () if whole else _told_by_change(call)
     for part in argument_parts(call.input, whole=True) if whole else seen.arguments:
+        if part.name in below:
+            shown.append(f"  {part.name}", "cyan").append(": in the change below\n", "dim")
+            continue
         shown.append(f"  {part.name}\n", "cyan").append_text(_gutter("  │ ", part.text)).append("\n")
     shown.append(f"  {seen.effect}", "dim").append(f"; in {seen.cwd}" if seen.cwd else "", "dim")
     for part in seen.findings:
@@ -132,7 +197,7 @@ def _previewed(call: PendingCall, *, whole: bool) -> Text:
             continue  # it stands below, in colours
         style = "bold red" if part.name == "warning" else "cyan"
         shown.append(f"\n  {part.name}\n", style).append_text(_gutter("  │ ", part.text))
-    if is_cut(call) and not whole:
+    if _leaves_out(seen) and not whole:
         shown.append("\n  not all of it is shown here; --show shows all", "yellow")
     return shown
 
@@ -145,6 +210,8 @@ def deadline(call: PendingCall) -> Iterator[str]:
         yield f"escalated to {one_line(visible(call.escalate_to))} at {_minute(call.escalated_at)}"
     elif call.reminded_at:
         yield f"reminded of at {_minute(call.reminded_at)}"
+    if call.wakes_at:
+        yield f"until {_minute(call.wakes_at)}, or until somebody tells of the event {one_line(visible(call.event))!r}"
     if call.expires_at:
         then = "denied" if call.on_expiry == "deny" else "overdue"
         then = "given up, its outcome unknown" if then == "denied" and call.waits_for == "outside" else then
@@ -159,9 +226,15 @@ def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ())
     """The commands that answer a call, ready to be pasted."""
     if call.waits_for == "outside":
         return _commands([["result", session_id, call.call_id, "--output", "TEXT", *flags]])
+    if call.waits_for == "wake-up":
+        return _commands([["notify", session_id, call.event, *flags]])
     if call.waits_for == "settlement":
         words = ("--happened", "--did-not")
         return _commands([["settle", session_id, call.call_id, word, *flags] for word in words])
+    if call.waits_for == "budget":
+        lacks = [f"--raise-{lack['name']}" for lack in json.loads(call.input)["lacks"]]
+        answers = [[*lacks[:1], "N"], ["--stop"], ["--summarise"]]
+        return _commands([["budget", session_id, *each, *flags] for each in answers])
     seen = [f"--seen={short_digest(call)}"] if call.digest else []
     answers = [["approve", session_id, call.call_id, *seen, *flags]]
     if call.suggested_rules:

@@ -1,4 +1,4 @@
-"""Whole sessions as people read them: the list, the transcript, what it costs and what it waits for."""
+"""Renders whole sessions as people read them: the list, the transcript, what it costs and what it waits for."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,20 +7,24 @@ from datetime import UTC, datetime
 from rich.cells import cell_len
 from rich.text import Text
 
-from agent.messages import (
+from longhaul.agent.values.messages import (
     DataBlock,
+    FinishedReason,
     HintBlock,
     Msg,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    ToolResultState,
 )
-from agent.trajectory import TrajectoryEvent
-from starter import render
-from starter.cards import SessionCard
-from starter.visible import one_line, visible
-from workflows.contract import PendingCall, Status
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.views.trajectory import TrajectoryEvent
+from longhaul.starter import render
+from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.render_calls import FAILED_LINES, end_of
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import PendingCall, Status
 
 _COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green", "paused": "magenta"}
 
@@ -71,8 +75,7 @@ def head(status: Status) -> Text:
     shown.append(f"\nagent {one_line(status.agent)}, model {one_line(status.model)}, mode {status.mode}")
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
-    shown.append(f"\ncost {status.input_tokens} tokens in, {status.output_tokens} out, ")
-    shown.append(_counted(status.model_calls, "model call"))
+    shown.append(f"\n{cost(status)}")
     for line in keeping(status):
         shown.append("\n").append_text(line)
     if status.queued:
@@ -80,6 +83,13 @@ def head(status: Status) -> Text:
     if status.last_error is not None and not status.reply_id:
         shown.append(f"\nthe last reply failed: {one_line(status.last_error.message)}", "red")
     return shown
+
+
+def cost(status: Status) -> str:
+    """What it took so far."""
+    about = "about " if status.tokens_estimated else ""
+    calls = _counted(status.model_calls, "model call")
+    return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}"
 
 
 def keeping(status: Status) -> Iterator[Text]:
@@ -95,6 +105,8 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")
     if status.doubts:
         yield Text(f"{_counted(status.doubts, 'call')} in doubt: nobody knows whether it ran", "yellow")
+    if status.budget:
+        yield from (Text(one_line(line)) for line in status.budget.lines())
     yield from standing_still(status)
     if status.note:
         yield Text(f"note: {one_line(status.note)}")
@@ -114,6 +126,10 @@ def standing_still(status: Status) -> Iterator[Text]:
         user = ["--user", status.user_id] if status.user_id is not None else []
         resume = shlex.join(["longhaul", "resume", status.session_id, *user, "--agent", status.agent])
         yield Text(f"  to let it go on: {one_line(resume)}", "red" if status.hold else "magenta")
+    if status.outage:
+        yield Text(one_line(visible(status.outage.told())), "yellow")
+    if status.lacking:
+        yield Text(f"waits for a worker that can go on: {one_line(status.lacking)}", "yellow")
     if status.shutdown_interrupted:
         who = f"worker {one_line(status.left_by)}" if status.left_by else "its worker"
         yield Text(f"interrupted: {who} was shut down; it goes on where another one works", "yellow")
@@ -130,8 +146,9 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def transcript(messages: Iterable[Msg], *, width: int) -> Iterator[Text]:
-    """Every message in order; each call with its result on one line, where the result came."""
+def transcript(messages: Iterable[Msg], *, width: int, whole_by: str = "") -> Iterator[Text]:
+    """Every message in order; each call with its result on one line, where the result came, and the end of what one
+    said that failed. `whole_by`: what shows all of it."""
     calls: dict[str, ToolCallBlock] = {}
     for message in messages:
         for block in message.content:
@@ -148,13 +165,30 @@ def transcript(messages: Iterable[Msg], *, width: int) -> Iterator[Text]:
                     calls[block.id] = block
                 case ToolResultBlock():
                     called = calls.pop(block.id, None)
-                    yield from _result(block, called.input if called else "", width)
+                    yield from _result(block, called.input if called else "", width, whole_by)
+        yield from _how_it_ended(message)
     for call in calls.values():
         yield Text.assemble(("… ", "yellow"), render.call_line(call.name, call.input))
 
 
-def _result(block: ToolResultBlock, arguments: str, width: int) -> Iterator[Text]:
-    yield render.result_line(block.name, arguments, block.state, block.get_text(), width=width)
+def _how_it_ended(message: Msg) -> Iterator[Text]:
+    """Of one message of a model: that it is a refusal, or not whole."""
+    if message.finished_reason is FinishedReason.REFUSED and message.error is not None:
+        yield Text(f"✗ {one_line(message.error.message)}", style="red")
+    elif message.finished_reason is FinishedReason.INCOMPLETE:
+        yield Text("! the message broke off here", style="yellow")
+
+
+def _result(block: ToolResultBlock, arguments: str, width: int, whole_by: str) -> Iterator[Text]:
+    answers = block.name == GENERATE_RESPONSE and block.state is ToolResultState.SUCCESS
+    yield render.result_line(block.name, "" if answers else arguments, block.state, block.get_text(), width=width)
+    if answers:
+        yield render.answer(arguments)
+    if block.state is ToolResultState.ERROR:
+        end, before = end_of(block.get_text(), FAILED_LINES)
+        if before:
+            yield Text(f"  … {_counted(before, 'more line')}{f': {one_line(whole_by)}' if whole_by else ''}", "dim")
+        yield from end
     if isinstance(change := block.metadata.get("diff"), str):
         yield render.diff(change)
 
@@ -168,7 +202,9 @@ def _hint_text(block: HintBlock) -> str:
 _WAITS = {
     "person": "waits for a person",
     "outside": "waits for an outside system",
+    "wake-up": "asleep",
     "settlement": "nobody knows whether it ran",
+    "budget": "waits for more budget",
 }
 
 

@@ -1,23 +1,62 @@
-"""Settings of client, command line and worker: flags win, then the environment, then `longhaul.toml`."""
+"""Settings of client, command line and worker: flags win, then the environment, then `longhaul.toml`: that of the
+current folder for the little that a folder may say, and the user's own for all of it."""
 
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings import TomlConfigSettingsSource as Toml
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
-from workflows.contract import TASK_QUEUE
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.nearest import did_you_mean, nearest
+from longhaul.agent.values.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
+from longhaul.starter import trust
+from longhaul.starter.trust import BadSettingsFile
+from longhaul.workflows.contract import TASK_QUEUE
+
+OF_A_FOLDER = frozenset(
+    {
+        *("build", "deployment", "graceful_shutdown_timeout", "grpc_compression", "liveness"),
+        *("model", "search_attributes", "task_queue"),
+    }
+)
+"""All that a folder's own file may say, when it is trusted. Through none of them code runs, keys or conversations go
+elsewhere, or a wall falls: what is not in here is the user's, new settings included."""
+
+
+PREFIX, SECRET = "LONGHAUL_", "LONGHAUL_SECRET_"
+OTHER_VARIABLES = frozenset(
+    {f"{PREFIX}{name}" for name in ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "UID", "GID")},
+)
+"""Read elsewhere, or by the composition alone."""
+NEARLY = 0.8
+"""As `difflib` measures; so far off is one letter too few, or two in the wrong order."""
+Liveness = Annotated[float, Field(ge=SHORTEST_SECONDS, le=LONGEST_SECONDS)]
+
+
+class BadVariable(BadSetup):
+    """A `LONGHAUL_…` variable that is probably misspelt; the sentence names the one that was meant."""
 
 
 class Settings(BaseSettings):
     """`LONGHAUL_…` variables. Temporal's own (`TEMPORAL_ADDRESS`, …) are read by its envconfig."""
 
-    model_config = SettingsConfigDict(env_prefix="LONGHAUL_", toml_file="longhaul.toml", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+    folder_counts: ClassVar[bool] = True
 
     task_queue: str = TASK_QUEUE
     data_dir: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "longhaul")
     """Workspaces that nobody named, what was offloaded, and the state of `longhaul dev`."""
+    project: str = ""
+    """The folder of this machine that workers in a container, or on other machines, see under the same path."""
     tools: str = ""
     """Modules with further tools, comma-separated."""
     offloaders: str = ""
@@ -32,21 +71,32 @@ class Settings(BaseSettings):
     """Middlewares around every agent, comma-separated: `module:name`; `?module:name` for agents that name it alone."""
     client_hooks: str = ""
     """Functions that register hooks around what clients do, called with them, comma-separated: `module:name`."""
+    model_keys: str = ""
+    """Where keys of models may go beside their providers' own addresses, comma-separated: `TEAM_KEY=https://HOST/PATH`,
+    or `none=http://HOST:PORT/PATH` for a server that wants no key."""
+    models: Annotated[dict[str, Any] | str, NoDecode] = ""
+    """Profiles of models that agents may name: tables `[models.NAME]`, or the same as JSON. The worker reads them."""
+    mcp: Annotated[dict[str, Any] | str, NoDecode] = ""
+    """MCP servers that agents may name: tables `[mcp.NAME]`, or the same as JSON."""
+    mcp_allow: str | list[str] = ""
+    """What agents may describe as an MCP server: none=https://HOST/PATH, SECRET=https://HOST/PATH,
+    command:PROGRAM ARGUMENTS, or a list of these."""
     secrets: str = ""
     """Names of the worker's variables whose values agents may be given, comma-separated."""
     secrets_file: Path | None = None
     """TOML of names and values, readable for its owner alone. And each LONGHAUL_SECRET_NAME is the secret NAME."""
     prompt_templates: Path | None = None
     """Folder with templates of the system prompt that agents may name: `NAME.md`."""
-    sandbox: Literal["off", "auto", "bwrap"] = "off"
-    """Around commands of Bash: `bwrap` refuses to run without bubblewrap, `auto` is content with limits then."""
+    sandbox: Literal["off", "proven", "all"] = "proven"
+    """Around commands of Bash: those that run unasked, or all. Where there can be none, what was proven harmless asks,
+    and under `all` nothing runs. `off` accepts that nothing holds off what a wrong proof lets through."""
     sandbox_network: bool = False
     """Whether a command in a sandbox may reach the network, where its agent wants that too."""
     limit_cpu_seconds: int = Field(default=3_600, ge=1)
     limit_file_mb: int = Field(default=4_096, ge=1)
     limit_processes: int = Field(default=4_096, ge=1)
     limit_memory_mb: int = Field(default=8_192, ge=1)
-    """Of commands under `bwrap` or `auto`."""
+    """Of each command in a sandbox."""
     redis_url: str = ""
     """For agents whose offloader is `redis`."""
     store: str = "file"
@@ -58,6 +108,10 @@ class Settings(BaseSettings):
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
     """Who is told of calls that wait: https://…, maildir:/PATH?to=ADDRESS, command:PROGRAM …, or a list of these."""
+    liveness: Literal["", "fast", "cheap"] | Liveness = ""
+    """How soon a dead worker is noticed: `fast` is two seconds, `cheap` thirty, for heartbeats are billed; or seconds.
+    Empty: cheap where the server is reached with TLS or an API key. Clients ask a session that is silent more seldom
+    where it is cheap."""
     graceful_shutdown_timeout: float = Field(default=20.0, ge=0, le=86_400)
     """Seconds that running calls get to end when a worker is asked to stop; less than the thirty after which Kubernetes
     kills it, so that what was cut short can still be told."""
@@ -115,4 +169,78 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         del dotenv_settings, file_secret_settings
-        return (init_settings, env_settings, Toml(settings_cls))
+        known = settings_cls.model_fields
+        _check_variables(known)
+        folder = _said_by_the_folder(known) if cls.folder_counts else {}
+        own = _said_by_the_user(known)
+        return (
+            init_settings,
+            env_settings,
+            InitSettingsSource(settings_cls, folder),
+            InitSettingsSource(settings_cls, own),
+        )
+
+
+class SettingsOfTheUser(Settings):
+    """The same without anything that the current folder says."""
+
+    folder_counts: ClassVar[bool] = False
+
+
+def _check_variables(known: Iterable[str]) -> None:
+    """Raises BadVariable for a name that is no setting's, but nearly. Others of that beginning may be anybody's own."""
+    names = {f"{PREFIX}{name}".upper() for name in known} | OTHER_VARIABLES
+    for variable in os.environ:
+        name = variable.upper()
+        if not name.startswith(PREFIX) or name in names or name.startswith(SECRET):
+            continue
+        if near := nearest(name.removeprefix(PREFIX), (one.removeprefix(PREFIX) for one in names), NEARLY):
+            raise BadVariable(f"{variable} is no setting; did you mean {PREFIX}{near}?")
+
+
+def users_file() -> Path:
+    """Where the user's own settings stand."""
+    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return (home if home.is_absolute() else Path.home() / ".config") / "longhaul" / trust.SETTINGS
+
+
+def _said_by_the_user(known: Mapping[str, object]) -> dict[str, Any]:
+    """Raises BadSettingsFile."""
+    path = users_file()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadSettingsFile(f"{str(path)!r} can't be read: {error.strerror}") from error
+    table = trust.table_of(path, content)
+    for key in table:
+        if key not in known:
+            raise _unknown(path, key, known)
+    return table
+
+
+def _said_by_the_folder(known: Mapping[str, object]) -> dict[str, Any]:
+    """Raises BadSettingsFile, and Untrusted."""
+    if trust.is_left_out() or not Path(trust.SETTINGS).is_file():
+        return {}
+    path = Path.cwd() / trust.SETTINGS
+    if path == users_file().resolve():
+        return {}
+    found = trust.look(path.parent)
+    table = trust.table_of(path, found.files.get(trust.SETTINGS, b""))
+    for key in table:
+        if key.lower() in known and key not in OF_A_FOLDER:
+            raise BadSettingsFile(
+                f"{str(path)!r} sets {key!r}, which no folder may; if it is what you want, put it into "
+                f"{str(users_file())!r} or set LONGHAUL_{key.upper()}, and take it out there"
+            )
+        if key not in known:
+            raise _unknown(path, key, OF_A_FOLDER)
+    if not found.is_trusted:
+        raise trust.Untrusted(found)
+    return table
+
+
+def _unknown(path: Path, key: str, known: Iterable[str]) -> BadSettingsFile:
+    return BadSettingsFile(f"{str(path)!r}: there is no setting {key!r}; {did_you_mean(key, known, 'it may set')}")

@@ -15,16 +15,25 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
-from tests.limits import limit
+from longhaul.activities.process.box import bwrap_problem
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
+from tests.limits import SURE_SECONDS, limit
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
 from tests.servers.bubblewrap import find_working_bubblewrap
+from tests.servers.compose import find_compose_loader
 from tests.servers.local import ServerUnavailable
 from tests.servers.mariadb_server import find_mariadb, mariadb_server
+from tests.servers.mcp_packages import find_mcp_packages
 from tests.servers.postgres_server import find_postgres, postgres_server
 from tests.servers.redis_server import find_redis, redis_server
-from workflows.contract import SEARCH_ATTRIBUTES
+from tests.servers.vocabularies import find_vocabularies
+from tests.skips import pytest_runtest_makereport
+
+__all__ = ["pytest_runtest_makereport"]
+
+pytest_plugins = ["tests.reports"]
 
 Found = TypeVar("Found")
 
@@ -49,6 +58,13 @@ def found(name: str, find: Callable[[Say], Found]) -> Found:
 
 
 def pytest_sessionstart() -> None:
+    # Settings of whoever runs the tests are none of theirs: neither their own file, nor one in this folder.
+    os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-settings")
+    os.environ["LONGHAUL_TRUST"] = "0"
+    if problem := bwrap_problem():
+        # Sessions would ask for each command that only reads. Tests of the sandbox itself say that they need it.
+        os.environ.setdefault("LONGHAUL_SANDBOX", "off")
+        missing["bubblewrap"] = problem
     # A shell starts what runs in its background deaf to SIGINT, and children inherit that: some here are to hear it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,7 +94,10 @@ async def temporal_server(temporal_cli: Path, tmp_path_factory: pytest.TempPathF
     Tests share it: give workflows ids and task queues of their own.
     """
     settings = DevServerSettings(
-        temporal=temporal_cli, directory=tmp_path_factory.mktemp("temporal"), search_attributes=SEARCH_ATTRIBUTES
+        temporal=temporal_cli,
+        directory=tmp_path_factory.mktemp("temporal"),
+        search_attributes=SEARCH_ATTRIBUTES,
+        start_seconds=SURE_SECONDS,
     )
     async with DevServer(settings) as server:
         yield server
@@ -109,6 +128,24 @@ def mariadb_url() -> Iterator[str]:
 def bubblewrap() -> None:
     """Commands can be confined on this machine."""
     found("bubblewrap", find_working_bubblewrap)
+
+
+@pytest.fixture(scope="session")
+def compose_loader() -> Path:
+    """The program that reads compose files."""
+    return found("compose loader", find_compose_loader)
+
+
+@pytest.fixture(scope="session")
+def vocabularies() -> Path:
+    """The package that has tiktoken's vocabularies."""
+    return found("vocabularies", find_vocabularies)
+
+
+@pytest.fixture(scope="session")
+def mcp_packages() -> Path:
+    """The folder of MCP servers from npm."""
+    return found("MCP servers", find_mcp_packages)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+SURE_SECONDS = 90.0
+"""How long a test waits for what surely comes: a machine may be as busy as it likes, and no promise is measured."""
 LAST_RESORT_SECONDS = 30.0
 """How long a test that is ended may take to clean up, before a signal ends it."""
 

@@ -9,37 +9,53 @@ from typing import get_args
 
 import pytest
 
-from activities.streams.items import Item
-from agent import entries as e
-from agent.carried import Carried, carry
-from agent.deadline import Deadlines
-from agent.event import AgentEvent, EventType
-from agent.events import EventFold
-from agent.messages import ErrorInfo, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
-from agent.permission.facts import CallFacts
-from agent.permission.rules import PermissionContext
-from agent.results import outcome_unknown
-from agent.settings import ContextConfig, ReActConfig
-from agent.stuck_config import StuckConfig
-from agent.tool_groups import ToolGroup
-from agent.tools import Effect, ToolDescriptor
-from agent.waiting import reached
-from starter.feed import CLOSED
-from starter.following import UNAVAILABLE
-from starter.live_events import LiveEvents
-from tests.agent.play import RULES, SPEC, TOOLS, Play, calls, text
-from workflows.contract import EventPage
+from longhaul.agent.entries import every as e
+from longhaul.agent.entries.repairs import LeftOut, Repair
+from longhaul.agent.fold.results import outcome_unknown
+from longhaul.agent.life.carried import Carried, carry
+from longhaul.agent.next.waiting import reached
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.budget import Budget
+from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.messages import (
+    AssistantMsg,
+    Base64Source,
+    ContentBlock,
+    DataBlock,
+    ErrorInfo,
+    HintBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.settings import ContextConfig, ReActConfig
+from longhaul.agent.values.stops import StopReason
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.tool_groups import ToolGroup
+from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.agent.views.events import EventFold
+from longhaul.starter.client.feed import CLOSED
+from longhaul.starter.client.following import UNAVAILABLE
+from longhaul.starter.client.live_events import LiveEvents
+from longhaul.starter.client.told_once import WITHDRAWN
+from longhaul.stores.streams.items import Item
+from longhaul.workflows.contract import EventPage
+from tests.agent.family import Family, tasks
+from tests.agent.play import RULES, SPEC, TOOLS, Play, Stopped, calls, text
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
 
 INSIDE = tuple(
     ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ)
-    for name in ("todo_write", "reset_equipped_tools")
+    for name in ("todo_write", "reset_equipped_tools", "wait_for")
 )
-BY_OTHERS = {UNAVAILABLE, CLOSED}
-"""Told by a client that can't read a stream, and by a feed of which a session is gone: tests/e2e/test_crash_stream.py
-and tests/starter/test_feed.py show them."""
+BY_OTHERS = {UNAVAILABLE, CLOSED, WITHDRAWN}
+"""Told by a client that can't read a stream, by a feed of which a session is gone, and by a stream of one reply:
+tests/e2e/crash/test_stream.py, tests/starter/client/test_feed.py and test_told_once.py show them."""
 
 
 def told(play: Play) -> list[AgentEvent]:
@@ -53,11 +69,21 @@ def answered() -> list[AgentEvent]:
     return told(play)
 
 
+def drawn_and_hinted() -> list[AgentEvent]:
+    picture = DataBlock(source=Base64Source(data="AAAA", media_type="image/png"))
+    seen = e.ToolReturned(result=ToolResultBlock(id="a", name="Look", output=(picture,)))
+    drawing: list[ContentBlock] = [HintBlock(hint="be brief"), picture]
+    play = Play([calls("a Look"), drawing], outcomes={"a": [seen]})
+    play.say("Draw what you see")
+    play.run()
+    return told(play)
+
+
 def approved_and_handed_out() -> list[AgentEvent]:
     play = Play([calls("a Paint"), calls("b Order"), text("Done.")])
     play.say("Paint, then order")
     play.run()
-    play.allow("a")
+    play.allow("a", input={"colour": "blue"})
     play.run()
     play.tell("external_result", {"results": [{"id": "b", "output": "40"}]})
     play.run()
@@ -82,6 +108,21 @@ def paused_and_steered() -> list[AgentEvent]:
     return told(play)
 
 
+def asleep_and_woken() -> list[AgentEvent]:
+    play = Play([calls("a wait_for", arguments='{"event": "ebb", "timeout": "1h"}')], tools=(*TOOLS, *INSIDE))
+    play.say("Wait for the ebb")
+    play.run()
+    play.tell("notify", {"event": "ebb", "by": "ben"})
+    play.run()
+    return told(play)
+
+
+def ruled_about_tools_that_nobody_has() -> list[AgentEvent]:
+    play = Play()
+    play.tell("configure", {"rules": [{"tool_name": "Varnish", "behavior": "deny"}]})
+    return told(play)
+
+
 def interrupted() -> list[AgentEvent]:
     broken = e.InterruptHandled(reply_id="reply-of-r1", error="the hook is broken")
     play = Play([calls("a Paint")], handler=lambda _: broken)
@@ -99,10 +140,57 @@ def at_the_limit() -> list[AgentEvent]:
     return told(play)
 
 
+def cut_short_by_an_interrupt() -> list[AgentEvent]:
+    play = Play([text("Never.")])
+    play.say("Go")
+    play.begin()
+    play.complete()
+    play.begin()
+    play.tell("interrupt")
+    half = AssistantMsg("mason", text("I wri"))
+    play.asked = None
+    play.write(e.ModelSaid(message=half, cut_short=True, begun_calls=("Paint",)))
+    play.run()
+    return told(play)
+
+
+def answered_without_a_picture() -> list[AgentEvent]:
+    play = Play([text("Never.")])
+    play.say("Go")
+    play.begin()
+    play.complete()
+    play.begin()
+    play.asked = None
+    left_out = (LeftOut(message=0, block=1, words="[image left out: it is empty]"),)
+    repair = Repair(left_out=left_out, refused="Could not process image", takes_no_images="m:1")
+    adjusted = ("The effort was left out.",)
+    play.write(e.ModelSaid(message=AssistantMsg("mason", text("I see nothing.")), repair=repair, adjusted=adjusted))
+    play.run()
+    return told(play)
+
+
+def stopping_for_every_reason() -> list[AgentEvent]:
+    lines = [Stopped(text("So"), stop) for stop in StopReason]
+    play = Play(lines)
+    for number in range(len(lines)):
+        play.say("Go", f"r{number}")
+        play.run()
+    return told(play)
+
+
 def going_round_in_circles() -> list[AgentEvent]:
     lines = [calls(f"c{number} Look") for number in range(6)]
     play = Play(lines, spec=SPEC.model_copy(update={"stuck": StuckConfig()}))
     play.say("Look")
+    play.run()
+    return told(play)
+
+
+def out_of_budget() -> list[AgentEvent]:
+    play = Play([calls("a Look")], spec=SPEC.model_copy(update={"budget": Budget(max_calls=1)}))
+    play.say("Go")
+    play.run()
+    play.tell("budget", {"end": "stop", "by": "ana"})
     play.run()
     return told(play)
 
@@ -113,6 +201,9 @@ def left_by_its_worker_and_failing() -> list[AgentEvent]:
     play.begin()
     play.complete()
     play.begin()
+    play.tell("worker_lacks", {"worker": "71@atlas", "doing": "longhaul.call_model", "why": "no key here"})
+    away = {"attempt": 6, "next_at": 1_764_072_012_000, "until": 1_764_072_099_000}
+    play.tell("worker_lacks", {"worker": "71@atlas", "doing": "longhaul.call_model", "why": "down", "away": away})
     play.tell("worker_left", {"worker": "71@atlas", "doing": "longhaul.call_model"})
     play.complete()
     play.run()
@@ -185,15 +276,26 @@ def found_risky() -> list[AgentEvent]:
 
 
 def living_again_with_another_state() -> list[AgentEvent]:
-    first = Play([text("Forty.")], format=2)
+    first = Play([text("Forty.")], keeps=True)
     first.say("How many?")
     first.run()
-    left = carry(first.record, first.events_before, first.record.saved, first.record.saved_messages)
-    second = Play(format=2, earlier=Carried.model_validate_json(left.model_dump_json()), now=first.now + 1_000)
+    left = carry(first.record, first.events_before, first.record.keeping.saved, first.record.keeping.saved_messages)
+    second = Play(keeps=True, earlier=Carried.model_validate_json(left.model_dump_json()), now=first.now + 1_000)
     second.run()
     state = second.record.state.model_dump(mode="json")
-    second.tell("replace_state", {"state": state, "expected_seq": second.record.changed, "by": "ana", "why": "x"})
+    second.tell(
+        "replace_state", {"state": state, "expected_seq": second.record.keeping.changed, "by": "ana", "why": "x"}
+    )
     return told(second)
+
+
+def giving_out_a_task() -> list[AgentEvent]:
+    play = Family([tasks("a glazier"), text("Done.")])
+    play.say("Build")
+    play.run()
+    play.hear_of("a", "Glazed.")
+    play.run()
+    return told(play)
 
 
 def heard_while_it_is_made() -> list[AgentEvent]:
@@ -212,10 +314,17 @@ def heard_while_it_is_made() -> list[AgentEvent]:
 
 STORIES: tuple[Callable[[], Iterable[AgentEvent]], ...] = (
     answered,
+    drawn_and_hinted,
     approved_and_handed_out,
     paused_and_steered,
+    asleep_and_woken,
+    ruled_about_tools_that_nobody_has,
     interrupted,
     at_the_limit,
+    out_of_budget,
+    cut_short_by_an_interrupt,
+    answered_without_a_picture,
+    stopping_for_every_reason,
     going_round_in_circles,
     left_by_its_worker_and_failing,
     doubtful,
@@ -225,6 +334,7 @@ STORIES: tuple[Callable[[], Iterable[AgentEvent]], ...] = (
     found_risky,
     living_again_with_another_state,
     heard_while_it_is_made,
+    giving_out_a_task,
 )
 
 
@@ -243,6 +353,13 @@ def test_every_type_of_event_is_told_in_some_story(events: list[AgentEvent]) -> 
     assert {event.type for event in events} == set(get_args(EventType))
 
 
+def test_every_event_has_an_id_of_its_own() -> None:
+    for story in STORIES:
+        ids = [event.id for event in story()]
+        assert len(set(ids)) == len(ids), story.__name__
+        assert all(ids)
+
+
 def test_every_type_of_event_is_documented_once() -> None:
     assert sorted(documented("type")) == sorted(get_args(EventType))
 
@@ -254,7 +371,7 @@ def test_every_name_of_a_custom_event_is_told_and_documented(events: list[AgentE
 
 
 def test_no_name_of_a_custom_event_stands_in_the_code_alone(events: list[AgentEvent]) -> None:
-    code = [*(ROOT / "agent").glob("*.py"), *(ROOT / "starter").glob("*.py")]
+    code = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "starter").rglob("*.py")]
     written = {
         name
         for path in code

@@ -39,4 +39,4 @@ def test_a_coroutine_test_has_the_signal_behind_its_limit(request: pytest.Fixtur
     assert limits["test_a_coroutine_test_has_the_signal_behind_its_limit"] is None
     mark = limits["test_a_failure_in_time_stays_what_it_is"]
     assert mark is not None
-    assert mark.args == (90.0,)
+    assert mark.args == (270.0,)

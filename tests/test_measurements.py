@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from benchmarks import fault_ledger, first_token, interrupting
+from benchmarks import fault_ledger, first_token, interrupting, sandbox_start
 from benchmarks.fault_ledger import SERVER, WORKER, Fault, Ledger
 from benchmarks.pages import p95, publish, spread
 from tests.e2e.crash_full import Verdict
@@ -68,3 +68,16 @@ def test_the_ledger_counts_faults_and_what_they_did() -> None:
     assert [verdict.session for verdict in ledger.broken()] == ["broken"]
     assert [row["is"] for row in ledger.rows()] == ["fault"] * 3 + ["session"] * 3
     assert "--random 2 --seed 7" in fault_ledger.section(ledger, 7)
+
+
+def test_the_sandbox_is_told_by_what_it_adds() -> None:
+    found = {
+        "none": sandbox_start.Took(0, [20.0, 30.0, 40.0], [10.0, 10.0, 12.0]),
+        "reading": sandbox_start.Took(18, [33.0, 36.0, 50.0], [9.0, 12.5, 14.0]),
+    }
+
+    said = sandbox_start.section(found)
+
+    assert "| none | 0 | 30.0 | 40.0 | +0.0 (1.00) | 10.0 | 12.0 | +0.0 (1.00) |" in said
+    assert "| reading | 18 | 36.0 | 50.0 | +6.0 (1.20) | 12.5 | 14.0 | +2.5 (1.25) |" in said
+    assert "`true` in bash, 3\nruns of each way" in said

@@ -18,15 +18,16 @@ from typing import Any
 
 import pytest
 
-from starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
 from tests.e2e.processes import WorkerSettings, worker
-from workflows.contract import SEARCH_ATTRIBUTES, TASK_QUEUE
+from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MODEL = "anthropic:claude-sonnet-4-5"
 """The one thing that the tests replace in what they run, by a scripted model."""
-CLI = [sys.executable, "-P", "-m", "starter.cli.main"]
+CLI = [sys.executable, "-P", "-m", "longhaul.starter.cli.main"]
 LONGHAUL, TEMPORAL = ".venv/bin/longhaul", "temporal"
 
 
@@ -84,6 +85,7 @@ async def desk(temporal_cli: Path, tmp_path: Path) -> AsyncIterator[Desk]:
         environment = kept | {
             "TEMPORAL_ADDRESS": server.address,
             "LONGHAUL_DATA_DIR": str(tmp_path / "data"),
+            "XDG_DATA_HOME": str(tmp_path / "of-the-user"),
             "PYTHONPATH": str(ROOT),
         }
         crew = WorkerSettings(address=server.address, task_queue=TASK_QUEUE, directory=tmp_path / "worker", tools="")
@@ -106,7 +108,7 @@ def test_every_command_of_the_readme_is_of_a_kind_that_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "does"), [("demo", "-m starter.demo"), ("test", "-m pytest"), ("setup", "-m venv .venv")]
+    ("target", "does"), [("demo", "-m longhaul.starter.demo"), ("test", "-m pytest"), ("setup", "-m venv .venv")]
 )
 def test_make_has_the_targets_that_the_readme_names(target: str, does: str, tmp_path: Path) -> None:
     assert ["make", target] in commands("make")
@@ -127,10 +129,11 @@ def test_no_other_make_target_is_named() -> None:
 def test_the_command_is_installed_where_the_readme_says() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 
-    assert scripts == {"longhaul": "starter.cli.main:main"}
+    assert scripts == {"longhaul": "longhaul.starter.cli.console:main"}
 
 
 ANSWERS = {
+    "trust": (0, "trusted until it changes"),
     "run": (3, "longhaul approve fix toolu_1"),
     "inbox": (0, "-hello world"),
     "show": (0, "+hello moon"),
@@ -142,7 +145,6 @@ ANSWERS = {
 
 
 @pytest.mark.server
-@pytest.mark.timeout(120)
 async def test_the_commands_do_what_the_readme_says(desk: Desk, temporal_cli: Path) -> None:
     model = desk.script(
         wants_to_edit("toolu_1", "world", "moon"),
@@ -171,7 +173,7 @@ async def test_the_commands_do_what_the_readme_says(desk: Desk, temporal_cli: Pa
 
 async def until_it_reads(file: Path, text: str) -> None:
     def wait() -> str:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + SURE_SECONDS
         while (found := file.read_text()) != text and time.monotonic() < deadline:
             time.sleep(0.05)
         return found
@@ -190,7 +192,7 @@ async def test_dev_serves_until_ctrl_c(temporal_cli: Path, tmp_path: Path) -> No
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(SURE_SECONDS):
         shown = b""
         while b"polling" not in shown:
             line = await process.stdout.readline()
@@ -203,7 +205,6 @@ async def test_dev_serves_until_ctrl_c(temporal_cli: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.server
-@pytest.mark.timeout(120)
 async def test_the_python_client_does_what_the_readme_says(desk: Desk) -> None:
     (program,) = fenced("python")
     assert program.count(MODEL) == 1
@@ -220,7 +221,6 @@ async def test_the_python_client_does_what_the_readme_says(desk: Desk) -> None:
 
 
 @pytest.mark.server
-@pytest.mark.timeout(120)
 async def test_the_example_follows_decides_and_can_be_started_again(desk: Desk) -> None:
     remove = {"name": "Bash", "input": {"command": "rm greeting.txt"}}
     model = desk.script(

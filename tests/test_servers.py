@@ -8,9 +8,9 @@ from redis.asyncio import Redis
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
-from starter.provision.dev_server import DevServer
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES, STATUS
 from tests.servers.aimock import Aimock
-from workflows.contract import SEARCH_ATTRIBUTES, STATUS
 
 
 @pytest.mark.server

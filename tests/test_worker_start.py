@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from activities.models.providers import Providers
-from activities.stores.memory import MemoryStore
-from starter.connection import connect, let_go
-from starter.provision.dev_server import DevServer
-from starter.settings import Settings
-from starter.sharing import Refusal, check_shared
+from longhaul.activities.models.providers import Providers
+from longhaul.starter.hosting.store_requirements import Refusal, check_lasting, check_shared
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.settings import Settings
+from longhaul.stores.state.memory import MemoryStore
+from longhaul.worker import build
 from tests.e2e.processes import ROOT, WorkerSettings, environment
-from worker import build
+from tests.limits import SURE_SECONDS
+from tests.servers.redis_server import find_redis, redis_server
 
 ALONE = "keeps sessions on this host alone"
 BLOBS = "redis://cache/1"
@@ -29,11 +31,17 @@ class Watched(MemoryStore):
 
 
 def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """`python -m worker` where no server answers."""
+    """`python -m longhaul.worker` where no server answers."""
     given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=folder, tools="")
-    command = [sys.executable, "-m", "worker"]
+    command = [sys.executable, "-m", "longhaul.worker"]
     return subprocess.run(
-        command, env=environment(given) | settings, cwd=folder, capture_output=True, text=True, check=False, timeout=30
+        command,
+        env=environment(given) | settings,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SURE_SECONDS,
     )
 
 
@@ -65,12 +73,45 @@ def test_the_refusal_is_a_sentence_and_comes_before_the_server_is_asked(tmp_path
     assert "Traceback" not in shared.stderr
 
 
+@pytest.mark.redis
+@pytest.mark.parametrize("variable", ["LONGHAUL_STORE", "LONGHAUL_BLOBS"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--maxmemory-policy", "allkeys-lru"),
+        ("--maxmemory-policy", "volatile-ttl", "--maxmemory", "100mb"),
+        ("--maxmemory-policy", "allkeys-random", "--maxmemory", "100mb"),
+    ],
+)
+def test_a_worker_does_not_start_with_a_redis_that_evicts(
+    variable: str, options: tuple[str, ...], redis_url: str, tmp_path: Path
+) -> None:
+    with redis_server(find_redis(print), tmp_path, *options) as url:
+        refused = start(tmp_path, **{variable: url})
+
+    assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
+    assert f"{variable}: this Redis throws away" in refused.stderr
+    assert f"its maxmemory-policy is {options[1]}" in refused.stderr
+    assert "CONFIG SET maxmemory-policy noeviction" in refused.stderr
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("options", [(), ("--maxmemory", "100mb"), ("--maxmemory-policy", "volatile-lru")])
+async def test_a_redis_that_keeps_all_is_taken(options: tuple[str, ...], redis_url: str, tmp_path: Path) -> None:
+    with redis_server(find_redis(print), tmp_path, *options) as url:
+        await check_lasting(Settings(store=url, blobs=url))
+
+
+async def test_a_redis_that_does_not_answer_now_is_not_waited_for() -> None:
+    await check_lasting(Settings(store="redis://127.0.0.1:1", blobs="redis://127.0.0.1:1/no-number"))
+
+
 def test_a_plain_worker_loads_nothing_that_only_others_need() -> None:
     dear = (
         "anthropic", "openai", "httpx", "httpx2", "redis", "sqlalchemy", "psycopg", "pymysql", "opentelemetry.sdk",
         "rich", "click", "typer", "prompt_toolkit", "starlette", "uvicorn",
     )  # fmt: skip
-    script = f"import sys, worker; print(*sorted(set({dear!r}) & set(sys.modules)))"
+    script = f"import sys, longhaul.worker; print(*sorted(set({dear!r}) & set(sys.modules)))"
 
     told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from temporalio import workflow
 
-from agent import entries as e
-from agent.record import Record
-from agent.waiting import next_due, reached, retry_is_due
+from longhaul.agent.entries import every as e
+from longhaul.agent.next.waiting import next_due, reached, retry_is_due, sleep_is_over
+from longhaul.agent.record import Record
 
 SHORTEST_SECONDS = 0.001
 """The SDK makes no timer of a shorter time, and one that is overdue has to fire."""
@@ -19,8 +19,6 @@ MIN_SLEEP_SECONDS = 1.0
 """A session that may not close yet is not asked more often."""
 LOOK_AGAIN_SECONDS = 3_600.0
 """How often one is asked that has been idle for long enough and could not close."""
-FOLLOWS = "idle-clock-follows-an-earlier-life"
-"""Marks histories in which the timer is set anew when another limit is found: older ones have no such commands."""
 
 Beside = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -48,13 +46,14 @@ class DeadlineClock:
 
     async def _fire_at(self, due: int) -> None:
         left = due / 1000 - workflow.time()
-        await workflow.sleep(max(left, SHORTEST_SECONDS), summary="deadline of a call that waits")
+        what = "wake-up of a call that sleeps" if sleep_is_over(self._record, due) else "deadline of a call that waits"
+        await workflow.sleep(max(left, SHORTEST_SECONDS), summary=what)
         self._running, self._aim = None, None
         # Decided or answered in the meantime: then nothing is due any more, and what came first has won.
         now = workflow.time_ns() // 1_000_000
         if due_now := reached(self._record, now):
             self._write(e.DeadlineReached(due=due_now))
-        elif retry_is_due(self._record, now):
+        elif retry_is_due(self._record, now) or sleep_is_over(self._record, now):
             self._write(e.TimeReached())
         else:
             self.set()
@@ -77,7 +76,7 @@ class IdleClock:
 
     def follow(self) -> None:
         """To be called when an earlier life was found: its agent may have another limit, or one at all."""
-        if self._record.spec.idle_close_seconds == self._limit or not workflow.patched(FOLLOWS):
+        if self._record.spec.idle_close_seconds == self._limit:
             return
         if self._running is not None:
             self._running.cancel()
@@ -86,9 +85,9 @@ class IdleClock:
     async def _watch(self, limit: int) -> None:
         again = 0.0
         while True:
-            left = max(self._record.active_at / 1000 + limit, again) - workflow.time()
+            left = max(self._record.keeping.active_at / 1000 + limit, again) - workflow.time()
             await workflow.sleep(max(left, MIN_SLEEP_SECONDS), summary="look whether it has been idle for too long")
-            if self._record.active_at / 1000 + limit <= workflow.time():
+            if self._record.keeping.active_at / 1000 + limit <= workflow.time():
                 self._write(e.TimeReached())
                 # A session that waits for a person for weeks, or for a store, would else count the seconds.
                 again = workflow.time() + min(limit, LOOK_AGAIN_SECONDS)

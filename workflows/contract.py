@@ -1,28 +1,40 @@
-"""What both ends must agree on: names, the start input, the converter, the search attributes."""
+"""The contract is what both ends must agree on: names, the start input, the converter, the search attributes."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 
 from temporalio.common import SearchAttributeKey
 
-from activities.contract import EntriesPage as EntriesPage
-from activities.contract import MessagePage as MessagePage
-from activities.contract import SnapshotPage as SnapshotPage
-from activities.contract import TranscriptPage as TranscriptPage
-from agent.carried import Carried
-from agent.decided import DecisionMade
-from agent.entries import AnyEntry, Segment
-from agent.event import AgentEvent
-from agent.messages import ErrorInfo, Msg
-from agent.permission.rules import PermissionRule
-from agent.preview import Preview
-from agent.settings import AgentSpec
-from agent.values import Guest, sparse
-from workflows.converter import DATA_CONVERTER as DATA_CONVERTER
-from workflows.converter import converter_with as converter_with
-from workflows.converter import stored_in as stored_in
+from longhaul.activities.contract import CALL_MODEL as CALL_MODEL
+from longhaul.activities.contract import CHECKPOINT as CHECKPOINT
+from longhaul.activities.contract import COMPRESS as COMPRESS
+from longhaul.activities.contract import REQUEST as REQUEST
+from longhaul.activities.contract import EntriesPage as EntriesPage
+from longhaul.activities.contract import MessagePage as MessagePage
+from longhaul.activities.contract import SnapshotPage as SnapshotPage
+from longhaul.activities.contract import TranscriptPage as TranscriptPage
+from longhaul.agent.entries.every import RequestAccepted, Segment
+from longhaul.agent.life.carried import Carried
+from longhaul.agent.permission.preview import Preview
+from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.children import Child, Parent
+from longhaul.agent.values.decisions import DecisionMade
+from longhaul.agent.values.messages import ErrorInfo, Msg
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.views.budget import BudgetStanding
+from longhaul.agent.views.event import AgentEvent
+from longhaul.workflows.converter import DATA_CONVERTER as DATA_CONVERTER
+from longhaul.workflows.converter import HISTORY_LOST as HISTORY_LOST
+from longhaul.workflows.converter import BlobGone as BlobGone
+from longhaul.workflows.converter import converter_with as converter_with
+from longhaul.workflows.converter import stored_in as stored_in
+from longhaul.workflows.outages import Outage as Outage
+from longhaul.workflows.storage import BLOBS_AWAY as BLOBS_AWAY
 
 WORKFLOW = "AgentSession"
+SCHEDULED = "ScheduledRequest"
+"""The workflow of one firing of a schedule."""
 TASK_QUEUE = "longhaul"
 
 SEARCH_ATTRIBUTES: Mapping[str, str] = {
@@ -54,9 +66,14 @@ TEAM = SearchAttributeKey.for_keyword("LonghaulTeam")
 DEADLINE = SearchAttributeKey.for_datetime("LonghaulDeadline")
 """The earliest time at which a call that waits expires."""
 
+WAITS = "waits"
+"""Key of a session's memo: `Waits` as JSON, while somebody is waited for."""
+
 TASK_TIMEOUT = timedelta(seconds=5)
 """Workflow task timeout: how long the server waits for a worker that died in the middle of deciding."""
 
+AHEAD = "the session moved on while it was asked; ask again"
+"""What a query fails with that came upon events of no task yet. Its session is well."""
 REFUSED = "Refused"
 """Error type of an update that changed nothing; the message says why, and the first detail, if any, of which kind."""
 
@@ -64,25 +81,21 @@ PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
 
 
-FORMAT = 2
-
-
-class SessionStart(Guest):
-    """Input of a session's first run, and of each run after a roll-over (then with `entries`)."""
+class SessionStart(OpenValue):
+    """Input of a session's first run, and of each run after a roll-over (then with `carried`)."""
 
     session_id: str
     user_id: str | None = sparse(None)
     spec: AgentSpec | None = sparse(None)
     search_attributes: bool = sparse(True)
-    format: int = sparse(1)
-    """As `entries.SessionOpened.format`; clients of this release start sessions of FORMAT."""
     carried: Carried | None = sparse(None)
-    """What the run before left, from format 2 on."""
-    entries: tuple[AnyEntry, ...] = sparse(())
-    """Carried over; the first is SessionOpened."""
+    """What the run before left."""
+    parent: Parent | None = sparse(None)
+    request: RequestAccepted | None = sparse(None)
+    """Of a sub-agent: who started it, and its task."""
 
 
-class PendingCall(Guest):
+class PendingCall(OpenValue):
     """A call that waits for somebody."""
 
     reply_id: str
@@ -91,7 +104,9 @@ class PendingCall(Guest):
     input: str
     """JSON arguments as they would run."""
     waits_for: str
-    """`person`, `outside`, or `settlement`: it was started, and somebody has to say whether it happened."""
+    """`person`, `outside`; `settlement`: it was started, and somebody has to say whether it happened; `wake-up`: it
+    sleeps until `wakes_at`, if nobody tells of its `event` before. `budget`: it is no call, but that the reply needs
+    more than the session may spend."""
     reason: str = sparse("")
     notice: str = sparse("")
     """What to look at beside the arguments: the diff of an edit."""
@@ -107,6 +122,8 @@ class PendingCall(Guest):
     escalated_at: str = sparse("")
     expired_at: str = sparse("")
     """It waits all the same: such a call is parked."""
+    wakes_at: str = sparse("")
+    event: str = sparse("")
     digest: str = sparse("")
     """Names what is shown here; sent back with a decision, it makes the decision void when anything has changed."""
     approvers: int = sparse(1)
@@ -116,10 +133,26 @@ class PendingCall(Guest):
     signed: bool = sparse(False)
     """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
-    """What to show to whoever decides. None: of an earlier release's session whose tool is not known any more."""
+    """What to show to whoever decides. None: its tool is not known any more."""
+    path: str = sparse("")
+    """`root › researcher › Bash`, of a call of a sub-agent: whose it is. It is answered in its own session."""
 
 
-class WaitingRequest(Guest):
+class Waits(OpenValue):
+    """What a session waits for, as lists read it that ask nobody."""
+
+    calls: tuple[PendingCall, ...] = sparse(())
+    """The first ones, as far as there is room."""
+    left_out: int = sparse(0)
+    """Further calls that wait."""
+    hold: str = sparse("")
+    paused_since: str = sparse("")
+    paused_by: str = sparse("")
+    paused_why: str = sparse("")
+    """These as in `Status`."""
+
+
+class WaitingRequest(OpenValue):
     """A request that has not begun."""
 
     request_id: str
@@ -130,7 +163,7 @@ class WaitingRequest(Guest):
     """It is told to the model in the reply that is being made, at the next step boundary."""
 
 
-class Status(Guest):
+class Status(OpenValue):
     """One session at a glance."""
 
     session_id: str
@@ -161,12 +194,14 @@ class Status(Guest):
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    tokens_estimated: bool = sparse(False)
+    """Not all of them were reported: some are the workers' own count."""
+    budget: BudgetStanding | None = sparse(None)
+    """What it may spend, has spent and has left; None without a budget."""
     refused: int = 0
     last_refusals: tuple[dict[str, str], ...] = ()
     decisions: tuple[DecisionMade, ...] = ()
     """The newest ones, oldest first."""
-    filled: float = 0.0
-    """Share of what a session can carry; at 1 it takes no more messages."""
     mode: str = ""
     tasks_done: int = sparse(0)
     tasks_total: int = sparse(0)
@@ -174,6 +209,7 @@ class Status(Guest):
     workspace_root: str = ""
     cwd: str = ""
     behaviour: int = 1
+    """Version of the rules that its current reply goes by."""
     last_error: ErrorInfo | None = None
     seq: int = 0
     """The newest entry that changed something: what `replace_state` expects."""
@@ -194,14 +230,22 @@ class Status(Guest):
     """A worker was shut down in the midst of it, and no other has gone on with it yet."""
     left_by: str = sparse("")
     """That worker."""
+    lacking: str = sparse("")
+    """What the next step waits for: no worker that was asked has that tool, folder or middleware."""
+    outage: Outage | None = sparse(None)
+    """The model's provider is away, and the reply waits for it."""
     checkpoint_error: str = ""
     notify_error: str = ""
     """Why nobody could be told of a call that waits; it is tried again."""
     segments: tuple[Segment, ...] = ()
     """Where its older entries stand in the blob store."""
+    path: str = sparse("")
+    """`root › researcher`, of a sub-agent."""
+    children: tuple[Child, ...] = sparse(())
+    """Sub-agents that it has started, the oldest first: those at work, and the newest that have ended."""
 
 
-class ReplyResult(Guest):
+class ReplyResult(OpenValue):
     """How one reply stands."""
 
     status: str
@@ -212,16 +256,18 @@ class ReplyResult(Guest):
     start: int = sparse(0)
     """Numbers of its messages, the request's first: from, up to. Given when it is not complete."""
     end: int = sparse(0)
+    lacking: str = sparse("")
+    """Of one that is being made: what the workers lack that were asked for its next step, as `Status.lacking`."""
 
 
-class Closed(Guest):
+class Closed(OpenValue):
     """What a session answers that has closed of itself: the store holds all of it up to this entry."""
 
     seq: int
     generation: int
 
 
-class EventPage(Guest):
+class EventPage(OpenValue):
     """Durable events from one sequence number on, as many as fit."""
 
     events: tuple[AgentEvent, ...]

@@ -1,4 +1,4 @@
-"""How values cross to Temporal and back: pydantic JSON, large ones by reference, and nothing that a stranger sends can
+"""Carries values to Temporal and back: pydantic JSON, large ones by reference, and nothing that a stranger sends can
 stop a session."""
 
 from collections.abc import Sequence
@@ -19,8 +19,9 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 
-from activities.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
-from workflows.storage import BY_REFERENCE_BYTES, DRIVER, KEY, MISSING, BlobDriver, storage_of
+from longhaul.agent.plain.errors import Damaged
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
+from longhaul.workflows.storage import BY_REFERENCE_BYTES, DRIVER, KEY, MISSING, BlobDriver, storage_of
 
 INLINE_BYTES = 1_500_000
 """What may cross inline where nothing can be stored: the server ends a session for what is above 2 MiB."""
@@ -31,7 +32,11 @@ _CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
 _REFERENCE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
 
 
-class BlobGone(ValueError):
+HISTORY_LOST = "this session's history can't be replayed"
+"""How the sentence begins of a session that needs a blob that is gone."""
+
+
+class BlobGone(Damaged, ValueError):
     """What was stored outside can't be had here; the sentence says what, and what to do."""
 
 

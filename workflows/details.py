@@ -2,22 +2,28 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection
 
-from agent.index import status_word
-from agent.preview import brief
-from agent.record import Record
-from agent.settling import open_doubts
-from agent.state import OpenCall
-from agent.steps import Compress, Step, Think
-from agent.tasks import progress
-from agent.times import iso
-from agent.visible import visible
-from agent.waiting import when
-from workflows.views import waiting
+from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.letters.doubts import open_doubts
+from longhaul.agent.next.children import at_work
+from longhaul.agent.next.waiting import when
+from longhaul.agent.permission.preview import brief
+from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.visible import visible
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Compress, Step, Think
+from longhaul.agent.values.tasks import progress
+from longhaul.agent.views.budget import standing
+from longhaul.agent.views.index import status_word
+from longhaul.workflows.outages import outage
+from longhaul.workflows.views import waiting
 
+_WHOM = {"person": "for a person", "outside": "for an outside system", "wake-up": "asleep"}
 _AFTER_EXPIRY = {"deny": "is denied", "park": "waits on as overdue"}
 SHOWN_DOUBTS = 5
+SHOWN_WAITING = 8
 SHOWN_RUNNING = 8
 """The server takes 20 kB of such a page."""
 
@@ -34,24 +40,29 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
     done, total, current = progress(record.state.tasks_context.tasks)
     if total:
         lines.append(f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}")
+    lines += _budget(record)
+    lines += _children(record)
     lines += _pause(record)
-    for call in calls:
-        whom = "a person" if call.waits_for == "person" else "an outside system"
+    lines += _lacking(record)
+    for call in calls[:SHOWN_WAITING]:
+        whom = _WHOM[call.waits_for] if call.waits_for else ""
         since = _minute(iso(call.asked_at))
-        lines.append(f"for {whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
+        lines.append(f"{whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
         lines += _deadline(call)
         lines += [_code(command) for command in _answers(record, call)]
         if call.reason:
             lines.append(f"why: {_code(_cut(call.reason, 160))}")
+    if len(calls) > SHOWN_WAITING:
+        lines.append(f"and {len(calls) - SHOWN_WAITING} more calls that wait")
     doubts = open_doubts(record)
     for doubt in doubts[:SHOWN_DOUBTS]:
         lines.append(f"nobody knows whether it ran: {_code(doubt.tool)} {_code(brief(doubt.input, 160))}")
         lines += [_code(_command(record, "settle", doubt.call_id, word)) for word in ("--happened", "--did-not")]
     if len(doubts) > SHOWN_DOUBTS:
         lines.append(f"and {len(doubts) - SHOWN_DOUBTS} more calls in doubt")
-    if record.queue and calls:
-        lines.append(f"queued behind it: {len(record.queue)}")
-    last = next(reversed(record.finished.values()), None)
+    if record.requests.queue and calls:
+        lines.append(f"queued behind it: {len(record.requests.queue)}")
+    last = next(reversed(record.requests.finished.values()), None)
     if record.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
     return "  \n".join(lines)
@@ -59,8 +70,12 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
 
 def _awaited(calls: list[OpenCall]) -> str:
     """How many answers it waits for, and whose."""
-    people = sum(call.waits_for == "person" for call in calls)
-    counts = ((people, "approval", ""), (len(calls) - people, "result", " from outside"))
+    found = Counter(call.waits_for for call in calls)
+    counts = (
+        (found["person"], "approval", ""),
+        (found["outside"], "result", " from outside"),
+        (found["wake-up"], "wake-up", ""),
+    )
     said = [f"{number} {what}{'s' if number > 1 else ''}{whence}" for number, what, whence in counts if number]
     return f" for {' and '.join(said)}" if said else ""
 
@@ -68,12 +83,12 @@ def _awaited(calls: list[OpenCall]) -> str:
 def _under_way(record: Record, running: Collection[str], step: Step | None) -> list[str]:
     match step:
         case Think(model):
-            return [f"asking {_code(_cut(model, 120))}, call {record.model_calls + 1}"]
+            return [f"asking {_code(_cut(model, 120))}, call {record.spent.model_calls + 1}"]
         case Compress():
             return ["making the context shorter"]
         case _:
             pass
-    under_way = [record.calls[call_id] for call_id in running if call_id in record.calls]
+    under_way = [record.open_calls[call_id] for call_id in running if call_id in record.open_calls]
     lines = [
         f"running{_since(call.judged_at)}: {_code(call.block.name)} {_code(brief(call.input, 160))}"
         for call in under_way[:SHOWN_RUNNING]
@@ -82,14 +97,28 @@ def _under_way(record: Record, running: Collection[str], step: Step | None) -> l
     return [*lines, f"and {more} more that run"] if more > 0 else lines
 
 
+def _children(record: Record) -> list[str]:
+    """Whose sub-agent it is, and its own that are at work."""
+    above = [f"sub-agent {_code(' › '.join((*record.parent.path, record.spec.name)))}"] if record.parent else []
+    busy = at_work(record)
+    lines = [
+        f"sub-agent at work{_since(child.at)}: {_code(child.agent)} {_code(_cut(child.session_id, 160))}"
+        for child in busy[:SHOWN_RUNNING]
+    ]
+    more = len(busy) - SHOWN_RUNNING
+    return [*above, *lines, *([f"and {more} more sub-agents"] if more > 0 else [])]
+
+
 def _since(at_ms: int) -> str:
-    """To the second; nothing for what an earlier release has not noted."""
+    """To the second."""
     return f" since {iso(at_ms)[:19].replace('T', ' ')} UTC" if at_ms else ""
 
 
 def _deadline(call: OpenCall) -> list[str]:
     """What becomes of a call that nobody answers, and who has it now."""
     known = when(call)
+    if call.sleep is not None:
+        return [f"until {_minute(known['wakes_at'])}, or the event {_code(known['event'])}"]
     said: list[str] = []
     if at := known.get("expired_at"):
         said.append(f"overdue since {_minute(at)}, it waits on")
@@ -107,8 +136,25 @@ def _minute(moment: str) -> str:
 
 
 def _cost(record: Record) -> str:
-    calls = f"{record.model_calls} model call{'' if record.model_calls == 1 else 's'}"
-    return f"{calls} · {record.usage.input_tokens} tokens in, {record.usage.output_tokens} out"
+    calls = f"{record.spent.model_calls} model call{'' if record.spent.model_calls == 1 else 's'}"
+    usage = record.spent.usage
+    about = "about " if usage.estimated else ""
+    return f"{calls} · {about}{usage.input_tokens} tokens in, {usage.output_tokens} out"
+
+
+def _budget(record: Record) -> list[str]:
+    known = standing(record)
+    if known is None:
+        return []
+    asks = [f"waits for more budget: {_code(_cut(known.asks, 300))}"] if known.asks else []
+    answers = [_command(record, "budget", f"--raise-{lack}", "N") for lack in _lacks(record)]
+    answers += [_command(record, "budget", word) for word in ("--stop", "--summarise")] if asks else []
+    return [*known.lines(), *asks, *map(_code, answers)]
+
+
+def _lacks(record: Record) -> list[str]:
+    question = record.account.question if record.account else None
+    return [lack.name for lack in question.lacks] if question else []
 
 
 def _pause(record: Record) -> list[str]:
@@ -120,9 +166,19 @@ def _pause(record: Record) -> list[str]:
     return [f"paused since {since} UTC{by}{why}", *(_code(_command(record, name)) for name in ("resume", "step"))]
 
 
+def _lacking(record: Record) -> list[str]:
+    """What the step waits for that is to be taken: the model's provider, or a worker."""
+    if away := outage(record):
+        return [_code(_cut(away.told(), 400))]
+    lacking = record.life.lacking
+    return [f"waits for a worker that can go on: {_code(_cut(lacking.why, 300))}"] if lacking else []
+
+
 def _answers(record: Record, call: OpenCall) -> list[str]:
     """The commands that answer a call. With user and agent, so that they mean this session and no namesake."""
     call_id = call.block.id
+    if call.sleep is not None:
+        return [_command(record, "notify", call.sleep.event)]
     if call.waits_for == "outside":
         return [_command(record, "result", call_id, "--output", "TEXT")]
     return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]

@@ -1,6 +1,8 @@
 """From the payloads of a signal or update to plain JSON values, whatever was sent."""
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -8,14 +10,16 @@ from pydantic import ValidationError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from activities.contract import BAD_START
-from agent.bodies import Unusable, what_is_wrong
-from agent.entries import SessionOpened
-from agent.record import Record
-from agent.settings import AgentSpec
-from workflows.arrivals import why_missed, why_start_missed
-from workflows.contract import WORKFLOW, SessionStart
-from workflows.storage import KEY
+from longhaul.activities.contract import BAD_START
+from longhaul.agent.entries.every import SessionOpened
+from longhaul.agent.letters.bodies import Unusable
+from longhaul.agent.plain.bounds import TooMuch, check_bounds
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.record import Record
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.workflows.contract import WORKFLOW, SessionStart
+from longhaul.workflows.missing_blobs import why_missed, why_start_missed
+from longhaul.workflows.storage import KEY
 
 MAX_NAME = 200
 LARGEST_LETTER = 1_900_000
@@ -23,9 +27,14 @@ LARGEST_LETTER = 1_900_000
 LARGEST_BY_REFERENCE = 16_000_000
 """Bytes of an argument of which only a reference stands in the event: the session has to carry it all the same."""
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
-def decode(arguments: Sequence[RawValue]) -> list[Any]:
+
+def decode(name: str, arguments: Sequence[RawValue]) -> list[Any]:
     """The arguments as JSON values; raises Unusable for one that is not there, is too large, or is not plain JSON.
+
+    What passes is read within a fifth of a second, and what does not is refused in less: the SDK fails a workflow task
+    that takes two seconds, and the letter is in the history, so that the task would be failed for ever.
 
     To be called once for each letter, by its handler: see `arrivals.why_missed`.
     """
@@ -37,7 +46,9 @@ def decode(arguments: Sequence[RawValue]) -> list[Any]:
                 f"argument {index} was sent by reference, and {why}; send it again, and see that LONGHAUL_BLOBS is the "
                 "same for workers and clients"
             )
-    return [_value(index, argument) for index, argument in enumerate(arguments, start=1)]
+    if len(arguments) > 1:
+        return [None] * len(arguments)  # none takes more than one: they are refused for their number, unread
+    return [_value(name, index, argument) for index, argument in enumerate(arguments, start=1)]
 
 
 def weigh(arguments: Sequence[RawValue]) -> int:
@@ -45,7 +56,7 @@ def weigh(arguments: Sequence[RawValue]) -> int:
     return sum(len(argument.payload.data) for argument in arguments if KEY not in argument.payload.metadata)
 
 
-def _value(index: int, argument: RawValue) -> Any:
+def _value(name: str, index: int, argument: RawValue) -> Any:
     if len(argument.payload.data) > LARGEST_BY_REFERENCE:
         raise Unusable(
             f"argument {index} has {len(argument.payload.data) // 1000} kB, and the most is "
@@ -57,15 +68,24 @@ def _value(index: int, argument: RawValue) -> Any:
     if encoding != "json/plain":
         raise Unusable(f"argument {index} is encoded as {encoding[:40]!r}; send JSON with encoding 'json/plain'")
     try:
-        text = argument.payload.data.decode("utf-8")
-        value = json.loads(text, parse_constant=_no_constant)
-        # A lone surrogate, or a number like 1e999, would pass here and fail every later query and roll-over.
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except RecursionError as error:
-        raise Unusable(f"argument {index} is nested too deeply; send a flat JSON object") from error
+        check_bounds(name, argument.payload.data)
+        value = json.loads(argument.payload.data.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
+        if _SURROGATE.search(argument.payload.data):
+            # A lone one would pass here and fail every later query and roll-over.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except TooMuch as bound:
+        raise Unusable(f"argument {index}: {bound}") from bound
     except ValueError as error:
         raise Unusable(f"argument {index} is not JSON: {str(error)[:200]}") from error
     return value
+
+
+def _finite(text: str) -> float:
+    """As beyond any float as 1e999: it would fail every later query and roll-over."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is beyond any number")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -90,19 +110,14 @@ def _bad_start(why: str) -> ApplicationError:
     return ApplicationError(why, type=BAD_START, non_retryable=True)
 
 
-def open_record(start: SessionStart, at: int, *, rolled_over: bool) -> Record:
-    """The record that a run begins with. Entries that a stranger made up fail the workflow; entries of our own that
-    can't be folded are a defect of ours, which fails the task until it is mended."""
+def open_record(start: SessionStart, at: int) -> Record:
+    """The record that a run begins with."""
     if start.carried is not None:
         return Record.over(start.carried.ledger)
-    if not start.entries:
-        return Record.of([_opening(start, at)])
-    try:
-        return Record.of(list(start.entries))
-    except (ValueError, LookupError) as error:
-        if rolled_over:
-            raise
-        raise _bad_start(f"entries can't be folded: {type(error).__name__}: {str(error)[:200]}") from error
+    record = Record.of([_opening(start, at)])
+    if start.request is not None:
+        record.write(start.request, at)
+    return record
 
 
 def _opening(start: SessionStart, at: int) -> SessionOpened:
@@ -113,5 +128,5 @@ def _opening(start: SessionStart, at: int) -> SessionOpened:
         user_id=start.user_id,
         spec=start.spec or AgentSpec(),
         search_attributes=start.search_attributes,
-        format=start.format,
+        parent=start.parent,
     )

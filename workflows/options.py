@@ -4,29 +4,27 @@ from datetime import timedelta
 from typing import assert_never
 
 from temporalio.common import RetryPolicy
-from temporalio.workflow import ActivityCancellationType, ActivityConfig
+from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
-from activities.contract import MODEL_FAILED, PROBE_SECONDS
-from agent.settings import ModelConfig
-from agent.tools import Effect, ToolDescriptor
+from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
+from longhaul.agent.values.liveness import heartbeat_seconds
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.tools import Effect, ToolDescriptor
 
 FIRST_RETRY = timedelta(seconds=0.2)
 """A killed worker's successor should not wait for the stock second."""
 
-MODEL_HEARTBEAT = timedelta(seconds=2)
-"""A dead worker is noticed after it: the call is paid for twice, but a person is waiting."""
-
-_HEARTBEATS = {Effect.READ: 2.0, Effect.IDEMPOTENT: 5.0, Effect.ONCE: 30.0}
-"""`once` is patient: a worker that only stalls must not turn a call that ran into an unknown outcome."""
-
 LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
-"""The server's names for a lost attempt, and ours for a result that could not be stored. With them a `once` call is
-never started again after it was started; only NotHere, raised before anything was done, is tried again."""
+"""The server's names for a lost attempt, and ours for a result that could not be stored: final for a `once` call. After
+any other kind the next attempt sees that it was not NotHere, and begins nothing (`activities.attempt.once`)."""
 
 GIVE_UP_AFTER = 30
-"""Attempts. As NotHere they take about a minute (`activities.workspaces.not_here`): long enough for a worker to
+"""Attempts. As NotHere they take about a minute (`activities.attempt.workspaces.not_here`): long enough for a worker to
 restart, short enough that a misspelt tool is heard of. And a call that takes its worker down each time does not do so
 for ever."""
+
+FUSED_SECONDS = 1.0
+"""Of a read within the session's own task. Four seconds would make it longer than the server waits for a task."""
 
 _LOOK_AGAIN = RetryPolicy(
     initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5), maximum_attempts=GIVE_UP_AFTER
@@ -42,22 +40,45 @@ def prepare() -> ActivityConfig:
     )
 
 
-def examine(calls: int, *, analyzed: bool = False) -> ActivityConfig:
+def examine(calls: int, liveness: float, *, analyzed: bool = False) -> ActivityConfig:
     """Analyzers have half a minute for each call, and look at eight calls together."""
     return ActivityConfig(
         summary=f"look again at {calls} call{'s' if calls > 1 else ''}",
         start_to_close_timeout=timedelta(seconds=60 + (30 * (1 + calls // 8) if analyzed else 0)),
-        heartbeat_timeout=timedelta(seconds=5),
+        heartbeat_timeout=timedelta(seconds=max(5, liveness)),
         retry_policy=_LOOK_AGAIN,
     )
 
 
-def call_model(config: ModelConfig, summary: str) -> ActivityConfig:
-    """The provider's Retry-After comes as the failure's own next delay and wins over the interval."""
+def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: bool = False) -> ActivityConfig:
+    """The pause before the next try comes with the failure: `activities.attempt.outages` makes it of these intervals
+    and of the provider's Retry-After.
+
+    `liveness`: as `Prepared` has it: with a dead worker's call its price is paid twice, but a person may be waiting.
+    `waits`: no other model could take the call, so an outage is waited out. Then attempts are not counted here, but by
+    the activity, which tells an outage from what no waiting mends (`activities.attempt.outages`).
+    """
+    if waits and config.outage_wait_seconds:
+        longest = config.outage_wait_seconds + config.call_timeout_seconds
+        return ActivityConfig(
+            summary=summary,
+            schedule_to_close_timeout=timedelta(seconds=longest),
+            start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
+            heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+            cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            retry_policy=RetryPolicy(
+                initial_interval=FIRST_RETRY,
+                # So many hours cost few attempts, and a provider that is back is noticed in two minutes.
+                maximum_interval=timedelta(seconds=120),
+                non_retryable_error_types=[MODEL_FAILED],
+            ),
+        )
     return ActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
-        heartbeat_timeout=MODEL_HEARTBEAT,
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        # What an interrupted call had said is its answer, so its end is awaited.
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         retry_policy=RetryPolicy(
             initial_interval=FIRST_RETRY,
             maximum_interval=timedelta(seconds=60),
@@ -67,9 +88,10 @@ def call_model(config: ModelConfig, summary: str) -> ActivityConfig:
     )
 
 
-def compress(config: ModelConfig) -> ActivityConfig:
+def compress(config: ModelConfig, liveness: float, *, waits: bool = False) -> ActivityConfig:
     """As a model call, for it makes one or two."""
-    return {**call_model(config, "summarise older messages")}
+    how = call_model(config, liveness, "summarise older messages", waits=waits)
+    return {**how, "cancellation_type": ActivityCancellationType.TRY_CANCEL}
 
 
 def handle_interrupt() -> ActivityConfig:
@@ -131,14 +153,25 @@ def restore(*, prepares: bool = False) -> ActivityConfig:
     )
 
 
-def run_tool(tool: ToolDescriptor, effect: Effect, summary: str) -> ActivityConfig:
+def run_tool(tool: ToolDescriptor, effect: Effect, liveness: float, summary: str) -> ActivityConfig:
     return ActivityConfig(
         summary=summary,
         start_to_close_timeout=timedelta(seconds=tool.timeout_seconds + 30),
-        heartbeat_timeout=timedelta(seconds=_HEARTBEATS[effect]),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
         retry_policy=_tool_retry(effect),
         # An interrupted call's result is what it came to, so its end is awaited.
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def fused_read(summary: str) -> LocalActivityConfig:
+    """Tried once: what fails goes its own way, with retries of its own. No interrupt is heard meanwhile."""
+    return LocalActivityConfig(
+        summary=summary,
+        # The first bound counts from when a worker has room for it, the second from now.
+        start_to_close_timeout=timedelta(seconds=FUSED_SECONDS),
+        schedule_to_close_timeout=timedelta(seconds=FUSED_SECONDS + 0.5),
+        retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
 

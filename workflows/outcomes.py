@@ -1,18 +1,16 @@
-"""What an activity's failure comes to in the record: it is never lost, and never thrown at the session."""
+"""Turns an activity's failure into entries: it is never lost, and never thrown at the session."""
 
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 
-from activities.contract import MODEL_FAILED, NOT_HERE
-from agent import entries as e
-from agent.ledger import SUPERVISED
-from agent.messages import ErrorInfo, FinishedReason, Usage
-from agent.record import Record
-from agent.results import failed_to_run, outcome_unknown, stopped_under_way
-from agent.state import OpenCall
-from agent.steps import Finish
-from agent.tools import Effect
-from agent.upkeep_bodies import LEAVING
+from longhaul.activities.contract import LOST_ATTEMPTS, MODEL_FAILED, NOT_HERE, OUT_OF_BUDGET
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.results import failed_to_run, outcome_unknown, stopped_under_way
+from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.letters.bodies import LEAVING
+from longhaul.agent.steps import Finish
+from longhaul.agent.values.messages import ErrorInfo, FinishedReason, Usage
+from longhaul.agent.values.tools import Effect
 
 NOT_TAKEN_CHARS = 3_000
 
@@ -34,10 +32,21 @@ def model_failed(model: str, error: ActivityError) -> e.ModelFailed:
     return e.ModelFailed(model=model, error=error_info(error))
 
 
-def is_left(record: Record, error: ActivityError) -> bool:
+def is_left(error: ActivityError) -> bool:
     """Whether the last attempt that there was ended with its worker: nothing has failed, so the step is taken again."""
-    left = isinstance(error.cause, ApplicationError) and error.cause.type == LEAVING
-    return left and record.state.behaviour >= SUPERVISED
+    return isinstance(error.cause, ApplicationError) and error.cause.type == LEAVING
+
+
+def is_out_of_budget(error: ActivityError) -> bool:
+    """Whether no attempt was made any more, because those that were lost may have been billed."""
+    return isinstance(error.cause, ApplicationError) and error.cause.type == OUT_OF_BUDGET
+
+
+def lost_attempts(error: ActivityError, most: int) -> int:
+    """How many attempts of a call that gave no answer may have been billed. `most`: where nobody could say it."""
+    details = error.cause.details if isinstance(error.cause, ApplicationError) else ()
+    told = details[-1].get(LOST_ATTEMPTS) if details and isinstance(details[-1], dict) else None
+    return told if isinstance(told, int) else most
 
 
 def restore_failed(error: ActivityError) -> e.RestoreFailed:
@@ -54,12 +63,13 @@ def checkpoint_failed(error: ActivityError, events: int) -> e.CheckpointFailed:
     return e.CheckpointFailed(error=error_info(error), events=events)
 
 
-def compression_failed(error: ActivityError) -> e.CompressionFailed:
-    """The context stays as it is."""
+def compression_failed(error: ActivityError, lost: int = 0) -> e.NotCompressed:
+    """The context stays as it is. `lost`: attempts that may have been billed."""
     _let_cancellation_pass(error)
     details = error.cause.details if isinstance(error.cause, ApplicationError) else ()
-    usage = Usage.model_validate(details[1]) if len(details) > 1 else None
-    return e.CompressionFailed(error=error_info(error), usage=usage)
+    paid = len(details) > 1 and LOST_ATTEMPTS not in details[1]
+    usage = Usage.model_validate(details[1]) if paid else None
+    return e.NotCompressed(error=error_info(error), usage=usage, lost_attempts=lost)
 
 
 def not_verified(error: ActivityError) -> str:

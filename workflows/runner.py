@@ -1,19 +1,40 @@
-"""How a worker runs workflows so that a query leaves nothing behind: a guard against a defect of the SDK.
+"""Runs workflows on a worker so that nothing is recorded of what the server has not begun: a guard against a defect of
+the SDK.
 
-A query that finds the session in no worker's memory replays the history up to its end, and that end may lie beyond the
-last task that was decided. The SDK then keeps what the session did with the newer events, as if it had been part of a
-task. The task that comes next, with the updates that belong before those events, is decided on top of it: what is
-recorded is in an order in which nobody can replay it, and the session's tasks fail for ever. Or the updates are
-thought to be old, and lost. So the worker forgets an instance when it was a query that brought it into being.
+**The invariant.** Each command that a session makes was made in a task that the server had begun, and after all
+events of the tasks before it. Then a replay, which goes from task to task, makes the same commands in the same order.
+
+A query that comes by itself breaks it. The server lets it out while no task is open; a worker that does not have the
+session in its memory, or that is not asked by its own queue any more (a query that waits for longer than the sticky
+time-out does that), gets the whole history with it, up to the moment of reading. Events may have come by then. The SDK
+applies them as if a task had begun, at the time of the task before, and keeps the commands for the next task that it
+completes: in an order, and with times, in which nobody can replay them. The run works on until its worker forgets it,
+and is dead from then on.
+
+Two things hold it:
+- Who began an activation is not told, but a task moves the time on and a query does not. An activation that brings
+  events at the old time is refused before the session hears of it: the query fails with `AHEAD`, the SDK forgets the
+  run, nothing was made. Of a run that was ended from outside, such events stay the last ones each time that it is
+  asked: it does not hear of them, and answers as it was after its last task.
+- The history may even hold the beginning of a task that somebody else is given, and with it updates that stand in no
+  history. So before a query is answered by a run that has done anything new since the last look, the server is asked
+  whether this worker has completed the task. If it has not, the run is forgotten after the answer; tasks wait until it
+  is. Another worker may have completed it, since the history was read: it has seen what this one has not. No answer
+  counts as no. What is a replay, up to the last task that was completed, is not asked for.
+
+What a reading of the SDK's source (managed_run.rs, history_update.rs of 1.35) says besides: while a query is under way
+no task of the run is applied, and a run that is asked to be forgotten takes none before it is.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.workflow import Info
+
+from longhaul.workflows.contract import AHEAD
 
 DIRECT = "legacy_query"
 """The SDK's id of a query that came by itself; one that came with a task has an id of its own and does no harm."""
@@ -21,55 +42,95 @@ DIRECT = "legacy_query"
 Forget = Callable[[str], None]
 """Drops the run of this id from the worker's memory, once the activation under way is done."""
 
+Cancelling = Callable[[str], None]
+"""Hears which workflow asks the server to cancel activities, just before it does. Returns at once."""
+
+
+class Ends(Protocol):
+    """What the server knows of the ends of tasks and runs. Answers within a second; False is always right."""
+
+    def decided(self, workflow_id: str, run_id: str, started_event: int) -> bool:
+        """Whether it has the end of the task that began with this event, from this worker. False costs a replay."""
+        ...
+
+    def over(self, workflow_id: str, run_id: str) -> bool:
+        """Whether the run has ended. False costs an answer."""
+        ...
+
 
 class ForgetfulRunner(WorkflowRunner):
     """Runs workflows as `inner` does."""
 
-    def __init__(self, inner: WorkflowRunner, forget: Forget) -> None:
+    def __init__(self, inner: WorkflowRunner, forget: Forget, ends: Ends, cancelling: Cancelling) -> None:
         self._inner = inner
         self._forget = forget
+        self._ends = ends
+        self._cancelling = cancelling
 
     def prepare_workflow(self, defn: Any) -> None:
         self._inner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _Instance(self._inner.create_instance(det), self._forget)
+        workflow_id, run_id = det.info.workflow_id, det.info.run_id
+        return _Instance(
+            self._inner.create_instance(det),
+            forget=lambda: self._forget(run_id),
+            decided=lambda started: self._ends.decided(workflow_id, run_id, started),
+            over=lambda: self._ends.over(workflow_id, run_id),
+            cancelling=lambda: self._cancelling(workflow_id),
+        )
 
     def set_worker_level_failure_exception_types(self, types: Sequence[type[BaseException]]) -> None:
         self._inner.set_worker_level_failure_exception_types(types)
 
 
 class _Instance(WorkflowInstance):
-    def __init__(self, inner: WorkflowInstance, forget: Forget) -> None:
+    def __init__(
+        self,
+        inner: WorkflowInstance,
+        forget: Callable[[], None],
+        decided: Callable[[int], bool],
+        over: Callable[[], bool],
+        cancelling: Callable[[], None],
+    ) -> None:
         self._inner = inner
         self._forget = forget
-        self._replayed = False
-        self._new = 0
-        """Activations that were no replay."""
-        self._by_task = False
-        """Surely brought into being by a task: a query has no updates with it."""
+        self._decided = decided
+        self._over = over
+        self._cancelling = cancelling
+        self._task = (0, 0, 0)
+        """Time (seconds and nanoseconds) and size of the history at the newest task that was seen."""
+        self._length: int = 0
+        self._looked = False
+        """Whether it is known that what the run did last was decided."""
+        self._ahead = False
         self._whose: Any = None
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         queries = [job.query_workflow.query_id for job in act.jobs if job.HasField("query_workflow")]
         if not queries:
-            self._note(act)
-        elif DIRECT in queries and self._perhaps_ahead:
-            self._forget(act.run_id)
-        return self._inner.activate(act)
+            if self._is_of_no_task(act):
+                return _unheard(act) if self._over() else _refused(act)
+        elif DIRECT in queries and not self._looked:
+            self._looked = not self._ahead and self._decided(self._length)
+            if not self._looked:
+                self._forget()
+        done = self._inner.activate(act)
+        if not act.is_replaying and any(one.HasField("request_cancel_activity") for one in done.successful.commands):
+            self._cancelling()
+        return done
 
-    def _note(self, act: WorkflowActivation) -> None:
-        if act.is_replaying:
-            self._replayed = True
-            return
-        self._new += 1
-        self._by_task = self._by_task or any(job.HasField("do_update") for job in act.jobs)
-
-    @property
-    def _perhaps_ahead(self) -> bool:
-        """A second new activation proves the first: it comes with a task, and follows on one that was decided. A run
-        that began here was begun by a task. What a task has replayed may be forgotten in vain: that costs a replay."""
-        return self._replayed and self._new == 1 and not self._by_task
+    def _is_of_no_task(self, act: WorkflowActivation) -> bool:
+        """Events of a task that has begun come with its time. Only where the clocks of servers differ can two tasks
+        have one; the second then has a larger history, and counts as what it is unless a query follows at once."""
+        time = int(act.timestamp.seconds), int(act.timestamp.nanos)
+        size, length = int(act.history_size_bytes), int(act.history_length)
+        same_time = time == self._task[:2] and length != self._length and self._length > 0
+        if same_time and size == self._task[2]:
+            return True
+        self._task, self._length = (*time, size), length
+        self._looked, self._ahead = act.is_replaying and not same_time, same_time
+        return False
 
     def get_serialization_context(self, command_info: Any) -> Any:
         """One for all payloads: `SessionConverter` asks only whose they are, and a session starts no other. The SDK
@@ -87,3 +148,15 @@ class _Instance(WorkflowInstance):
 
     def get_thread_id(self) -> int | None:
         return self._inner.get_thread_id()
+
+
+def _unheard(act: WorkflowActivation) -> WorkflowActivationCompletion:
+    completion = WorkflowActivationCompletion(run_id=act.run_id)
+    completion.successful.SetInParent()
+    return completion
+
+
+def _refused(act: WorkflowActivation) -> WorkflowActivationCompletion:
+    completion = WorkflowActivationCompletion(run_id=act.run_id)
+    completion.failed.failure.message = AHEAD
+    return completion

@@ -4,6 +4,7 @@ Nothing is decided here: `run` interprets steps, the handlers put letters throug
 read the record.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never, cast
 
@@ -12,23 +13,21 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from activities import contract as world
-    from agent import entries as e
-    from agent.bodies import Unusable
-    from agent.carried import carry
-    from agent.decision import decide
-    from agent.events import EventFold
-    from agent.ids import reply_id
-    from agent.keeping import Load
-    from agent.letters import Letter
-    from agent.messages import ToolResultBlock
-    from agent.permission.rules import PermissionRule
-    from agent.reception import receive
-    from agent.rule_letters import listed
-    from agent.steps import (
+    from longhaul.activities import contract as world
+    from longhaul.agent.decision import decide
+    from longhaul.agent.entries import every as e
+    from longhaul.agent.letters.bodies import Unusable
+    from longhaul.agent.letters.letter import Letter
+    from longhaul.agent.letters.rules import listed
+    from longhaul.agent.life.carried import carry
+    from longhaul.agent.next.keeping import Load
+    from longhaul.agent.plain.ids import reply_id
+    from longhaul.agent.reception import receive
+    from longhaul.agent.steps import (
         Act,
         Answer,
         BeginStep,
+        Book,
         Checkpoint,
         Close,
         Compress,
@@ -42,17 +41,21 @@ with workflow.unsafe.imports_passed_through():
         Prepare,
         Probe,
         Remind,
+        Report,
         Restore,
         RollOver,
         Step,
         TakeIn,
+        Tell,
         Think,
         Verify,
     )
-    from workflows import outcomes, views
-    from workflows.clock import DeadlineClock, IdleClock
-    from workflows.contract import (
-        FORMAT,
+    from longhaul.agent.values.messages import ToolResultBlock
+    from longhaul.agent.values.permission import PermissionRule
+    from longhaul.agent.views.events import EventFold
+    from longhaul.workflows import outcomes, views
+    from longhaul.workflows.clock import DeadlineClock, IdleClock
+    from longhaul.workflows.contract import (
         REFUSED,
         TASK_TIMEOUT,
         Closed,
@@ -62,11 +65,12 @@ with workflow.unsafe.imports_passed_through():
         ReplyResult,
         Status,
     )
-    from workflows.doing import Doing
-    from workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
-    from workflows.showing import Showing
-    from workflows.snapshots import Snapshot, SnapshotAsk
-    from workflows.waited import tell_waits
+    from longhaul.workflows.letter_batches import Turns
+    from longhaul.workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
+    from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
+    from longhaul.workflows.steps import Doing
+    from longhaul.workflows.wait_metrics import tell_waits
+    from longhaul.workflows.web_ui import Showing
 
 
 @workflow.defn(dynamic=True)
@@ -80,23 +84,31 @@ class AgentSession:
     @workflow.init
     def __init__(self, arguments: Sequence[RawValue]) -> None:
         self._start = read_start(workflow.info().workflow_type, arguments)
-        self._record = open_record(
-            self._start, workflow.time_ns() // 1_000_000, rolled_over=workflow.info().continued_run_id is not None
-        )
+        self._record = open_record(self._start, workflow.time_ns() // 1_000_000)
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
         self._idleness = IdleClock(self._record, self._write, self._doing.beside)
         self._showing = Showing(self._record, self._doing.running)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = Snapshot()
+        self._turns = Turns()
 
     @workflow.run
-    async def run(self, arguments: Sequence[RawValue]) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
+    async def run(self, arguments: Sequence[RawValue]) -> Closed:
         del arguments
-        if self._record.format >= FORMAT:
-            self._idleness.start()
+        try:
+            return await self._live()
+        except asyncio.CancelledError:
+            # A run that a worker only takes out of its memory ends in the same way, and goes on elsewhere.
+            if workflow.cancellation_reason() is not None:
+                await self._doing.children.cancel()
+            raise
+
+    async def _live(self) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
+        self._idleness.start()
+        self._doing.children.watch_carried()
         while True:
-            match self._next():
+            match await self._next():
                 case Restore():
                     await self._restore()
                 case Prepare(reply):
@@ -104,21 +116,21 @@ class AgentSession:
                         self._write(e.ReplyStarted(reply_id=reply))
                     self._showing.show()
                     await self._doing.prepare(reply)
-                case Think(model, closing):
-                    await self._doing.think(model, closing=closing)
+                case Think() as thought:
+                    await self._doing.think(thought)
                 case Compress(cut):
                     await self._doing.compress(cut)
                 case Examine(call_ids):
                     await self._doing.examine(call_ids)
                 case Judge(verdicts):
                     self._write(e.CallsJudged(verdicts=verdicts))
-                case Act(call_ids):
-                    self._doing.act(call_ids)
-                case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry):
+                case Act(call_ids, fused):
+                    await self._doing.act(call_ids, fused=fused)
+                case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry) | Book(entry):
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() as look:
+                case Probe() | Verify() | HandleInterrupt() | Tell() | Report() as look:
                     await self._doing.look(look)
                 case Finish() as end:
                     self._write(outcomes.finished(end))
@@ -129,21 +141,23 @@ class AgentSession:
                 case RollOver():
                     self._roll_over()
                 case Close():
-                    return Closed(seq=self._record.mirrored, generation=self._record.generation)
+                    return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation)
                 case _ as never:
                     assert_never(never)
 
     @workflow.signal(dynamic=True)
-    def on_signal(self, name: str, arguments: Sequence[RawValue]) -> None:
+    async def on_signal(self, name: str, arguments: Sequence[RawValue]) -> None:
         """Every signal, known or not; a bad one is recorded as refused and changes nothing."""
+        await self._turns.take(arguments)
         try:
             self._receive(name, arguments)
         except Unusable as refusal:
             self._refuse(name, str(refusal))
 
     @workflow.update(dynamic=True)
-    def on_update(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
+    async def on_update(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
         """Every update; the answer says what was done, or the failure says why nothing was."""
+        await self._turns.take(arguments)
         try:
             return self._receive(name, arguments)
         except Unusable as refusal:
@@ -183,8 +197,8 @@ class AgentSession:
     @workflow.query
     def transcript(self, epoch: int = 1, start: int = 0) -> world.TranscriptPage:
         """What the model is shown, summary included: for activities that do not have it. Epoch 0 is the newest."""
-        if epoch not in (0, self._record.epoch):
-            now = self._record.epoch
+        if epoch not in (0, self._record.context.epoch):
+            now = self._record.context.epoch
             raise ApplicationError(f"epoch {epoch} is not this session's; it is {now}", type=world.STALE_CONTEXT)
         return views.context_page(self._record, start)
 
@@ -209,9 +223,9 @@ class AgentSession:
     @workflow.query
     def offer(self, number: int) -> dict[str, str | None]:
         """What became of signed decisions: empty when they count, why they do not, or null while nobody knows."""
-        if number in self._record.offers:
+        if number in self._record.offers.waiting:
             return {"why_not": None}
-        return {"why_not": self._record.settled_offers.get(number, "nothing is known of it any more")}
+        return {"why_not": self._record.offers.settled.get(number, "nothing is known of it any more")}
 
     @workflow.query
     def entries(self, start: int = 1) -> world.EntriesPage:
@@ -245,34 +259,43 @@ class AgentSession:
         return self._record.reply.reply_id if self._record.reply else ""
 
     def _receive(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
-        letter = Letter(
-            name=name[:MAX_NAME], arguments=decode(arguments), weight=weigh(arguments), fresh_id=str(workflow.uuid4())
-        )
         workflow_id = workflow.info().workflow_id
+        letter = Letter(
+            name=name[:MAX_NAME],
+            arguments=decode(name[:MAX_NAME], arguments),
+            fresh_id=str(workflow.uuid4()),
+            reply_id_of=lambda request: reply_id(workflow_id, request),
+        )
         try:
-            received = receive(self._record, letter, lambda request: reply_id(workflow_id, request))
+            received = receive(self._record, letter)
         except Unusable:
             raise
         except Exception as error:
             # A defect of ours in reading a letter must not fail the task: it would be read again for ever.
             workflow.logger.exception("a letter could not be read")
             raise Unusable(f"{name[:MAX_NAME]}: it could not be read ({type(error).__name__})") from error
+        lacking = self._record.life.lacking
         for entry in received.entries:
             self._write(entry)
-            if isinstance(entry, e.InterruptAsked):
+            if isinstance(entry, e.WorkerLacks):
+                self._showing.begin_waiting()
+            # A provider that is away is not asked while the session is paused: the call is made anew when it goes on.
+            waited_out = isinstance(entry, e.PauseBegun) and lacking is not None and lacking.away is not None
+            if isinstance(entry, e.InterruptAsked) or waited_out:
                 self._doing.underway.interrupt()
         return received.answer
 
     def _refuse(self, name: str, reason: str) -> None:
-        self._write(e.Refused(name=name[:MAX_NAME], reason=reason, count=self._record.refused_count + 1))
+        self._write(e.LetterRefused(name=name[:MAX_NAME], reason=reason, count=self._record.refused.count + 1))
 
     def _write(self, entry: e.AnyEntry) -> None:
         now = workflow.time_ns() // 1_000_000
         tell_waits(self._record, entry, now)
         self._record.write(entry, now)
 
-    def _next(self) -> Step:
-        step = decide(self._record, self._load())
+    async def _next(self) -> Step:
+        while isinstance(step := decide(self._record, self._load()), RollOver | Close) and self._turns.waiting:
+            await self._turns.all_read()  # a run that ended would take them along
         self._showing.begin(step)
         return step
 
@@ -284,6 +307,7 @@ class AgentSession:
             roll_over_suggested=info.is_continue_as_new_suggested(),
             running=frozenset(self._doing.running),
             checkpointing=self._doing.checkpointing is not None,
+            unfused=frozenset(self._doing.fused.unfused),
             at=workflow.time_ns() // 1_000_000,
         )
 
@@ -302,7 +326,10 @@ class AgentSession:
             raise self._doing.crash
 
     def _roll_over(self) -> None:
-        start = self._start.model_copy(update={"spec": None, **self._carried()})
+        carried = carry(
+            self._record, self._events.before, self._record.keeping.saved, self._record.keeping.saved_messages
+        )
+        start = self._start.model_copy(update={"spec": None, "request": None, "carried": carried})
         workflow.continue_as_new(
             start,
             task_timeout=TASK_TIMEOUT,
@@ -310,9 +337,3 @@ class AgentSession:
             # Given anew: one that was unset would be carried over as null, and the SDK can't begin a run with that.
             search_attributes=workflow.info().typed_search_attributes,
         )
-
-    def _carried(self) -> dict[str, Any]:
-        record = self._record
-        if record.format < FORMAT:
-            return {"entries": tuple(record.carried())}
-        return {"carried": carry(record, self._events.before, record.saved, record.saved_messages)}

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from activities.contract import SnapshotPage
-from agent.carried import carry
-from agent.event import EventsSoFar
-from agent.record import Record
-from workflows.contract import PAGE_BYTES
+from longhaul.activities.contract import SnapshotPage
+from longhaul.agent.life.carried import carry
+from longhaul.agent.record import Record
+from longhaul.agent.views.event import EventsSoFar
+from longhaul.workflows.contract import PAGE_BYTES
 
 KEPT_SNAPSHOTS = 3
 

@@ -17,12 +17,14 @@ from temporalio.converter import (
     StorageDriverStoreContext,
 )
 
-from activities.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, is_key, key_of
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, is_key, key_of
 
 DRIVER = "longhaul"
 BY_REFERENCE_BYTES = 256 * 1024
 """Payloads from here on go by reference; pages of queries are smaller."""
 
+BLOBS_AWAY = "what this session stores outside of its history can't be reached"
+"""How the sentence begins of a session that needs a blob while its store is away: it goes on by itself."""
 MISSING = b"longhaul/blob-missing"
 """Encoding of a payload whose blob can't be had; its data says why."""
 KEY = "longhaul-blob"
@@ -73,6 +75,8 @@ class BlobDriver(StorageDriver):
             payload = Payload.FromString(await self.blobs.get(key))
         except NoBlob as error:
             return missing(key, str(error))
+        except BlobsUnavailable as error:
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
         except DecodeError:
             return missing(key, f"the blob {key} is no value that was sent")
         payload.metadata[KEY] = key.encode()

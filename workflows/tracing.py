@@ -15,14 +15,15 @@ from temporalio.worker import (
     HandleUpdateInput,
     Interceptor,
     StartActivityInput,
+    StartLocalActivityInput,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
     WorkflowOutboundInterceptor,
 )
 from temporalio.workflow import ActivityHandle
 
-from activities.contract import CHECKPOINT
-from agent.tracing import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
+from longhaul.activities.contract import CHECKPOINT
+from longhaul.agent.plain.tracing import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
 
 MOST_REPLIES = 600
 """More than a session's queue holds."""
@@ -101,6 +102,11 @@ class _Outbound(WorkflowOutboundInterceptor):
         handle: ActivityHandle[Any] = super().start_activity(input)
         handle.add_done_callback(lambda done: self._traces.told(telling) if _succeeded(done) else None)
         return handle
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
+        header = self._traces.working_for(workflow.instance().replying, workflow.time_ns() // 1_000_000)
+        input.headers = _with(input.headers, header)
+        return super().start_local_activity(input)
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
         input.headers = _with(input.headers, self._traces.carried())

@@ -5,15 +5,15 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, is_cancelled_exception
-from temporalio.workflow import ActivityConfig, ActivityHandle
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
+from temporalio.workflow import ActivityConfig, ActivityHandle, LocalActivityConfig
 
-from workflows.arrivals import result_of
+from longhaul.workflows.missing_blobs import result_of
 
 Answer = TypeVar("Answer")
 
 
-class Interrupted(Exception):
+class WorkInterrupted(Exception):
     """An activity was cancelled, because the reply that it worked for was interrupted."""
 
 
@@ -48,7 +48,24 @@ class Underway:
             # A cancelled workflow must end as cancelled, also when somebody interrupts it in the same moment.
             cancelled = is_cancelled_exception(error) and workflow.cancellation_reason() is None
             if cancelled and self._handles[handle]:
-                raise Interrupted from error
+                raise WorkInterrupted from error
             raise
+        finally:
+            del self._handles[handle]
+
+    async def run_fused(self, name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:
+        """Run it within the session's own task; returns its answer, or None where there is none. Raises Interrupted."""
+        handle: ActivityHandle[RawValue] = workflow.start_local_activity(name, ask, result_type=RawValue, **how)
+        self._handles[handle] = False
+        try:
+            return result_of(await handle, answer)
+        except FailureError:
+            # Of whatever kind, for a replay may know it by another one. None of them is an ActivityError for sure, and
+            # what is not caught here ends the session.
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError from None
+            if self._handles[handle]:
+                raise WorkInterrupted from None
+            return None
         finally:
             del self._handles[handle]

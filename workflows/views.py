@@ -1,30 +1,40 @@
-"""What the queries answer: the record as status, pending calls, pages and results."""
+"""Answers queries: the record as status, pending calls, pages and results."""
 
 from typing import Any
 
-from activities.contract import EntriesPage, SpecTexts, TranscriptPage
-from agent import requests
-from agent.compaction import next_cut, tokens
-from agent.doubts import Doubt
-from agent.events import EventFold
-from agent.index import reply_word, status_word
-from agent.judgement import seen_digest
-from agent.keeping import CARRY_LIMIT
-from agent.messages import Msg, ToolCallState
-from agent.notifying import to_tell
-from agent.offers import must_sign
-from agent.pausing import told
-from agent.preview import Preview, preview
-from agent.prompt import summary_message
-from agent.record import Record
-from agent.settling import open_doubts
-from agent.state import OpenCall, effect_of
-from agent.tasks import progress
-from agent.times import iso
-from agent.transcript import page, reply_message
-from agent.upkeep import shutdown
-from agent.waiting import when
-from workflows.contract import PAGE_BYTES, EventPage, MessagePage, PendingCall, ReplyResult, Status, WaitingRequest
+from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
+from longhaul.agent.fold.compaction import next_cut, tokens
+from longhaul.agent.fold.question_digest import seen_digest
+from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.letters import requests
+from longhaul.agent.letters.doubts import open_doubts
+from longhaul.agent.letters.offers import must_sign
+from longhaul.agent.letters.pausing import told
+from longhaul.agent.letters.upkeep import shutdown
+from longhaul.agent.next.notices import to_tell
+from longhaul.agent.next.waiting import when
+from longhaul.agent.permission.preview import Preview, preview
+from longhaul.agent.plain.times import iso
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import Msg, ToolCallState
+from longhaul.agent.values.prompt import summary_message
+from longhaul.agent.values.tasks import progress
+from longhaul.agent.views.budget import standing
+from longhaul.agent.views.children import family, path
+from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.index import reply_word, status_word
+from longhaul.agent.views.transcript import page, reply_message
+from longhaul.workflows.beside_calls import in_doubt, lacking_budget
+from longhaul.workflows.contract import (
+    PAGE_BYTES,
+    EventPage,
+    MessagePage,
+    PendingCall,
+    ReplyResult,
+    Status,
+    WaitingRequest,
+)
+from longhaul.workflows.outages import lacking, outage
 
 SHOWN_DECISIONS = 20
 SHOWN_REQUESTS = 20
@@ -34,7 +44,9 @@ def waiting(record: Record) -> list[OpenCall]:
     return record.reply.waiting() if record.reply else []
 
 
-def pending(record: Record) -> list[PendingCall]:
+def pending(record: Record, most: int | None = None) -> list[PendingCall]:
+    """`most`: of the first ones so many."""
+    calls, doubts = waiting(record), open_doubts(record)
     return [
         PendingCall(
             reply_id=record.reply.reply_id if record.reply else "",
@@ -52,25 +64,20 @@ def pending(record: Record) -> list[PendingCall]:
             signed=must_sign(record),
             approvers=record.state.permission_context.approvers(call.block.name),
             approved_by=tuple(one.approver for one in call.approvals),
+            path=path(record, call.block.name),
         )
-        for call in waiting(record)
-    ] + [_in_doubt(doubt) for doubt in open_doubts(record)]
-
-
-def _in_doubt(doubt: Doubt) -> PendingCall:
-    return PendingCall(
-        reply_id=doubt.reply_id,
-        call_id=doubt.call_id,
-        tool=doubt.tool,
-        input=doubt.input,
-        waits_for="settlement",
-        reason=doubt.why,
-        asked_at=iso(doubt.at),
-    )
+        for call in calls[:most]
+    ] + [
+        *lacking_budget(record),
+        *(
+            in_doubt(doubt, path(record, doubt.tool))
+            for doubt in doubts[: None if most is None else max(most - len(calls), 0)]
+        ),
+    ]
 
 
 def _preview(record: Record, call: OpenCall) -> Preview | None:
-    tool = record.tools.get(call.block.name)
+    tool = record.provided.tools.get(call.block.name)
     return preview(call.input, call.facts, effect_of(call, tool)) if tool else None
 
 
@@ -83,48 +90,59 @@ def status(record: Record) -> Status:
         model=record.spec.model,
         status=status_word(record),
         reply_id=record.reply.reply_id if record.reply else "",
-        queued=len(record.queue),
+        queued=len(record.requests.queue),
         requests=_requests(record),
         pending=len(waiting(record)),
         doubts=len(open_doubts(record)),
         messages=record.messages_total,
         context_tokens=tokens(record),
-        context_length=record.window,
-        compressions=record.epoch - 1,
-        compression_tries=record.compressions,
-        compressing=record.compress_asked is not None and (record.reply is not None or next_cut(record) is not None),
-        compression_error=record.last_compression_error.message if record.last_compression_error else "",
-        model_calls=record.model_calls,
-        input_tokens=record.usage.input_tokens,
-        output_tokens=record.usage.output_tokens,
-        refused=record.refused_count,
-        last_refusals=_last_refusals(record),
+        context_length=record.provided.window,
+        compressions=record.context.epoch - 1,
+        compression_tries=record.compaction.tries,
+        compressing=record.compaction.asked is not None and (record.reply is not None or next_cut(record) is not None),
+        compression_error=record.compaction.error.message if record.compaction.error else "",
+        **_spent(record),
+        refused=record.refused.count,
         decisions=state.decisions[-SHOWN_DECISIONS:],
-        filled=round(record.weight / CARRY_LIMIT, 3),
         mode=state.mode.value,
         **_tasks(record),
-        workspace_root=record.workspace_root,
+        workspace_root=record.provided.workspace_root,
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
-        seq=record.changed,
-        saved_seq=record.mirrored,
-        generation=record.generation,
-        hold=record.hold,
+        seq=record.keeping.changed,
+        saved_seq=record.keeping.mirrored,
+        generation=record.life.generation,
+        hold=record.life.hold,
         **told(record),
-        note=record.note,
-        segments=tuple(record.segments),
+        note=record.life.note,
+        segments=tuple(record.keeping.segments),
         **_trouble(record),
     )
 
 
-def _trouble(record: Record) -> dict[str, Any]:
-    """What stands in the way of the session, of writing it down and of telling people; why the last reply failed."""
-    last = next(reversed(record.finished.values()), None)
+def _spent(record: Record) -> dict[str, Any]:
     return {
+        "model_calls": record.spent.model_calls,
+        "input_tokens": record.spent.usage.input_tokens,
+        "output_tokens": record.spent.usage.output_tokens,
+        "tokens_estimated": record.spent.usage.estimated,
+        "budget": standing(record),
+    }
+
+
+def _trouble(record: Record) -> dict[str, Any]:
+    """What stands in the session's way, and in the way of telling of it; what failed, what was refused; its family."""
+    last = next(reversed(record.requests.finished.values()), None)
+    refused = record.refused.newest[-20:]
+    return {
+        **family(record),
         "last_error": last.error if last else None,
-        "checkpoint_error": record.checkpoint_failed.error.message if record.checkpoint_failed else "",
+        "last_refusals": tuple({"name": one.name, "reason": one.reason, "at": iso(one.at)} for one in refused),
+        "checkpoint_error": record.keeping.failed.error.message if record.keeping.failed else "",
         **shutdown(record),
-        "notify_error": record.notify_failed.error if record.notify_failed and to_tell(record) else "",
+        "lacking": lacking(record),
+        "outage": outage(record),
+        "notify_error": record.notices.failed.error if record.notices.failed and to_tell(record) else "",
     }
 
 
@@ -134,16 +152,11 @@ def _tasks(record: Record) -> dict[str, Any]:
 
 
 def _requests(record: Record) -> tuple[WaitingRequest, ...]:
-    joins = len(record.steering)
+    joins = len(record.requests.steering)
     return tuple(
         WaitingRequest(request_id=each.request_id, reply_id=each.reply_id, when=each.when, joins=place < joins)
         for place, each in enumerate(requests.waiting(record)[:SHOWN_REQUESTS])
     )
-
-
-def _last_refusals(record: Record) -> tuple[dict[str, str], ...]:
-    newest = record.refusals[-20:]
-    return tuple({"name": each.name, "reason": each.reason, "at": iso(each.at)} for each in newest)
 
 
 def result(record: Record, reply_id: str) -> ReplyResult:
@@ -151,21 +164,21 @@ def result(record: Record, reply_id: str) -> ReplyResult:
 
     Of a request that has joined another one's reply, it is that one.
     """
-    reply_id = record.joined.get(reply_id, reply_id)
+    reply_id = record.requests.joined.get(reply_id, reply_id)
     standing = _standing(record, reply_id)
     message = reply_message(record, reply_id) if standing in ("finished", "waiting") else None
     if message is None:
-        return ReplyResult(status=standing)
+        return ReplyResult(status=standing, lacking=lacking(record) if standing == "working" else "")
     cut = _last_blocks(message)
-    ended = record.finished.get(reply_id)
-    start, end = (ended.start, ended.end) if ended else (record.reply_start, record.messages_total)
-    if len(cut.content) == len(message.content) and start >= record.transcript_base:
+    ended = record.requests.finished.get(reply_id)
+    start, end = (ended.start, ended.end) if ended else (record.requests.reply_start, record.messages_total)
+    if len(cut.content) == len(message.content) and start >= record.context.transcript_base:
         return ReplyResult(status=standing, message=cut)
     return ReplyResult(status=standing, message=cut, complete=False, start=start, end=end)
 
 
 def _standing(record: Record, reply_id: str) -> str:
-    if reply_id in record.finished:
+    if reply_id in record.requests.finished:
         return "finished"
     if record.reply and record.reply.reply_id == reply_id:
         return reply_word(record)
@@ -187,16 +200,16 @@ def context_page(record: Record, start: int) -> TranscriptPage:
         shown = page([*head, *context[max(start - 1, 0) :]], 0, PAGE_BYTES)
     else:
         shown = page(context, start, PAGE_BYTES)
-    return TranscriptPage(epoch=record.epoch, start=start, total=record.context_length, messages=shown)
+    return TranscriptPage(epoch=record.context.epoch, start=start, total=record.context_length, messages=shown)
 
 
 def message_page(record: Record, start: int) -> MessagePage:
     """Messages by number from `start`, or from the first one that the session still holds."""
-    first = max(start, record.transcript_base)
+    first = max(start, record.context.transcript_base)
     return MessagePage(
         start=first,
         total=record.messages_total,
-        messages=page(record.transcript, first - record.transcript_base, PAGE_BYTES),
+        messages=page(record.context.transcript, first - record.context.transcript_base, PAGE_BYTES),
     )
 
 
@@ -210,13 +223,13 @@ def event_page(fold: EventFold, record: Record, start: int) -> EventPage:
         first=first,
         reply_id=record.reply.reply_id if record.reply else "",
         since=record.reply.started_at if record.reply else 0,
-        model_calls=record.model_calls,
+        model_calls=record.spent.model_calls,
         open_calls=_open_calls(record),
     )
 
 
 def _open_calls(record: Record) -> tuple[str, ...]:
-    return tuple(call_id for call_id, call in record.calls.items() if call.state is not ToolCallState.FINISHED)
+    return tuple(call_id for call_id, call in record.open_calls.items() if call.state is not ToolCallState.FINISHED)
 
 
 def entries_page(record: Record, start: int) -> EntriesPage:
@@ -226,8 +239,10 @@ def entries_page(record: Record, start: int) -> EntriesPage:
 
 def spec_texts(record: Record) -> SpecTexts:
     return SpecTexts(
-        spec_digest=record.spec_digest,
-        system_prompt=record.spec.system_prompt if record.system_prompt is None else record.system_prompt,
-        tools=tuple(record.tools.values()),
+        spec_digest=record.provided.spec_digest,
+        system_prompt=record.spec.system_prompt
+        if record.provided.system_prompt is None
+        else record.provided.system_prompt,
+        tools=tuple(record.provided.tools.values()),
         skills=record.spec.skills,
     )

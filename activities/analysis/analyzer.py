@@ -1,17 +1,26 @@
-"""What a security analyzer gets and gives: one call before it runs, and how risky it is."""
+"""A security analyzer gets one call before it runs, and says how risky it is."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.messages import Msg, Usage
-from agent.permission.facts import CallFacts
-from agent.permission.rules import Risk
-from agent.settings import ModelConfig
-from agent.tools import ToolDescriptor
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import Msg, Usage
+from longhaul.agent.values.permission import Risk
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.tools import ToolDescriptor
 
+AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
+Around = Callable[[ModelRequest, AskModel], Awaitable[ModelReply]]
+"""Makes a model call by way of the session's middlewares."""
 Context = Callable[[], Awaitable[Sequence[Msg]]]
 """The messages that led to the call, the newest last; fetched when it is asked for."""
+
+
+async def directly(request: ModelRequest, ask: AskModel) -> ModelReply:
+    """Where there are no middlewares."""
+    return await ask(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class Case:
     """Full name of the model to ask, for analyzers that ask one."""
     config: ModelConfig
     call_number: int
+    around: Around = directly
 
 
 @dataclass(frozen=True, slots=True)

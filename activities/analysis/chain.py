@@ -10,13 +10,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from activities.analysis.analyzer import Analyzer, Case, Finding
-from activities.own_parts import found_at, names_in
-from activities.tools.registry import ToolSetupError
-from agent.canonical import digest_of
-from agent.permission.policies import RULES_ANALYZER, worse
-from agent.permission.risk import risk_by_rules
-from agent.permission.rules import Risk
+from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
+from longhaul.activities.tools.registry import ToolSetupError
+from longhaul.agent.permission.policies import RULES_ANALYZER, worse
+from longhaul.agent.permission.risk import risk_by_rules
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.values.permission import Risk
+from longhaul.stores.loading import found_at, names_in
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,11 @@ class Analyzers:
         self._known: dict[str, Analyzer] = {RULES_ANALYZER: ByRules(), **(known or {})}
         self._timeout_seconds = timeout_seconds
         self._found: OrderedDict[str, Finding] = OrderedDict()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that agents may name."""
+        return tuple(self._known)
 
     async def analyze(self, case: Case, names: Sequence[str], context_digest: str) -> Finding:
         """The worst of what they find; its usage is that of all. Raises nothing."""

@@ -1,14 +1,22 @@
 """The analyzer `model`: asks a model how risky a call is. It is shown quoted data, and answers in one form."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 
-from activities.analysis.analyzer import Case, Finding
-from activities.compress.rendering import pieces_of
-from activities.models.answers import answer_of
-from activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from agent.messages import Msg, UserMsg
-from agent.permission.rules import Risk
+from temporalio.common import RetryPolicy
+
+from longhaul.activities.analysis.analyzer import Case, Finding
+from longhaul.activities.attempt.outages import pause_seconds
+from longhaul.activities.compression.rendering import pieces_of
+from longhaul.activities.models.answers import answer_of
+from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
+from longhaul.activities.models.retries import as_verdict
+from longhaul.agent.values.messages import Msg, UserMsg
+from longhaul.agent.values.permission import Risk
 
 CallModel = Callable[[str, ModelRequest], Awaitable[ModelReply]]
 
@@ -35,12 +43,13 @@ ANSWER = AnswerSchema(
         "additionalProperties": False,
     },
 )
+_PAUSES = RetryPolicy(initial_interval=timedelta(seconds=0.2))
 MOST_MESSAGES = 12
 MESSAGE_CHARS = 2_000
 ARGUMENTS_CHARS = 20_000
 """Longer ones are not judged: what stands behind the end would be unseen."""
 _PLAIN = {"max_output_tokens": 300, "temperature": None, "thinking_budget_tokens": None, "reasoning_effort": None}
-"""One short answer, at the same address and with the same key as the agent's own calls."""
+"""One short answer."""
 
 
 class JudgingModel:
@@ -51,12 +60,26 @@ class JudgingModel:
         """Raises what the provider raises, BadAnswer, and ValueError for an answer of another form."""
         if len(case.arguments) > ARGUMENTS_CHARS:
             return Finding(Risk.UNKNOWN, f"its arguments have {len(case.arguments)} characters, too many to be judged")
-        reply = await self._call(case.model, _request(case, await case.context()))
+        reply = await self._answer(case, _request(case, await case.context()))
         answer = answer_of(reply)
         risk, reason = Risk(str(answer.get("risk"))), answer.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError("the model gave no reason")
         return Finding(risk, f"{reply.model}: {' '.join(reason.split())}", reply.usage)
+
+    async def _answer(self, case: Case, request: ModelRequest) -> ModelReply:
+        """Tried again where a later try may do; whoever asks sets the time for all of it."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await case.around(replace(request, attempt=attempt), partial(self._call, case.model))
+            except Exception as error:
+                failure = as_verdict(error)
+                if failure.non_retryable:
+                    raise
+            told = failure.next_retry_delay.total_seconds() if failure.next_retry_delay else 0.0
+            await asyncio.sleep(pause_seconds(attempt, told, _PAUSES))
 
 
 def _request(case: Case, messages: Sequence[Msg]) -> ModelRequest:
@@ -76,6 +99,7 @@ def _request(case: Case, messages: Sequence[Msg]) -> ModelRequest:
         config=case.config.model_copy(update=_PLAIN),
         call_number=case.call_number,
         answer=ANSWER,
+        purpose="judgement",
     )
 
 

@@ -1,9 +1,9 @@
 """The analyzers of one worker: those that every worker has, and the operator's own."""
 
-from activities.analysis.chain import Analyzers, load_analyzers
-from activities.analysis.judging_model import JudgingModel
-from activities.models.providers import Providers
-from agent.permission.policies import MODEL_ANALYZER
+from longhaul.activities.analysis.chain import Analyzers, load_analyzers
+from longhaul.activities.analysis.judging_model import JudgingModel
+from longhaul.activities.models.providers import Providers
+from longhaul.agent.permission.policies import MODEL_ANALYZER
 
 
 def open_analyzers(names: str, providers: Providers) -> Analyzers:

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from activities.middlewares.middleware import Middleware, Stopped, defines
-from activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.middleware import Middleware, Stopped, defines
+from longhaul.activities.middlewares.runtime import RuntimeContext
 
 log = logging.getLogger(__name__)
 

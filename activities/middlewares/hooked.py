@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from activities.middlewares.middleware import AskModel, Middleware, RunTool, ToolUse
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.tool import ToolOutput
-from agent.hooks import Hook, Hooks
-from agent.messages import Msg
+from longhaul.activities.middlewares.middleware import AskModel, Middleware, RunTool, ToolUse
+from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.tool import ToolOutput
+from longhaul.agent.plain.hooks import Hook, Hooks
+from longhaul.agent.values.messages import Msg
 
 POINTS = ("reply", "reasoning", "acting", "model_call", "system_prompt")
 """`observe` and `print` are what clients do: `starter.Session.hooks`."""

@@ -1,4 +1,4 @@
-"""What a middleware is: code of the operator's around what a session does, run on workers inside the activities.
+"""A middleware is code of the operator's around what a session does, run on workers inside the activities.
 
 Each method gets what is about to happen, the context of the call, and `call_next`, which does it; what the method
 returns takes the place of the answer. What comes of it is recorded, so that replays run none of it again.
@@ -7,16 +7,17 @@ returns takes the place of the answer. What comes of it is recorded, so that rep
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.tool import ToolOutput
-from agent.messages import Msg
-from agent.tools import Effect
+from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.tool import ToolOutput
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.tools import Effect
 
 AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 
 
-class Stopped(Exception):
+class Stopped(LonghaulError):
     """Raise it to stop a call; the words are for whoever reads why."""
 
 
@@ -65,11 +66,12 @@ class Middleware:
         return system_prompt
 
     async def on_reasoning(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
-        """Around every `on_model_call`, outside of all of them."""
+        """Around a model call whose answer is for the conversation, outside of every `on_model_call`."""
         return await call_next(request)
 
     async def on_model_call(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
-        """Around a model call: both what is asked and what is answered may be changed."""
+        """Around every model call, also one for a summary or a judgement (`request.purpose`): both what is asked and
+        what is answered may be changed."""
         return await call_next(request)
 
     async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:

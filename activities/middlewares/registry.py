@@ -1,13 +1,13 @@
 """The middlewares of one worker: those around every agent, and those that agents may name."""
 
-import difflib
 import inspect
 from collections.abc import Mapping
 
-from activities.middlewares.middleware import Middleware
-from activities.own_parts import found_at, names_in
-from activities.prompt_hooks import HookSetupError
-from activities.workspaces import not_here
+from longhaul.activities.attempt.workspaces import not_here
+from longhaul.activities.context.prompt_hooks import HookSetupError
+from longhaul.activities.middlewares.middleware import Middleware
+from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.stores.loading import found_at, names_in
 
 _METHODS = ("on_reply", "on_system_prompt", "on_reasoning", "on_model_call", "on_acting", "handle_interrupt")
 
@@ -31,8 +31,7 @@ class Middlewares:
         known = {**self._everywhere, **self._offered}
         for name in names:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"they have: {', '.join(sorted(known)) or 'none'}"
+                hint = did_you_mean(name, known, "they have")
                 raise not_here(f"no middleware is named {name!r} on the workers that were asked; {hint}")
         return tuple({**self._everywhere, **{name: known[name] for name in names}}.values())
 

@@ -11,8 +11,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from activities import own_session
-from agent.state import AgentState
+from longhaul.activities.attempt import own_session
+from longhaul.agent.fold.state import AgentState
 
 T = TypeVar("T")
 

@@ -6,19 +6,27 @@ from dataclasses import dataclass
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import own_session
-from activities.contract import CallModel, HandleInterrupt, PrepareReply, Runtime
-from activities.contract import RunTool as Ask
-from activities.failing import failed_for_good
-from activities.middlewares.chain import MiddlewareFailed, around, bounded
-from activities.middlewares.middleware import AskModel, Interruption, Middleware, Stopped, ToolUse, defines
-from activities.middlewares.registry import Middlewares
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.tool import ToolError, ToolOutput
-from agent.messages import Msg
-from agent.prompt import hint_message
-from agent.tools import Effect
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.fused_reads import unfused
+from longhaul.activities.contract import (
+    CallModel,
+    CompressInput,
+    ExamineCalls,
+    InterruptInput,
+    PrepareReply,
+    Runtime,
+)
+from longhaul.activities.contract import RunTool as Ask
+from longhaul.activities.middlewares.chain import MiddlewareFailed, around, bounded
+from longhaul.activities.middlewares.middleware import AskModel, Interruption, Middleware, Stopped, ToolUse, defines
+from longhaul.activities.middlewares.registry import Middlewares
+from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.models.retries import failed_for_good
+from longhaul.activities.tool import ToolError, ToolOutput
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.prompt import hint_message
+from longhaul.agent.values.tools import Effect
 
 HINTS_LIMIT_CHARS = 100_000
 """Of all that middlewares add to one request: it is recorded with the reply."""
@@ -48,6 +56,10 @@ class Wrapped:
         )
 
     @property
+    def hears_calls(self) -> bool:
+        return any(defines(each, "on_acting") for each in self.middlewares)
+
+    @property
     def adds_hints(self) -> bool:
         return any(defines(each, "on_reply") for each in self.middlewares)
 
@@ -73,9 +85,17 @@ class Wrapped:
         except MiddlewareFailed as error:
             raise _for_good(error) from None
 
+    async def side_call(self, request: ModelRequest, ask: AskModel) -> ModelReply:
+        """A model call beside the conversation: `on_model_call` is around it, and nothing that concerns the agent's own
+        reasoning. Raises as `model_call` does."""
+        try:
+            return await around(self.middlewares, "on_model_call", request, self.context, ask, ModelReply)
+        except MiddlewareFailed as error:
+            raise _for_good(error) from None
+
     async def acting(self, use: ToolUse, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
         """Raises what `run` does, whatever a middleware made of that, but for ToolError."""
-        if not any(defines(each, "on_acting") for each in self.middlewares):
+        if not self.hears_calls:
             return await run()
         ended = _Run()
 
@@ -110,7 +130,7 @@ class Wrapped:
                     added = await bounded(each, each.on_reply(request, self.context), object)
                     told += _as_hints(each, added)
                 except MiddlewareFailed as error:
-                    raise ApplicationError(str(error), type="setup", non_retryable=True) from None
+                    raise ApplicationError(str(error), type="middleware", non_retryable=True) from None
         return tuple(told)
 
     @property
@@ -135,11 +155,26 @@ class Wrapping:
         place, runtime = ask.place, ask.runtime or Runtime()
         return self._wrapped(runtime, ask.agent, place.user_id, place.session_id, ask.model, ask.call_number)
 
+    def of_compression(self, ask: CompressInput) -> Wrapped:
+        runtime = ask.runtime or Runtime()
+        return self._wrapped(runtime, ask.agent, ask.user_id, ask.session_id, ask.model, ask.call_number)
+
+    def of_analysis(self, ask: ExamineCalls) -> Wrapped:
+        place, analysis = ask.place, ask.analysis
+        runtime = (analysis.runtime if analysis else None) or Runtime()
+        model, number = (analysis.model, analysis.call_number) if analysis else ("", 0)
+        return self._wrapped(
+            runtime, analysis.agent if analysis else "", place.user_id, place.session_id, model, number
+        )
+
     def of_tool_call(self, ask: Ask) -> Wrapped:
         place, runtime = ask.place, ask.runtime or Runtime()
-        return self._wrapped(runtime, ask.agent, place.user_id, place.session_id, call_id=ask.call_id)
+        wrapped = self._wrapped(runtime, ask.agent, place.user_id, place.session_id, call_id=ask.call_id)
+        if activity.info().is_local and wrapped.hears_calls:
+            raise unfused("middlewares stand around it, which may ask its session")
+        return wrapped
 
-    def of_interrupt(self, ask: HandleInterrupt) -> Wrapped:
+    def of_interrupt(self, ask: InterruptInput) -> Wrapped:
         return self._wrapped(ask.runtime, ask.agent, ask.user_id, ask.runtime.session_id)
 
     def of_reply(self, ask: PrepareReply) -> Wrapped:

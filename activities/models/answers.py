@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from activities.models.model import ModelReply, ModelRequest
-from activities.models.overflow import says_too_long
-from activities.models.text import scrub_json
-from activities.models.turns import answer_schema, depth_fits
-from agent.messages import TextBlock, ToolCallBlock, UserMsg
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.models.overflow import says_too_long
+from longhaul.activities.models.text import scrub_json
+from longhaul.activities.models.turns import answer_schema, depth_fits
+from longhaul.agent.values.messages import TextBlock, ToolCallBlock, UserMsg
+from longhaul.agent.values.stops import BROKEN_OFF, REFUSALS
 
 NOT_FORCED = "The server does not force an answer's form; it was asked for in words."
 NOT_FORBIDDEN = "The server does not forbid calls; the tools were left out, so that what it has cached is not used."
 
-_CUT_SHORT = frozenset({"max_tokens", "length", "max_output_tokens"})
 _STATUSES = frozenset({400, 404, 422, 500, 501})
 _NO_FORCING = re.compile(r"tool.?choice|response.?format|function.?call|\btools?\b", re.IGNORECASE)
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
@@ -38,8 +38,10 @@ async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelRe
         return await attempt(request, [])
     except Exception as error:
         forbidding = request.no_calls and bool(request.tools)
-        if not (request.answer or forbidding) or not refuses_to_force(error):
+        if not (request.answer or forbidding or request.must_call) or not refuses_to_force(error):
             raise
+    if request.must_call:
+        return await attempt(replace(request, must_call=""), [NOT_FORCED])
     if request.answer is None:
         return await attempt(replace(request, tools=(), no_calls=False), [NOT_FORBIDDEN])
     return await attempt(in_words(request), [NOT_FORCED])
@@ -47,7 +49,7 @@ async def forced_or_in_words(request: ModelRequest, attempt: Attempt) -> ModelRe
 
 def refuses_to_force(error: Exception) -> bool:
     """Whether a server says that it has no tools or no choice of one; both SDKs keep status and text alike."""
-    status, text = getattr(error, "status_code", 0), str(error)
+    status, text = getattr(error, "status_code", getattr(error, "status", 0)), str(error)
     return status in _STATUSES and bool(_NO_FORCING.search(text)) and not says_too_long(status, (), text)
 
 
@@ -88,9 +90,9 @@ def _objects_in(text: str) -> Iterator[str]:
 
 
 def _why(reply: ModelReply, text: str, *, called: bool) -> str:
-    if reply.stop_reason in _CUT_SHORT:
+    if reply.stop in BROKEN_OFF:
         return "the answer broke off at the limit of output tokens; it has to be shorter"
-    if reply.stop_reason in ("refusal", "content_filter"):
+    if reply.stop in REFUSALS:
         return f"the model refused ({reply.stop_reason})"
     if called:
         return "the arguments are no JSON object"

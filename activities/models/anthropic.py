@@ -2,34 +2,50 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anthropic
 from anthropic.types import RawMessageStreamEvent
 
-from activities.models.answers import forced_or_in_words
-from activities.models.anthropic_prompt import build_payload
-from activities.models.assembly import Assembly
-from activities.models.failures import ProviderError
-from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.streams import finish, read_all, timeout_of
-from agent.messages import Usage
+from longhaul.activities.models.ambient import ANTHROPIC, left_out
+from longhaul.activities.models.answers import forced_or_in_words
+from longhaul.activities.models.anthropic_prompt import build_payload, version_of
+from longhaul.activities.models.anthropic_thoughts import betas_of
+from longhaul.activities.models.as_is import as_is
+from longhaul.activities.models.assembly import Assembly
+from longhaul.activities.models.failures import ProviderError
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.profiles import BETA, profiled, with_betas
+from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
+from longhaul.activities.models.text import scrub
+from longhaul.activities.models.usage import anthropic_counts, anthropic_usage
 
 
 class AnthropicModel:
     """Raises the SDK's errors and `activities.models.failures`; nothing is retried here, Temporal does that."""
 
-    def __init__(self, api_key: str, base_url: str | None) -> None:
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+    def __init__(self, api_key: str, base_url: str | None, *, own: bool = True) -> None:
+        headers = None if own else left_out(anthropic.Omit(), api_key, *ANTHROPIC)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers
+        )
+        self._host = self._client.base_url.host
+        self._official = self._host == "api.anthropic.com"
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        payload = build_payload(request, notes)
+        payload = build_payload(request, notes, official=self._official)
+        if self._official and (betas := betas_of(payload, version_of(request.model))):
+            payload["extra_headers"] = {BETA: with_betas(self._client.default_headers.get(BETA), betas)}
+        payload = profiled(payload, request, self._client.default_headers)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.messages.create(**payload, stream=True, timeout=timeout_of(request.config))
-        await read_all(stream, reply.take)
+        stream = await self._client.messages.create(
+            **as_is(payload, "messages"), stream=True, timeout=timeout_of(request.config)
+        )
+        await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=True))
         return reply.finish(request)
 
     async def close(self) -> None:
@@ -45,6 +61,7 @@ class _Reply:
         self._counts: dict[str, int] = {}
         self._model = ""
         self._stop_reason = ""
+        self._refusal = ""
         self._ended = False
 
     def take(self, event: RawMessageStreamEvent) -> None:
@@ -58,6 +75,8 @@ class _Reply:
                 self._add(event.index, event.delta)
             case "message_delta":
                 self._stop_reason = event.delta.stop_reason or self._stop_reason
+                if details := getattr(event.delta, "stop_details", None):
+                    self._refusal = getattr(details, "explanation", None) or getattr(details, "category", None) or ""
                 self._count(event.usage)
             case "message_stop":
                 self._ended = True
@@ -100,10 +119,7 @@ class _Reply:
 
     def _count(self, usage: Any) -> None:
         """The counts are cumulative; a later event leaves out what has not changed."""
-        for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
-            value = getattr(usage, name, None)
-            if value is not None:
-                self._counts[name] = value
+        self._counts.update(anthropic_counts(usage))
 
     def finish(self, request: ModelRequest) -> ModelReply:
         for index, arguments in self._whole_arguments.items():
@@ -115,21 +131,10 @@ class _Reply:
             self._assembly,
             request,
             model=self._model,
-            usage=self._usage(),
+            usage=anthropic_usage(self._counts),
             stop_reason=stop_reason,
             notes=self._notes,
         )
         if stop_reason == "model_context_window_exceeded" and not reply.content:
             raise ProviderError(400, stop_reason, "the conversation leaves no room for a reply")
-        return reply
-
-    def _usage(self) -> Usage:
-        read = self._counts.get("cache_read_input_tokens", 0)
-        created = self._counts.get("cache_creation_input_tokens", 0)
-        return Usage(
-            # Anthropic counts cached tokens apart, we count them in.
-            input_tokens=self._counts.get("input_tokens", 0) + read + created,
-            output_tokens=self._counts.get("output_tokens", 0),
-            cache_input_tokens=read,
-            cache_creation_input_tokens=created,
-        )
+        return replace(reply, refusal=scrub(self._refusal))

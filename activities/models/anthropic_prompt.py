@@ -4,9 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from activities.models.model import AnswerSchema, ModelRequest
-from activities.models.text import scrub_json
-from activities.models.turns import (
+from longhaul.activities.models.anthropic_thoughts import let_thoughts_be_dropped, thinking_fields
+from longhaul.activities.models.model import AnswerSchema, ModelRequest
+from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.thinking_origin import binds_thinking
+from longhaul.activities.models.tool_names import wire_name
+from longhaul.activities.models.turns import (
     AssistantTurn,
     Part,
     Turn,
@@ -18,29 +21,35 @@ from activities.models.turns import (
     left_out,
     parts_of,
     wire_id,
-    wire_name,
     wire_schema,
     with_names,
 )
-from agent.messages import Base64Source, DataBlock, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.messages import (
+    IMAGES,
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
 
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _CACHE_MARK = {"type": "ephemeral"}
 _MARKED_MESSAGES = 2
 """Anthropic allows four marks; system and tools take one each. The one before the last finds the previous call's
 prefix even when a turn added more blocks than the 20 that a lookup goes back."""
 
 
-def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
-    """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`."""
+def build_payload(request: ModelRequest, notes: list[str], *, official: bool = False) -> dict[str, Any]:
+    """The keyword arguments of `messages.create`; what had to be left out or changed goes into `notes`.
+    `official`: Anthropic's own server, not a compatible one."""
     turns = arrange(request.messages)
     messages = _messages(turns, notes)
     _mark_for_cache(messages)
     payload: dict[str, Any] = {
         "model": request.model,
-        "max_tokens": request.config.max_output_tokens,
         "messages": messages,
-        **_thinking(request, turns, notes),
+        **thinking_fields(request, version_of(request.model), turns, notes),
     }
     if request.system.strip():
         payload["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_MARK}]
@@ -48,10 +57,15 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["tools"] = _tools(request)
         if request.no_calls:
             payload["tool_choice"] = {"type": "none"}
+        elif request.must_call and "thinking" not in payload and not (official and binds_thinking(request.model)):
+            # With thinking the API takes no such choice; the context says it in words.
+            payload["tool_choice"] = {"type": "tool", "name": request.must_call}
     if request.answer is not None:
         _force(payload, request.answer)
+    if official and request.answer is None and binds_thinking(request.model):
+        let_thoughts_be_dropped(payload)
     _set_temperature(payload, request, notes)
-    return {key: scrub_json(value) for key, value in payload.items()}
+    return scrubbed(payload)
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
@@ -126,7 +140,12 @@ def _result(result: ToolResultBlock, notes: list[str]) -> dict[str, Any]:
     parts = parts_of(result.output) or [TextBlock(text="(no output)")]
     content = [_part(part, notes) for part in parts]
     sent = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
-    return {**sent, "is_error": True} if failed(result) else sent
+    if not failed(result):
+        return sent
+    if all(part["type"] == "text" for part in content):
+        return {**sent, "is_error": True}
+    # "all content must be type text if is_error": a picture of what failed says more than the field.
+    return {**sent, "content": [{"type": "text", "text": f"[{result.state.value}]"}, *content]}
 
 
 def _part(part: Part, notes: list[str]) -> dict[str, Any]:
@@ -147,7 +166,7 @@ def _kind_of(part: DataBlock) -> str | None:
         return None
     if source.media_type == "application/pdf":
         return "document"
-    return "image" if source.media_type in _IMAGES else None
+    return "image" if source.media_type in IMAGES else None
 
 
 def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
@@ -156,42 +175,16 @@ def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
         message["content"][-1]["cache_control"] = _CACHE_MARK
 
 
-def _thinking(request: ModelRequest, turns: Sequence[Turn], notes: list[str]) -> dict[str, Any]:
-    budget = request.config.thinking_budget_tokens
-    if budget is None:
-        return {}
-    if request.answer is not None:
-        notes.append("Thinking is off for this call: Anthropic does not think when the answer's form is forced.")
-        return {}
-    if not _may_think(turns):
-        notes.append("Thinking is off for this call: the calls that it continues were made without it.")
-        return {}
-    if _version(request.model) >= (4, 6):
-        notes.append("The thinking budget was left out: this model sets its own.")
-        return {"thinking": {"type": "adaptive", "display": "summarized"}}
-    room = {"max_tokens": request.config.max_output_tokens + budget}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}, **room}
-
-
-def _may_think(turns: Sequence[Turn]) -> bool:
-    """Anthropic refuses a thinking call whose tool loop was begun without, as after a fallback to another provider."""
-    last = next((turn for turn in reversed(turns) if isinstance(turn, AssistantTurn)), None)
-    if last is None or not last.calls():
-        return True
-    first = last.blocks[0]
-    return isinstance(first, ThinkingBlock) and bool(_thought(first, []))
-
-
 def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
     if request.config.temperature is None:
         return
-    if "thinking" in payload or _version(request.model) >= (4, 7):
+    if payload.get("thinking", {"type": "disabled"})["type"] != "disabled" or version_of(request.model) >= (4, 7):
         notes.append("The temperature was left out: this model takes none with these settings.")
         return
     payload["extra_body"] = {"temperature": request.config.temperature}
 
 
-def _version(model: str) -> tuple[int, int]:
+def version_of(model: str) -> tuple[int, int]:
     """Of a Claude model, from its name; (0, 0) for a name without one, as compatible servers have.
 
     From 4.6 on thinking is adaptive, from 4.7 on a budget and a temperature are refused ("Extended thinking").

@@ -1,12 +1,16 @@
 """Puts a streamed reply together and passes its pieces on as they come."""
 
+import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from activities.models.model import Delta
-from activities.models.text import scrub, scrub_json
-from agent.messages import TextBlock, ThinkingBlock, ToolCallBlock
+from longhaul.activities.models.model import Delta
+from longhaul.activities.models.text import scrub, scrub_json
+from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlock
+from longhaul.agent.values.provider_extras import EXTRAS_BYTES, extras_bytes
+
+log = logging.getLogger(__name__)
 
 Block = TextBlock | ThinkingBlock | ToolCallBlock
 Kind = Literal["text", "thinking", "tool_call"]
@@ -47,7 +51,7 @@ class Assembly:
         self._on_delta(Delta(draft.kind, draft.index, scrub(piece), scrub(draft.call_id), scrub(draft.tool_name)))
 
     def keep(self, key: object, **extras: Any) -> None:
-        """Provider extras of a thinking block; a string that arrives in pieces is joined by the caller."""
+        """Provider extras of a block; a string that arrives in pieces is joined by the caller."""
         self._drafts[key].extras.update(extras)
 
     def text_of(self, key: object) -> str:
@@ -63,17 +67,28 @@ class Assembly:
         finished: list[Block] = []
         taken = set(taken_ids)
         for draft in self._drafts.values():
-            text = scrub("".join(draft.pieces))
+            text, extras = scrub("".join(draft.pieces)), _bounded(scrub_json(draft.extras))
             if draft.kind == "text":
-                finished += [TextBlock(text=text)] if text.strip() else []
+                finished += [TextBlock(text=text, extras=extras)] if text.strip() else []
             elif draft.kind == "thinking":
-                finished += [ThinkingBlock(thinking=text, **scrub_json(draft.extras))] if text or draft.extras else []
+                finished += [ThinkingBlock(thinking=text, **extras)] if text or extras else []
             else:
                 made = sum(isinstance(block, ToolCallBlock) for block in finished)
                 call_id = _free_id(scrub(draft.call_id), new_id(made), taken)
                 taken.add(call_id)
-                finished.append(ToolCallBlock(id=call_id, name=scrub(draft.tool_name), input=text or "{}"))
+                called = {"id": call_id, "name": scrub(draft.tool_name), "input": text or "{}"}
+                finished.append(ToolCallBlock(**called, extras=extras))
         return tuple(finished)
+
+
+def _bounded(extras: dict[str, Any]) -> dict[str, Any]:
+    """Without the largest, until the rest may be recorded: a reply without its signatures is better than none. Who they
+    are from comes on top."""
+    while extras and extras_bytes(extras) > EXTRAS_BYTES // 2:
+        largest = max(extras, key=lambda name: extras_bytes({name: extras[name]}))
+        log.warning("%s of a block has more than %d bytes and is not kept", largest, EXTRAS_BYTES // 2)
+        extras = {name: value for name, value in extras.items() if name != largest}
+    return extras
 
 
 def _free_id(wanted: str, instead: str, taken: Collection[str]) -> str:

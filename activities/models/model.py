@@ -1,12 +1,15 @@
-"""What a model is to `call_model`: one request in, one reply out, pieces on the way."""
+"""A model takes one request and gives one reply, with pieces on the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from agent.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
-from agent.settings import ModelConfig
-from agent.tools import ToolDescriptor
+from longhaul.activities.models.stop_reasons import stop_of
+from longhaul.agent.values.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
+from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.stops import StopReason
+from longhaul.agent.values.tools import ToolDescriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class ModelRequest:
     turn's calls follow the assistant message that made them (in any order, nothing in between)."""
 
     model: str
-    """The provider's own name, without our prefix."""
+    """The provider's own name, without our prefix. With a profile: the name by which the model's family is told; the
+    server is sent the profile's."""
     system: str
     messages: Sequence[Msg]
     tools: Sequence[ToolDescriptor]
@@ -38,8 +42,18 @@ class ModelRequest:
     """Asked for instead of a free reply; `activities.models.answers.answer_of` reads it."""
     no_calls: bool = False
     """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
-    purpose: Literal["reply", "summary"] = "reply"
-    """A summary's calls are counted by themselves; the scripted model has lines of their own for them."""
+    must_call: str = ""
+    """The one of the tools that has to be called, where the provider can be told so; empty: as the model likes."""
+    purpose: Literal["reply", "summary", "judgement"] = "reply"
+    """What the answer is for: the conversation, a shorter context, or how risky a tool call is. Each is counted by
+    itself; the scripted model has lines of their own for summaries."""
+    profile: ModelProfile | None = None
+    """Set by `activities.models.providers`, where the model was called by a name of one."""
+
+    def with_messages(self, messages: Sequence[Msg]) -> "ModelRequest":
+        """The same request where each of these is the one that it has."""
+        same = all(new is old for new, old in zip(messages, self.messages, strict=True))
+        return self if same else replace(self, messages=messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,13 @@ class ModelReply:
     """As the provider says: end_turn, tool_use, max_tokens, refusal, …"""
     notes: tuple[str, ...] = field(default=())
     """What the provider's API could not express and was left out or changed, for the log."""
+    refusal: str = ""
+    """What the provider says of a refusal beside the content, for a person."""
+
+    @property
+    def stop(self) -> StopReason:
+        """What that comes to."""
+        return stop_of(self.stop_reason)
 
 
 class Model(Protocol):

@@ -5,25 +5,30 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, assert_never
 
-from activities.models.model import AnswerSchema, ModelRequest
-from activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
-from activities.models.text import scrub_json
-from activities.models.turns import (
+from longhaul.activities.models.chat_thoughts import reasoning_fields, with_signatures
+from longhaul.activities.models.efforts import effort_of
+from longhaul.activities.models.model import AnswerSchema, ModelRequest
+from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
+from longhaul.activities.models.output_limit import output_limit
+from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.tool_names import wire_name
+from longhaul.activities.models.turns import (
     AssistantTurn,
+    OutsideWords,
     Part,
-    Said,
     UserTurn,
     answer_schema,
     arrange,
     left_out,
     parts_of,
     wire_id,
-    wire_name,
     wire_schema,
     with_names,
 )
-from agent.messages import DataBlock, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.messages import DataBlock, TextBlock, ToolCallBlock, ToolResultBlock
 
+_WANTS_ANSWER = re.compile(r"(?:mi|magi|mini|dev|code)stral|mixtral|pixtral", re.IGNORECASE)
+"""Mistral's refuse it: "Unexpected role 'user' after role 'tool'"."""
 _LONGEST_ID = 40
 """Chat Completions takes no longer call ids."""
 
@@ -36,12 +41,12 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": _messages(request, notes),
-        limit: config.max_output_tokens,
+        limit: output_limit(config, thinks=is_reasoning_model(request.model)),
         "stream_options": {"include_usage": True},
     }
     _set_tools(payload, request)
-    if config.reasoning_effort is not None:
-        payload["reasoning_effort"] = config.reasoning_effort
+    if (effort := effort_of(request.model, config.reasoning_effort, notes)) is not None:
+        payload["reasoning_effort"] = effort
     if config.temperature is not None:
         if official and is_reasoning_model(request.model):
             notes.append("The temperature was left out: reasoning models take none.")
@@ -52,10 +57,12 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
             notes.append("Thinking is off for this call: the server does not think when the answer's form is forced.")
             payload["extra_body"] = {"enable_thinking": False}
         elif dashscope:
+            if request.must_call:
+                del payload["tool_choice"]  # which the server does not take with thinking; the context says it in words
             payload["extra_body"] = {"enable_thinking": True, "thinking_budget": config.thinking_budget_tokens}
         else:
             notes.append("The thinking budget was left out: Chat Completions has no field for it.")
-    return {key: scrub_json(value) for key, value in payload.items()}
+    return scrubbed(payload)
 
 
 def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
@@ -63,6 +70,8 @@ def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
         payload["tools"] = _tools(request)
         if request.no_calls:
             payload["tool_choice"] = "none"
+        elif request.must_call:
+            payload["tool_choice"] = {"type": "function", "function": {"name": request.must_call}}
     if request.answer is not None:
         _force(payload, request.answer)
 
@@ -96,14 +105,25 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
                 for speaker, said in groupby(turn.said, key=lambda item: item.speaker):
                     messages.append(_user(speaker, list(said), notes))
             case AssistantTurn():
-                messages.append(_assistant(turn, notes))
+                messages.append(_assistant(turn, request.model, notes))
                 messages += _results(turn.answers(), notes)
             case _ as never:
                 assert_never(never)
-    return messages or [{"role": "user", "content": "(The conversation begins here.)"}]
+    messages = messages or [{"role": "user", "content": "(The conversation begins here.)"}]
+    return _answered(messages) if _WANTS_ANSWER.search(request.model) else messages
 
 
-def _user(speaker: str, said: Sequence[Said], notes: list[str]) -> dict[str, Any]:
+def _answered(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With a word of the assistant wherever a user would speak right after a result."""
+    told: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "user" and told and told[-1]["role"] == "tool":
+            told.append({"role": "assistant", "content": "(Seen.)"})
+        told.append(message)
+    return told
+
+
+def _user(speaker: str, said: Sequence[OutsideWords], notes: list[str]) -> dict[str, Any]:
     """The API's own `name` takes few characters; another name stands in front of the text instead."""
     if speaker and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", speaker):
         return {"role": "user", "name": speaker, "content": _content([item.part for item in said], notes)}
@@ -122,20 +142,19 @@ def _shown(part: Part, notes: list[str]) -> dict[str, Any]:
     if isinstance(part, TextBlock):
         return {"type": "text", "text": part.text}
     attachment = attachment_of(part)
-    if attachment is None:
+    if attachment is None or attachment.kind == "file by address":
         return {"type": "text", "text": left_out(part, notes)}
     if attachment.kind == "image":
         return {"type": "image_url", "image_url": {"url": attachment.url}}
     return {"type": "file", "file": {"filename": attachment.name, "file_data": attachment.url}}
 
 
-def _assistant(turn: AssistantTurn, notes: list[str]) -> dict[str, Any]:
+def _assistant(turn: AssistantTurn, model: str, notes: list[str]) -> dict[str, Any]:
     text = "\n\n".join(block.text for block in turn.blocks if isinstance(block, TextBlock))
-    if any(isinstance(block, ThinkingBlock) for block in turn.blocks):
-        notes.append("Earlier thinking was left out: Chat Completions does not take it back.")
-    message: dict[str, Any] = {"role": "assistant", "content": text or None}
-    calls = [_call(call) for call in turn.calls()]
-    return {**message, "tool_calls": calls} if calls else message
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning_fields(turn, model, notes)}
+    calls = turn.calls()
+    sent = with_signatures(calls, [_call(call) for call in calls], model)
+    return {**message, "tool_calls": sent} if sent else message
 
 
 def _call(call: ToolCallBlock) -> dict[str, Any]:

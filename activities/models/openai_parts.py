@@ -1,20 +1,19 @@
-"""What OpenAI's two APIs share: who reasons, how results and attachments read where the API has no word for them."""
+"""Code that OpenAI's two APIs share: who reasons, how results and attachments read where the API has no word for
+them."""
 
 import json
 import re
 from dataclasses import dataclass
+from typing import Literal
 
-from activities.models.text import scrub
-from activities.models.turns import arguments_of, failed
-from agent.messages import Base64Source, DataBlock, ToolCallBlock, ToolResultBlock
-
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+from longhaul.activities.models.text import scrub
+from longhaul.activities.models.turns import arguments_of, failed
+from longhaul.agent.values.messages import IMAGES, Base64Source, DataBlock, ToolCallBlock, ToolResultBlock
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    kind: str
-    """image or file."""
+    kind: Literal["image", "file", "file by address"]
     url: str
     """http(s), or the content itself as a data URL."""
     name: str
@@ -34,10 +33,13 @@ def attachment_of(block: DataBlock) -> Attachment | None:
         url = source.url
     else:
         return None
-    if source.media_type in _IMAGES:
+    if source.media_type in IMAGES:
         return Attachment("image", url, block.name or "image")
-    is_file = source.media_type == "application/pdf" and isinstance(source, Base64Source)
-    return Attachment("file", url, block.name or "document.pdf") if is_file else None
+    if source.media_type != "application/pdf":
+        return None
+    return Attachment(
+        "file" if isinstance(source, Base64Source) else "file by address", url, block.name or "document.pdf"
+    )
 
 
 def arguments_text(call: ToolCallBlock) -> str:

@@ -1,35 +1,59 @@
 """OpenAI through its Responses API, always streamed and stateless: the whole conversation goes with each call."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import openai
 from openai.types.responses import ResponseStreamEvent
 
-from activities.models.answers import forced_or_in_words
-from activities.models.assembly import Assembly
-from activities.models.failures import ProviderError
-from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.openai_responses_prompt import build_payload
-from activities.models.streams import finish, read_all, timeout_of
-from activities.models.verdict_table import STATUS_OF_TYPE
-from agent.messages import Usage
+from longhaul.activities.models.ambient import OPENAI, left_out
+from longhaul.activities.models.answers import forced_or_in_words
+from longhaul.activities.models.as_is import as_is
+from longhaul.activities.models.assembly import Assembly
+from longhaul.activities.models.failures import ProviderError
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.openai_parts import is_reasoning_model
+from longhaul.activities.models.openai_responses_prompt import PHASE, PHASES, build_payload
+from longhaul.activities.models.profiles import profiled
+from longhaul.activities.models.stop_reasons import REFUSAL
+from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
+from longhaul.activities.models.usage import openai_usage
+from longhaul.activities.models.verdict_table import STATUS_OF_TYPE
+from longhaul.agent.values.messages import Usage
+
+NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
+_NOT_ENCRYPTED = re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE)
+"""Azure's deployments of models that do not reason, and servers that know no such field."""
 
 
 class OpenAIResponsesModel:
     """Raises the SDK's errors and `activities.models.failures`; nothing is retried here, Temporal does that."""
 
-    def __init__(self, api_key: str, base_url: str | None) -> None:
-        self._client = openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+    def __init__(self, api_key: str, base_url: str | None, *, own: bool = True) -> None:
+        headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
+        self._client = openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+        self._not_encrypted = set[str]()
+        """Models whose server gives out no reasoning that it would take back."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        payload = build_payload(request, notes)
+        payload = profiled(build_payload(request, notes, encrypted=request.model not in self._not_encrypted), request)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.responses.create(**payload, stream=True, timeout=timeout_of(request.config))
-        await read_all(stream, reply.take)
+        try:
+            stream = await self._client.responses.create(
+                **as_is(payload, "input"), stream=True, timeout=timeout_of(request.config)
+            )
+        except openai.APIStatusError as error:
+            if "include" not in payload or not _NOT_ENCRYPTED.search(str(error)):
+                raise
+            # Remembered: each call of the session would be refused once.
+            self._not_encrypted.add(request.model)
+            return await self._call(request, [*notes, NOT_ENCRYPTED], on_delta)
+        host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
+        await read_all(stream, reply.take, silence_of(request.config, host, thinks_unseen=thinks))
         return reply.finish(request)
 
     async def close(self) -> None:
@@ -42,6 +66,8 @@ class _Reply:
         self._notes = notes
         self._model = ""
         self._stop_reason = ""
+        self._refused = False
+        """The API says "completed" of such an answer, and tells it by the type of its parts alone."""
         self._usage = Usage()
 
     def take(self, event: ResponseStreamEvent) -> None:
@@ -50,6 +76,7 @@ class _Reply:
                 self._open(event.output_index, event.item)
             case "response.output_text.delta" | "response.refusal.delta":
                 self._assembly.add(event.output_index, "text", event.delta)
+                self._refused = self._refused or event.type == "response.refusal.delta"
             case "response.reasoning_summary_part.added" if self._assembly.text_of(event.output_index):
                 self._assembly.add(event.output_index, "thinking", "\n\n")
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
@@ -76,6 +103,7 @@ class _Reply:
                 self._assembly.open(index, "thinking")
             case "message":
                 self._assembly.open(index, "text")
+                self._keep_phase(index, item)
             case other:
                 self._notes.append(f"An item of type {other!r} in the reply was left out.")
 
@@ -90,24 +118,24 @@ class _Reply:
                 self._assembly.open(index, "thinking")
                 if item.encrypted_content:
                     self._assembly.keep(index, item_id=item.id, encrypted_content=item.encrypted_content)
-            case "message" if not self._assembly.text_of(index):
-                for part in item.content or ():
+            case "message":
+                self._assembly.open(index, "text")
+                self._keep_phase(index, item)
+                self._refused = self._refused or any(part.type == "refusal" for part in item.content or ())
+                for part in () if self._assembly.text_of(index) else item.content or ():
                     self._assembly.add(
                         index, "text", getattr(part, "text", None) or getattr(part, "refusal", None) or ""
                     )
+
+    def _keep_phase(self, index: int, item: Any) -> None:
+        if (phase := getattr(item, PHASE, None)) in PHASES:
+            self._assembly.keep(index, **{PHASE: phase})
 
     def _end(self, response: Any) -> None:
         self._model = response.model or ""
         reason = getattr(response.incomplete_details, "reason", None)
         self._stop_reason = reason or response.status or "completed"
-        if response.usage is not None:
-            details = response.usage.input_tokens_details
-            self._usage = Usage(
-                input_tokens=response.usage.input_tokens or 0,
-                output_tokens=response.usage.output_tokens or 0,
-                cache_input_tokens=getattr(details, "cached_tokens", None) or 0,
-                cache_creation_input_tokens=getattr(details, "cache_write_tokens", None) or 0,
-            )
+        self._usage = openai_usage(response.usage)
 
     def finish(self, request: ModelRequest) -> ModelReply:
         return finish(
@@ -115,7 +143,7 @@ class _Reply:
             request,
             model=self._model,
             usage=self._usage,
-            stop_reason=self._stop_reason,
+            stop_reason=REFUSAL if self._refused and self._stop_reason else self._stop_reason,
             notes=self._notes,
         )
 

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from activities.models.model import AnswerSchema, ModelRequest
-from activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
-from activities.models.text import scrub_json
-from activities.models.turns import (
+from longhaul.activities.models.efforts import effort_of, may_reason
+from longhaul.activities.models.model import AnswerSchema, ModelRequest
+from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
+from longhaul.activities.models.output_limit import output_limit
+from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.tool_names import wire_name
+from longhaul.activities.models.turns import (
     AssistantTurn,
     Part,
     UserTurn,
@@ -15,19 +18,24 @@ from activities.models.turns import (
     left_out,
     parts_of,
     wire_id,
-    wire_name,
     wire_schema,
     with_names,
 )
-from agent.messages import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
+
+PHASE, PHASES = "phase", ("commentary", "final_answer")
+"""Of a message: models from gpt-5.3-codex on do worse where it does not come back."""
+ENCRYPTED = "reasoning.encrypted_content"
+"""What a request has to include, so that a reply's reasoning can be sent back."""
 
 
-def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
-    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`."""
+def build_payload(request: ModelRequest, notes: list[str], *, encrypted: bool = True) -> dict[str, Any]:
+    """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. `encrypted`:
+    the server is asked for reasoning that it takes back, unless its model is known to have none."""
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
-        "max_output_tokens": request.config.max_output_tokens,
+        "max_output_tokens": output_limit(request.config, thinks=_reasons(request)),
         # Nothing is kept at the provider: the record is ours, and a session may go on with another provider.
         "store": False,
     }
@@ -37,25 +45,33 @@ def build_payload(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
         payload["tools"] = _tools(request)
         if request.no_calls:
             payload["tool_choice"] = "none"
+        elif request.must_call:
+            payload["tool_choice"] = {"type": "function", "name": request.must_call}
     if request.answer is not None:
         _force(payload, request.answer)
     _set_reasoning(payload, request, notes)
-    return {key: scrub_json(value) for key, value in payload.items()}
+    if encrypted and may_reason(request.model):
+        payload["include"] = [ENCRYPTED]
+    return scrubbed(payload)
 
 
 def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
     config = request.config
     if config.thinking_budget_tokens is not None:
         notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
-    if config.reasoning_effort is not None:
-        payload["reasoning"] = {"effort": config.reasoning_effort}
-    if config.reasoning_effort is not None or is_reasoning_model(request.model):
-        # Models without reasoning refuse this field; without it reasoning is lost between the calls of one turn.
-        payload["include"] = ["reasoning.encrypted_content"]
-        if config.temperature is not None:
+    if (effort := effort_of(request.model, config.reasoning_effort, notes)) is not None:
+        payload["reasoning"] = {"effort": effort}
+    if config.temperature is not None:
+        if _reasons(request):
             notes.append("The temperature was left out: reasoning models take none.")
-    elif config.temperature is not None:
-        payload["temperature"] = config.temperature
+        else:
+            payload["temperature"] = config.temperature
+
+
+def _reasons(request: ModelRequest) -> bool:
+    if is_reasoning_model(request.model):
+        return True
+    return request.config.reasoning_effort is not None and may_reason(request.model)
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
@@ -99,7 +115,8 @@ def _assistant_items(turn: AssistantTurn, notes: list[str]) -> list[dict[str, An
     for place, block in enumerate(turn.blocks):
         match block:
             case TextBlock():
-                items.append({"role": "assistant", "content": [{"type": "output_text", "text": block.text}]})
+                phase = {"phase": block.extras[PHASE]} if block.extras.get(PHASE) in PHASES else {}
+                items.append({"role": "assistant", **phase, "content": [{"type": "output_text", "text": block.text}]})
             case ToolCallBlock():
                 called = {"call_id": wire_id(block.id), "name": wire_name(block.name)}
                 items.append({"type": "function_call", **called, "arguments": arguments_text(block)})
@@ -143,4 +160,6 @@ def _part(part: Part, notes: list[str]) -> dict[str, Any]:
         return {"type": "input_text", "text": left_out(part, notes)}
     if attachment.kind == "image":
         return {"type": "input_image", "image_url": attachment.url, "detail": "auto"}
+    if attachment.kind == "file by address":
+        return {"type": "input_file", "file_url": attachment.url}
     return {"type": "input_file", "filename": attachment.name, "file_data": attachment.url}

@@ -1,4 +1,4 @@
-"""How providers say that a conversation is too long: by code where they have one, else by their words."""
+"""Recognises that a provider found a conversation too long: by a code where there is one, else by its words."""
 
 import re
 from collections.abc import Sequence
@@ -10,23 +10,49 @@ CODES = frozenset(
         "context_window_exceeded",
         "model_context_window_exceeded",
         "exceed_context_size_error",
-        "string_above_max_length",
+        "model_max_prompt_tokens_exceeded",
         "request_too_large",
         "request_body_too_large_after_decoding",
+        "ContextWindowExceededError",
     }
 )
 
 _WORDS = re.compile(
-    r"prompt is too long|input is too long|prompt \(.{0,60}\) is (?:too long|longer than)"  # Anthropic, Bedrock, vLLM
-    r"|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context (?:limit|length|window)"  # Anthropic, OpenAI
-    r"|exceeds? the (?:available )?context (?:size|window)|context[_ ]length[_ ]exceeded"  # llama.cpp, OpenAI
-    r"|maximum context length|maximum model length|exceeds the maximum (?:length|number of tokens)"  # OpenAI, vLLM
-    r"|range of input length should be",  # DashScope
+    "|".join(
+        (
+            r"(?:prompt|input|request|conversation) (?:is )?too long",  # Anthropic, Bedrock, Vertex, Ollama
+            r"(?:prompt|input) \(.{0,60}\) is (?:too long|longer than)",  # vLLM, SGLang, Together
+            # OpenAI, Anthropic, llama.cpp, SGLang, LiteLLM
+            r"exceeds? (?:the )?(?:model'?s )?(?:available )?(?:maximum )?context (?:limit|length|window|size)",
+            r"exceeded (?:max )?context length|exceeded model token limit|model max length exceeded",  # Ollama, Kimi
+            r"context[_ ](?:length|window|size)(?: has been)?[_ ]exceed",  # OpenAI, MiniMax, llama.cpp
+            r"maximum (?:context|prompt|model) length",  # OpenAI and who speaks like it, xAI, vLLM
+            r"context length (?:is|of) only|configured context size",  # vLLM, LM Studio, ds4
+            r"exceeds the maximum (?:length|number of tokens|allowed input length)",  # vLLM, Gemini, Poolside
+            r"input token count is \d+ but|prompt token count of \d+ exceeds",  # Vertex, Copilot
+            r"\b(?:input|total) tokens (?:of image and text )?exceed",  # Bedrock, Azure, Ark
+            r"greater than the context length|larger than the max context size",  # LM Studio, llama.cpp
+            r"(?:less|greater) than max_seq_len|should not exceed max_num_tokens",  # SiliconFlow, Tabby, TensorRT-LLM
+            r"prompt exceeds max length|prompt 超长",  # GLM
+            r"ContextWindowExceededError|no models have context window",  # LiteLLM
+            r"`?inputs`? (?:tokens \+ `?max_new_tokens`? must be|must have less than)",  # TGI, Together
+            r"tokens in the prompt cannot exceed|size limit exceeded by \d+ tokens",  # Cohere
+            r"cannot exceed the total tokens limit",  # watsonx
+            r"reduce the length of (?:the|your) (?:messages|input|prompt)",  # Groq, Cerebras
+            r"too many total text bytes|request payload size exceeds",  # Bedrock, Gemini: of the whole request
+            r"range of input length should be",  # DashScope
+        )
+    ),
     re.IGNORECASE,
 )
 
+_LONG_STRING = re.compile(r"string too long.{0,60}maximum length \d{5,}", re.IGNORECASE)
+"""OpenAI's. A short limit is that of a name, which no shorter conversation helps against."""
+
 _TOO_LARGE_FOR_THE_MINUTE = re.compile(r"request too large for|reduce (?:the length|your prompt)", re.IGNORECASE)
 """OpenAI's 429 for one request that is larger than a whole minute's tokens: waiting never helps."""
+
+_STATUSES = frozenset({400, 413, 422, 500})
 
 
 def says_too_long(status: int, codes: Sequence[str], message: str) -> bool:
@@ -35,4 +61,4 @@ def says_too_long(status: int, codes: Sequence[str], message: str) -> bool:
         return True
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return bool(_TOO_LARGE_FOR_THE_MINUTE.search(message))
-    return status in (400, 413, 422, 500) and bool(_WORDS.search(message))
+    return status in _STATUSES and bool(_WORDS.search(message) or _LONG_STRING.search(message))

@@ -1,4 +1,4 @@
-"""What of a provider's words may be shown and recorded: no keys, no headers, not endless, on one line."""
+"""Takes from a provider's words what may not be shown or recorded: keys and headers; and cuts them to one line."""
 
 import re
 

@@ -1,21 +1,30 @@
-"""Where a model's name leads: which provider, at which address, with which of the worker's keys."""
+"""Finds the provider of a model's name, its address, and the worker's key for it."""
 
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
-from urllib.parse import urlsplit
 
-from activities.models.failures import SetupError
-from activities.models.model import Delta, Model, ModelReply, ModelRequest
-from agent.settings import ModelConfig
+from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.key_limits import KeyLimit, key_digest
+from longhaul.activities.models.key_places import NO_KEY, SETTING, KeyPlace, is_among, is_within
+from longhaul.activities.models.model import Delta, Model, ModelReply, ModelRequest
+from longhaul.activities.models.model_names import Called, ModelName, parse_model_name
+from longhaul.activities.models.profiles import config_with, no_profile
+from longhaul.activities.models.thinking_origin import OF_MANY_VENDORS, origin_of
+from longhaul.activities.models.tool_names import ToolNames
+from longhaul.activities.models.vendors import VENDORS, check_installed
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.known_names import is_profile_name
+from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.settings import AgentSpec, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    api: Literal["messages", "responses", "chat", "script"]
+    api: Literal["messages", "responses", "chat", "script", "ai"]
     key_env: str = ""
     base_url_env: str = ""
     base_url: str = ""
@@ -29,57 +38,103 @@ PROVIDERS: Mapping[str, Provider] = {
         "chat", "DASHSCOPE_API_KEY", "DASHSCOPE_BASE_URL", "https://dashscope.aliyuncs.com/compatible-mode/v1"
     ),
     "scripted": Provider("script"),
+    **{f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()},
 }
-"""By prefix of the model's name."""
-
-ALLOWED_ENV = "LONGHAUL_BASE_URLS"
-"""Addresses, comma-separated, that agents may name as their base_url; loopback and the provider's own always count."""
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-_EXAMPLES = "anthropic:NAME, openai:NAME (Responses), openai-chat:NAME (Chat Completions), qwen:NAME or scripted:FILE"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelName:
-    provider: str
-    name: str
-    """The provider's own name of the model; for `scripted` the path of the file."""
-
-
-def parse_model_name(full_model_name: str) -> ModelName:
-    """Split `anthropic:claude-x`. Raises SetupError for a name without a known prefix or without a rest."""
-    prefix, _, name = full_model_name.partition(":")
-    if prefix not in PROVIDERS or not name.strip():
-        raise SetupError(f"Model {full_model_name!r} is unknown: write {_EXAMPLES}.")
-    return ModelName(prefix, name.strip())
+"""By prefix of the model's name; clients know the prefixes from `agent.values.known_names`."""
 
 
 class Providers:
-    """Calls models by their full names. One client per provider, address and key, made on first use."""
+    """Calls models by their full names, or by those of profiles. One client per provider, address and key, made on
+    first use.
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+    `places`: where keys may go beside the providers' own addresses. `profiles`: the operator's.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str] = os.environ,
+        places: Sequence[KeyPlace] = (),
+        profiles: Mapping[str, ModelProfile] | None = None,
+    ) -> None:
         self._environ = environ
+        self._places = places
+        self._profiles = profiles or {}
         self._models: dict[tuple[str, str, str], Model] = {}
+        self._limits = dict[str, KeyLimit]()
+        """By digest of the key: the agents of one account share what it allows, whatever API and model they call."""
         self._making = asyncio.Lock()
 
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        """One call; `request.model` is replaced by the provider's own name.
+        """One call; `request.model` and what a profile says are put in here.
 
         Raises the SDKs' errors and `activities.models.failures`, all of which `activities.models.verdicts.judge`
-        knows, and TimeoutError after `call_timeout_seconds`. Cancelling closes the connection.
+        knows, and TimeoutError after `call_timeout_seconds`. Cancelling closes the connection. While the provider
+        limits the key the call waits for its turn first.
         """
-        name = parse_model_name(full_model_name)
-        model = await self._find_model(name.provider, request.config)
-        async with asyncio.timeout(request.config.call_timeout_seconds):
-            return await model.call(replace(request, model=name.name), on_delta)
+        called = self._find(full_model_name, request.config)
+        way = self.way(called)
+        model = await self._find_model(called, *way)
+        name = called.name.name if called.profile is None else called.profile.told_by
+        asked = replace(request, model=name, config=called.config, profile=called.profile)
+        # A script is written with the tools' own names.
+        scripted = PROVIDERS[called.name.provider].api == "script"
+        names = ToolNames([] if scripted else [tool.name for tool in request.tools])
+        limit = KeyLimit() if scripted else self._limit_of(*way)
+        let_in = await limit.enter()
+        try:
+            async with asyncio.timeout(request.config.call_timeout_seconds):
+                return names.out_of(await model.call(names.into(asked), names.heard(on_delta)))
+        except Exception as error:
+            verdict = judge(error)
+            if verdict.error_type == "rate_limit" and verdict.kind in ("retry", "retry_after"):
+                limit.refused(let_in, verdict.delay_seconds)
+            raise
+
+    def _limit_of(self, base_url: str, key_env: str) -> KeyLimit:
+        digest = key_digest(self._read_key(key_env), base_url if key_env == NO_KEY else "")
+        return self._limits.setdefault(digest, KeyLimit(digest))
+
+    @property
+    def profile_names(self) -> tuple[str, ...]:
+        """Those that every agent may name."""
+        return tuple(self._profiles)
+
+    def look_up(self, model: str, config: ModelConfig) -> Called | None:
+        """What the name stands for; None for one that stands for nothing here."""
+        try:
+            return self._find(model, config)
+        except SetupError:
+            return None
+
+    def origin(self, model: str, config: ModelConfig) -> str:
+        """Who answers for thoughts of this model, as `thinking_origin` has it."""
+        called = self.look_up(model, config)
+        if called is None:
+            return origin_of(model, config)
+        named = called.full_name if called.name.provider in OF_MANY_VENDORS else called.told_by
+        return origin_of(named, called.config)
+
+    def true_name(self, model: str, config: ModelConfig) -> str:
+        """With the provider's prefix, where the name is a profile's."""
+        called = self.look_up(model, config)
+        return model if called is None else called.full_name
+
+    def check(self, spec: AgentSpec) -> None:
+        """Raises SetupError for a model that can never be called here: an unknown one, and one at an address to which
+        this worker does not send that key. A key that is only missing is left to the call."""
+        for name in (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model):
+            if name:
+                self.way(self._find(name, spec.call_config.for_model(name, spec.model)))
 
     async def warm(self) -> None:
         """Make the clients of the providers whose keys are here: else the first session after a start would wait for
-        their SDKs to be imported."""
-        for name, provider in PROVIDERS.items():
-            if self._environ.get(provider.key_env):
-                with contextlib.suppress(Exception):  # the session that asks for it is told
-                    await self._find_model(name, ModelConfig())
+        their SDKs to be imported. pydantic-ai, which is large, is not imported for a key that others use too."""
+        here = [name for name, each in PROVIDERS.items() if each.api != "ai" and self._environ.get(each.key_env)]
+        called = [Called(ModelName(name, ""), ModelConfig()) for name in here]
+        called += [self._find(name, ModelConfig()) for name in self._profiles]
+        for each in called:
+            with contextlib.suppress(Exception):  # the session that asks for it is told
+                await self._find_model(each, *self.way(each))
 
     async def close(self) -> None:
         """Close all clients; calls that still run fail."""
@@ -88,31 +143,70 @@ class Providers:
         for model in models:
             await model.close()
 
-    async def _find_model(self, provider_name: str, config: ModelConfig) -> Model:
+    def _find(self, model: str, config: ModelConfig) -> Called:
+        """Raises SetupError. An agent's own profile counts before one of the same name that is the operator's."""
+        if not is_profile_name(model):
+            return Called(parse_model_name(model), config)
+        if (profile := config.profiles.get(model)) is not None:
+            return self._of_profile(profile, config, of_operator=False)
+        if (profile := self._profiles.get(model)) is not None:
+            return self._of_profile(profile, config, of_operator=True)
+        raise SetupError(f"{no_profile(model, {**self._profiles, **config.profiles})}.")
+
+    @staticmethod
+    def _of_profile(profile: ModelProfile, config: ModelConfig, *, of_operator: bool) -> Called:
+        name = ModelName(profile.provider, profile.model)
+        return Called(name, config_with(profile, config), profile, of_operator=of_operator)
+
+    async def _find_model(self, called: Called, base_url: str, key_env: str) -> Model:
+        provider_name = called.name.provider
         provider = PROVIDERS[provider_name]
-        base_url = config.base_url or self._environ.get(provider.base_url_env) or provider.base_url
-        key_env = config.api_key_env or provider.key_env
         wanted = (provider_name, base_url, key_env)
         async with self._making:
             if wanted not in self._models:
-                api_key = self._read_key(provider, base_url, key_env, chosen=config.api_key_env is not None)
+                api_key = self._read_key(key_env)
+                # Of another account the SDKs would add what the environment says of the usual one.
+                own = key_env == provider.key_env and self._is_own(provider, base_url)
                 # In a thread: importing an SDK takes a second or two, which the event loop must not stand still for.
-                self._models[wanted] = await asyncio.to_thread(_make_model, provider_name, api_key, base_url)
+                self._models[wanted] = await asyncio.to_thread(_make_model, provider_name, api_key, base_url, own=own)
             return self._models[wanted]
 
-    def _read_key(self, provider: Provider, base_url: str, key_env: str, *, chosen: bool) -> str:
+    def way(self, called: Called) -> tuple[str, str]:
+        """Address, and the name of the key's variable or `none`. Raises SetupError for a pair that is nobody's wish but
+        the agent's."""
+        provider, config = PROVIDERS[called.name.provider], called.config
         if provider.api == "script":
-            return ""
+            return "", NO_KEY
+        base_url = config.base_url or self._environ.get(provider.base_url_env) or provider.base_url
+        key_env = config.api_key_env or provider.key_env
+        if provider.api == "ai":
+            check_installed(called.name.provider)
         if not base_url.startswith(("https://", "http://")):
-            raise SetupError(f"The base_url {base_url!r} is no address: it has to begin with https:// or http://.")
-        if not self._may_send_keys_to(provider, base_url):
-            raise SetupError(
-                f"This worker does not send keys to {base_url!r}: name that address in {ALLOWED_ENV} on the worker."
+            told = (
+                f"base_url {base_url!r}" if base_url else f"base_url of {called.name.provider}, which has none itself,"
             )
+            raise SetupError(f"The {told} is no address: it has to begin with https:// or http://.")
+        if key_env == provider.key_env and self._is_own(provider, base_url):
+            return base_url, key_env
+        if called.of_operator:
+            return base_url, config.api_key_env or NO_KEY
+        if is_among(key_env, base_url, self._places):
+            return base_url, key_env
+        if config.api_key_env is None and is_among(NO_KEY, base_url, self._places):
+            return base_url, NO_KEY
+        raise SetupError(
+            f"This worker does not send {key_env} to {base_url!r}: its operator may list {key_env}={base_url} in "
+            f"{SETTING}, or {NO_KEY}={base_url} for a server that wants no key."
+        )
+
+    def _is_own(self, provider: Provider, base_url: str) -> bool:
+        own = (provider.base_url, self._environ.get(provider.base_url_env, "").strip())
+        return base_url in own or any(is_within(base_url, place) for place in own if place)
+
+    def _read_key(self, key_env: str) -> str:
+        if key_env == NO_KEY:
+            return NO_KEY
         key = self._environ.get(key_env, "").strip()
-        if not key and provider.api == "chat" and base_url != provider.base_url and not chosen:
-            # Servers of one's own rarely want a key, but the SDK insists on one.
-            return "none"
         if not key:
             raise SetupError(
                 f"The environment variable {key_env} is not set on the worker; it has to hold the API key."
@@ -121,31 +215,31 @@ class Providers:
             raise SetupError(f"The environment variable {key_env} on the worker does not hold a key: odd characters.")
         return key
 
-    def _may_send_keys_to(self, provider: Provider, base_url: str) -> bool:
-        """Whoever starts a session chooses the address, and must not choose where the worker's keys go."""
-        allowed = [provider.base_url, self._environ.get(provider.base_url_env, "")]
-        allowed += self._environ.get(ALLOWED_ENV, "").split(",")
-        return base_url in [url.strip() for url in allowed] or urlsplit(base_url).hostname in _LOOPBACK
 
-
-def _make_model(provider_name: str, api_key: str, base_url: str) -> Model:
+def _make_model(provider_name: str, api_key: str, base_url: str, *, own: bool) -> Model:
     """Import what the provider needs, and nothing for the others: a worker has to start within a second."""
     api = PROVIDERS[provider_name].api
     match api:
         case "messages":
-            from activities.models.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
+            from longhaul.activities.models.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
 
-            return AnthropicModel(api_key, base_url)
+            return AnthropicModel(api_key, base_url, own=own)
         case "responses":
-            from activities.models.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
+            from longhaul.activities.models.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
 
-            return OpenAIResponsesModel(api_key, base_url)
+            return OpenAIResponsesModel(api_key, base_url, own=own)
         case "chat":
-            from activities.models.openai_chat import OpenAIChatModel  # noqa: PLC0415
+            from longhaul.activities.models.openai_chat import OpenAIChatModel  # noqa: PLC0415
 
-            return OpenAIChatModel(api_key, base_url, dashscope=provider_name == "qwen")
+            return OpenAIChatModel(
+                api_key, base_url, own=own and provider_name == "openai-chat", dashscope=provider_name == "qwen"
+            )
+        case "ai":
+            from longhaul.activities.models.vendor_model import VendorModel  # noqa: PLC0415
+
+            return VendorModel(provider_name, api_key, base_url)
         case "script":
-            from activities.models.scripted import ScriptedModel  # noqa: PLC0415
+            from longhaul.activities.models.scripted import ScriptedModel  # noqa: PLC0415
 
             return ScriptedModel()
         case _ as never:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from activities.models.failures import ScriptError
-from agent.values import Value
+from longhaul.activities.models.failures import ScriptError
+from longhaul.agent.plain.values import Value
 
 
 class Fault(Value):
@@ -48,13 +48,15 @@ class Expectation(Value):
     """Each of these is offered to the model; others may be too."""
 
 
-class Line(Value):
+class ScriptLine(Value):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     text: str = ""
     thinking: str = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
     usage: ScriptedUsage = Field(default_factory=ScriptedUsage)
+    stop_reason: str = ""
+    """A provider's word, such as max_tokens or refusal; empty: as the reply is, end_turn or tool_use."""
     chunk_chars: int = Field(default=8, ge=1)
     delay_ms: float = Field(default=0, ge=0)
     """Before each piece."""
@@ -66,8 +68,8 @@ class Line(Value):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    replies: tuple[Line, ...]
-    summaries: tuple[Line, ...]
+    replies: tuple[ScriptLine, ...]
+    summaries: tuple[ScriptLine, ...]
     """For the calls that summarise a conversation: a script of their own."""
 
 
@@ -93,9 +95,9 @@ def _parse(path: Path, _modified_ns: int, _size: int) -> Script:
     return Script(replies, tuple(line for line in lines if line.purpose == "summary"))
 
 
-def _line(path: Path, number: int, written: str) -> Line:
+def _line(path: Path, number: int, written: str) -> ScriptLine:
     try:
-        return Line.model_validate(json.loads(written))
+        return ScriptLine.model_validate(json.loads(written))
     except json.JSONDecodeError as error:
         raise ScriptError(f"Line {number} of script {str(path)!r} is not JSON: {error}.") from error
     except ValidationError as error:

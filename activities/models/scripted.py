@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from activities.models.failures import ProviderError, ScriptError
-from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.script import Fault, Line, read_script
-from activities.models.scripted_summary import made_up_summary
-from activities.models.text import scrub
-from agent.messages import (
+from longhaul.activities.models.failures import ProviderError, ScriptError
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.script import Fault, ScriptLine, read_script
+from longhaul.activities.models.scripted_summary import made_up_summary
+from longhaul.activities.models.text import scrub
+from longhaul.agent.values.messages import (
     HintBlock,
     Msg,
     TextBlock,
@@ -20,7 +20,7 @@ from agent.messages import (
     Usage,
 )
 
-_ENDED = Line(text="(script ended)")
+_ENDED = ScriptLine(text="(script ended)")
 _CHARS_PER_TOKEN = 3
 
 _STATUS_AND_CODE = {
@@ -47,23 +47,23 @@ class ScriptedModel:
         if request.attempt <= len(line.faults):
             raise _failure(line.faults[request.attempt - 1])
         if complaint := _unmet(line, request):
-            kind = "Call" if request.purpose == "reply" else "Summary"
+            kind = "Summary" if request.purpose == "summary" else "Call"
             raise ScriptError(f"{kind} {request.call_number + 1} of script {request.model!r} expected {complaint}.")
         content = _content(line, request.call_number)
         for delta in _pieces(content, line.chunk_chars):
             # Without a delay too: a long reply must not keep heartbeats and cancellation waiting.
             await asyncio.sleep(line.delay_ms / 1000)
             on_delta(delta)
-        stop_reason = "tool_use" if line.tool_calls else "end_turn"
+        stop_reason = line.stop_reason or ("tool_use" if line.tool_calls else "end_turn")
         return ModelReply(content, _usage(line, request, content), "scripted", stop_reason)
 
     async def close(self) -> None:
         """Nothing is held open."""
 
 
-def _line_for(request: ModelRequest) -> Line:
+def _line_for(request: ModelRequest) -> ScriptLine:
     script = read_script(request.model)
-    is_reply = request.purpose == "reply"
+    is_reply = request.purpose != "summary"
     lines = script.replies if is_reply else script.summaries
     if request.call_number < len(lines):
         return lines[request.call_number]
@@ -77,7 +77,7 @@ def _failure(fault: Fault) -> Exception:
     return ProviderError(status, code, f"the script asks for the fault {fault.kind!r}", fault.retry_after)
 
 
-def _unmet(line: Line, request: ModelRequest) -> str:
+def _unmet(line: ScriptLine, request: ModelRequest) -> str:
     """What was expected and what was seen instead; empty when all holds."""
     expect = line.expect
     last = _text_of(request.messages[-1]) if request.messages else ""
@@ -93,7 +93,7 @@ def _unmet(line: Line, request: ModelRequest) -> str:
     return ""
 
 
-def _content(line: Line, call_number: int) -> tuple[Block, ...]:
+def _content(line: ScriptLine, call_number: int) -> tuple[Block, ...]:
     calls = tuple(
         ToolCallBlock(
             id=call.id or f"call_{call_number}_{place}",
@@ -124,7 +124,7 @@ def _written(block: Block) -> tuple[Literal["text", "thinking", "tool_call"], st
             return "tool_call", block.input, block.id, block.name
 
 
-def _usage(line: Line, request: ModelRequest, content: tuple[Block, ...]) -> Usage:
+def _usage(line: ScriptLine, request: ModelRequest, content: tuple[Block, ...]) -> Usage:
     given = line.usage
     read = given.input_tokens
     if read is None:

@@ -1,19 +1,19 @@
-"""What the scripted model answers for a summary that its script has no line for: always the same for one request."""
+"""The scripted model's answer to a summary that its script has no line for: always the same for one request."""
 
 from typing import Any
 
-from activities.models.model import ModelRequest
-from activities.models.script import Line, ScriptedCall
+from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.script import ScriptedCall, ScriptLine
 
 
-def made_up_summary(request: ModelRequest) -> Line:
+def made_up_summary(request: ModelRequest) -> ScriptLine:
     """Every field of the answer's schema filled in, or a sentence where no form was asked for."""
     number = request.call_number + 1
     if request.answer is None:
-        return Line(text=f"Summary {number} of the script.")
+        return ScriptLine(text=f"Summary {number} of the script.")
     fields = request.answer.schema.get("properties", {})
     filled = {name: _filled(field, f"{name} of summary {number} of the script") for name, field in fields.items()}
-    return Line(tool_calls=(ScriptedCall(name=request.answer.name, input=filled),))
+    return ScriptLine(tool_calls=(ScriptedCall(name=request.answer.name, input=filled),))
 
 
 def _filled(schema: Any, said: str) -> Any:

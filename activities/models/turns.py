@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, assert_never
 
-from activities.models.model import AnswerSchema
-from agent.messages import (
+from longhaul.activities.models.model import AnswerSchema
+from longhaul.activities.models.tool_schemas import sent_schema
+from longhaul.agent.values.messages import (
     DataBlock,
     HintBlock,
     Msg,
@@ -23,13 +24,16 @@ from agent.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from agent.tools import ToolDescriptor
+from longhaul.agent.values.tools import ToolDescriptor
 
 Part = TextBlock | DataBlock
 
+_MOST_LEVELS = 60
+"""Of a call's arguments."""
+
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OutsideWords:
     """One part of what reaches the model from outside."""
 
     speaker: str
@@ -39,7 +43,7 @@ class Said:
 
 @dataclass(slots=True)
 class UserTurn:
-    said: list[Said] = field(default_factory=list)
+    said: list[OutsideWords] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -78,7 +82,7 @@ def failed(result: ToolResultBlock) -> bool:
     return result.state not in (ToolResultState.SUCCESS, ToolResultState.RUNNING)
 
 
-def with_names(said: Sequence[Said]) -> list[Part]:
+def with_names(said: Sequence[OutsideWords]) -> list[Part]:
     """The parts in order, with `name: ` before what a named speaker says: for APIs that know no speakers."""
     parts: list[Part] = []
     last = ""
@@ -104,7 +108,8 @@ def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
         arguments = json.loads(call.input, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return {"_unparsable": call.input}
-    return arguments if isinstance(arguments, dict) and depth_fits(arguments) else {"_unparsable": call.input}
+    fits = call.input.count("{") + call.input.count("[") < _MOST_LEVELS or depth_fits(arguments)
+    return arguments if isinstance(arguments, dict) and fits else {"_unparsable": call.input}
 
 
 def left_out(block: DataBlock, notes: list[str]) -> str:
@@ -121,19 +126,14 @@ def wire_id(call_id: str, longest: int = 64) -> str:
     return "call_" + hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def wire_name(tool_name: str) -> str:
-    """A tool name that each provider takes, also where the model invented it: bad characters become `_`."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", tool_name)[:64] or "unnamed"
-
-
 def wire_schema(tool: ToolDescriptor) -> dict[str, Any]:
-    """The tool's schema with what each provider insists on: that it describes an object, and its properties."""
-    return {"type": "object", "properties": {}, **tool.input_schema}
+    """The tool's schema with what each provider insists on."""
+    return sent_schema(tool.input_schema)
 
 
 def answer_schema(answer: AnswerSchema) -> dict[str, Any]:
     """The schema of a forced answer, with the same."""
-    return {"type": "object", "properties": {}, **answer.schema}
+    return sent_schema(answer.schema)
 
 
 class _Arrangement:
@@ -153,13 +153,13 @@ class _Arrangement:
                 case ToolCallBlock() | ThinkingBlock():
                     self._assistant(block).blocks.append(block)
                 case HintBlock():
-                    self._user().said += [Said("", part) for part in parts_of(block.hint)]
+                    self._user().said += [OutsideWords("", part) for part in parts_of(block.hint)]
                 case TextBlock() if not block.text.strip():
                     continue
                 case TextBlock() if message.role == "assistant":
                     self._assistant(block).blocks.append(block)
                 case TextBlock() | DataBlock():
-                    self._user().said.append(Said(speaker, block))
+                    self._user().said.append(OutsideWords(speaker, block))
                 case _ as never:
                     assert_never(never)
 
@@ -189,11 +189,13 @@ class _Arrangement:
             turn.results[result.id] = result
             return
         label = f"(Result of an earlier call of {result.name!r}, which is no longer shown.)"
-        self._user().said += [Said("", part) for part in (TextBlock(text=label), *parts_of(result.output))]
+        self._user().said += [OutsideWords("", part) for part in (TextBlock(text=label), *parts_of(result.output))]
 
 
 def _has_call(turn: Turn, call_id: str) -> TypeGuard[AssistantTurn]:
-    return isinstance(turn, AssistantTurn) and any(call.id == call_id for call in turn.calls())
+    if isinstance(turn, UserTurn):
+        return False
+    return any(isinstance(block, ToolCallBlock) and block.id == call_id for block in turn.blocks)
 
 
 def _unanswered(call: ToolCallBlock) -> ToolResultBlock:
@@ -212,7 +214,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def depth_fits(value: object, left: int = 60) -> bool:
+def depth_fits(value: object, left: int = _MOST_LEVELS) -> bool:
     """Whether JSON is nested less deeply than `left`: SDKs walk it recursively, and more could exhaust the stack."""
     if left == 0:
         return False

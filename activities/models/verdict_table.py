@@ -7,25 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["retry", "retry_after", "fall_back", "compress", "never"]
+Kind = Literal["retry", "retry_after", "fall_back", "compress", "repair", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerdictRow:
     kind: Kind
     error_type: str
     sentence: str
 
 
-UNREACHABLE = Row("retry", "connection", "The connection to the model's provider failed.")
-_TOO_SLOW = Row("retry", "connection", "The model's provider did not answer in time.")
-_CUT_OFF = Row("retry", "connection", "The connection to the model's provider broke while it answered.")
-_GARBLED = Row("retry", "upstream", "The model's provider sent an answer that can't be read.")
-_OUR_FAULT = Row("never", "internal", "The model call failed by a mistake of ours, not of the provider.")
-_NO_CREDENTIALS = Row("never", "setup", "The worker's credentials for the model's provider can't be loaded.")
-BAD_ADDRESS = Row("never", "setup", "The address of the model's provider is wrong; correct base_url.")
+UNREACHABLE = VerdictRow("retry", "connection", "The connection to the model's provider failed.")
+_TOO_SLOW = VerdictRow("retry", "connection", "The model's provider did not answer in time.")
+_CUT_OFF = VerdictRow("retry", "connection", "The connection to the model's provider broke while it answered.")
+_GARBLED = VerdictRow("retry", "upstream", "The model's provider sent an answer that can't be read.")
+_OUR_FAULT = VerdictRow("never", "internal", "The model call failed by a mistake of ours, not of the provider.")
+_NO_CREDENTIALS = VerdictRow("never", "setup", "The worker's credentials for the model's provider can't be loaded.")
+BAD_ADDRESS = VerdictRow("never", "setup", "The address of the model's provider is wrong; correct base_url.")
 
-BY_CLASS: Mapping[str, Row] = {
+BY_CLASS: Mapping[str, VerdictRow] = {
     "builtins.TimeoutError": _TOO_SLOW,
     "builtins.ConnectionError": _CUT_OFF,
     "socket.gaierror": UNREACHABLE,
@@ -57,45 +57,57 @@ BY_CLASS: Mapping[str, Row] = {
     "openai.APIConnectionError": UNREACHABLE,
     "openai.APITimeoutError": _TOO_SLOW,
     "openai.APIResponseValidationError": _GARBLED,
-    "openai.LengthFinishReasonError": Row("never", "invalid_request", "The reply hit the limit of output tokens."),
-    "openai.ContentFilterFinishReasonError": Row("fall_back", "upstream", "The provider's content filter stopped it."),
+    "openai.LengthFinishReasonError": VerdictRow(
+        "never", "invalid_request", "The reply hit the limit of output tokens."
+    ),
+    "openai.ContentFilterFinishReasonError": VerdictRow(
+        "fall_back", "upstream", "The provider's content filter stopped it."
+    ),
     "openai.InvalidWebhookSignatureError": _OUR_FAULT,
     "openai.SubjectTokenProviderError": _NO_CREDENTIALS,
     "openai.WebSocketConnectionClosedError": _CUT_OFF,
     "openai.WebSocketQueueFullError": _CUT_OFF,
+    "pydantic_ai.ModelConnectionError": UNREACHABLE,
+    "pydantic_ai.ModelTimeoutError": _TOO_SLOW,
+    "pydantic_ai.ModelRequestTimeout": _TOO_SLOW,
+    "pydantic_ai.UnexpectedModelBehavior": _GARBLED,
+    "pydantic_ai.AgentRunError": _OUR_FAULT,
 }
 """Failures without an HTTP status. Keys are `package.Class`; httpx2's classes stand under httpx."""
 
-RETRY_UPSTREAM = Row("retry", "upstream", "The model's provider failed")
-REFUSED = Row("never", "invalid_request", "The model's provider refused the request")
-_NO_ACCOUNT = Row("fall_back", "permission", "The account is not allowed to use this model")
-LOCKED_OUT = Row("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
-_NO_MODEL = Row("fall_back", "invalid_request", "The model's provider does not know this model or address")
-TOO_LONG = Row("compress", "context_overflow", "The conversation is too long for the model")
+RETRY_UPSTREAM = VerdictRow("retry", "upstream", "The model's provider failed")
+REFUSED = VerdictRow("never", "invalid_request", "The model's provider refused the request")
+_NO_ACCOUNT = VerdictRow("fall_back", "permission", "The account is not allowed to use this model")
+LOCKED_OUT = VerdictRow("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
+_NO_MODEL = VerdictRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
+REPAIRABLE = VerdictRow("repair", "invalid_request", "The model's provider refused part of the conversation")
+OUT_OF_CREDIT = VerdictRow(
+    "fall_back", "rate_limit", "The account's quota or credit at the model's provider is used up"
+)
+FILTERED = VerdictRow("fall_back", "filtered", "The provider's content filter refused the request")
+TOO_LONG = VerdictRow("compress", "context_overflow", "The conversation is too long for the model")
 
-BY_STATUS: Mapping[int, Row] = {
+BY_STATUS: Mapping[int, VerdictRow] = {
     400: REFUSED,
     401: LOCKED_OUT,
-    402: _NO_ACCOUNT,
+    402: OUT_OF_CREDIT,
     403: _NO_ACCOUNT,
     404: _NO_MODEL,
-    408: Row("retry", "connection", "The model's provider gave up waiting for the request"),
+    408: VerdictRow("retry", "connection", "The model's provider gave up waiting for the request"),
     409: RETRY_UPSTREAM,
     413: TOO_LONG,
     425: RETRY_UPSTREAM,
-    429: Row("retry", "rate_limit", "The model's provider limits how often it may be called"),
+    429: VerdictRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
     499: RETRY_UPSTREAM,
-    501: Row("fall_back", "upstream", "The model's provider does not offer what was asked for"),
-    529: Row("retry", "upstream", "The model's provider is overloaded"),
+    501: VerdictRow("fall_back", "upstream", "The model's provider does not offer what was asked for"),
+    529: VerdictRow("retry", "upstream", "The model's provider is overloaded"),
 }
 """Other 4xx are refusals, other 5xx failures of the provider."""
 
 SERVER_ERRORS = 500
 """From here on the status means that the provider failed."""
 
-OUT_OF_CREDIT = Row("fall_back", "rate_limit", "The account's quota or credit at the model's provider is used up")
-
-BY_CODE: Mapping[str, Row] = {
+BY_CODE: Mapping[str, VerdictRow] = {
     "insufficient_quota": OUT_OF_CREDIT,
     "billing_hard_limit_reached": OUT_OF_CREDIT,
     "billing_not_active": OUT_OF_CREDIT,
@@ -104,6 +116,10 @@ BY_CODE: Mapping[str, Row] = {
     "contract_spend_limit_reached": OUT_OF_CREDIT,
     "enforced_spend_limit_reached": OUT_OF_CREDIT,
     "billing_error": OUT_OF_CREDIT,
+    "exceeded_current_quota_error": OUT_OF_CREDIT,
+    "insufficient_user_quota": OUT_OF_CREDIT,
+    "credit_limit": OUT_OF_CREDIT,
+    "AccountOverdueError": OUT_OF_CREDIT,
     "organization_on_hold": _NO_ACCOUNT,
     "organization_type_not_supported": _NO_ACCOUNT,
     "parent_organization_required": _NO_ACCOUNT,
@@ -127,5 +143,33 @@ STATUS_OF_TYPE: Mapping[str, int] = {
     "api_error": 500,
     "server_error": 500,
     "overloaded_error": 529,
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+    "ValidationException": 400,
+    "AccessDeniedException": 403,
+    "ThrottlingException": 429,
+    "ServiceUnavailableException": 503,
 }
 """The status of an error that arrives inside a stream, whose own HTTP status is 200."""
+
+BY_CATEGORY: Mapping[str, tuple[int, str]] = {
+    "pydantic_ai.ModelContextWindowExceededError": (400, "context_length_exceeded"),
+    "pydantic_ai.ModelQuotaExceededError": (402, "insufficient_quota"),
+    "pydantic_ai.ModelRateLimitError": (429, ""),
+    "pydantic_ai.ModelOverloadedError": (529, ""),
+    "pydantic_ai.ModelUnavailableError": (503, ""),
+    "pydantic_ai.ModelServerError": (500, ""),
+    "pydantic_ai.ModelAuthenticationError": (401, ""),
+    "pydantic_ai.ModelNotFoundError": (404, ""),
+    "pydantic_ai.ModelRequestRejectedError": (400, ""),
+    "pydantic_ai.ModelAPIError": (500, ""),
+}
+"""By the class that pydantic-ai has made of a vendor's error: the status where it has none, and a code that says what
+it means."""

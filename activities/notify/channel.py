@@ -1,11 +1,11 @@
-"""What is told of a call that waits, and the ways on which it can be told."""
+"""A channel tells people of a call that waits; this is what it gets to tell."""
 
 from typing import Any, Protocol
 
-from agent.values import Value, sparse
+from longhaul.agent.plain.values import Value, sparse
 
 
-class Message(Value):
+class NoticeMessage(Value):
     """One event of one wait. What stands in it is made visible and short already."""
 
     key: str
@@ -31,12 +31,15 @@ class Message(Value):
     """It has expired and can't be answered any more."""
     answers: tuple[str, ...] = sparse(())
     """Commands that answer it."""
+    more: "tuple[NoticeMessage, ...]" = sparse(())
+    """The other calls of the same list, each as it would be told alone; none of them has more."""
 
     @property
     def headline(self) -> str:
         """One line for people."""
         what = {"waits": "waits", "reminded": "still waits", "escalated": "was escalated", "expired": "has expired"}
-        return f"{self.tool} in {self.session} {what[self.event]}"
+        others = f", with {len(self.more)} more call{'s' if len(self.more) > 1 else ''}" if self.more else ""
+        return f"{self.tool} in {self.session} {what[self.event]}{others}"
 
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -51,6 +54,6 @@ class Channel(Protocol):
 
     name: str
 
-    async def tell(self, message: Message) -> None:
+    async def tell(self, message: NoticeMessage) -> None:
         """Raises NotTold. The same message may come twice: its key says so."""
         ...

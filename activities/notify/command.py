@@ -7,10 +7,10 @@ import signal
 import tempfile
 from typing import IO
 
-from activities.notify.channel import Message, NotTold
-from activities.tools.shell_environment import scrubbed
-from agent.canonical import digest_of
-from agent.visible import visible
+from longhaul.activities.notify.channel import NoticeMessage, NotTold
+from longhaul.activities.shell.environment import scrubbed
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.visible import visible
 
 SECONDS = 5.0
 TAIL_CHARS = 200
@@ -23,7 +23,7 @@ class Command:
         self._argv, self._seconds = argv, seconds
         self.name = f"command:{digest_of(argv)[:8]}"
 
-    async def tell(self, message: Message) -> None:
+    async def tell(self, message: NoticeMessage) -> None:
         with await asyncio.to_thread(_as_file, message.model_dump_json().encode() + b"\n") as told:
             process = await self._started(told)
         try:

@@ -8,8 +8,8 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from pathlib import Path
 
-from activities.notify.channel import Message, NotTold
-from agent.canonical import digest_of
+from longhaul.activities.notify.channel import NoticeMessage, NotTold
+from longhaul.agent.plain.canonical import digest_of
 
 
 class Maildir:
@@ -19,13 +19,13 @@ class Maildir:
         self._folder, self._to, self._sender = folder, to, sender
         self.name = f"maildir:{digest_of(str(folder))[:8]}"
 
-    async def tell(self, message: Message) -> None:
+    async def tell(self, message: NoticeMessage) -> None:
         try:
             await asyncio.to_thread(self._drop, message)
         except OSError as error:
             raise NotTold(f"the maildir {self._folder} can't be written: {error.strerror}") from error
 
-    def _drop(self, message: Message) -> None:
+    def _drop(self, message: NoticeMessage) -> None:
         name = f"{message.key}.longhaul"
         folders = {part: self._folder / part for part in ("tmp", "new", "cur")}
         self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ class Maildir:
             os.fsync(file.fileno())
         written.replace(folders["new"] / name)
 
-    def _mail(self, message: Message) -> EmailMessage:
+    def _mail(self, message: NoticeMessage) -> EmailMessage:
         mail = EmailMessage(policy=SMTP)
         mail["From"], mail["To"] = self._sender, self._to
         if "@" in message.escalated_to and not set(message.escalated_to) & set(' ,;<>"()\\'):
@@ -53,7 +53,11 @@ class Maildir:
         return mail
 
 
-def _text(message: Message) -> str:
+def _text(message: NoticeMessage) -> str:
+    return "\n".join(map(_of_one_call, (message, *message.more)))
+
+
+def _of_one_call(message: NoticeMessage) -> str:
     facts = {
         "session": message.session,
         "user": message.user or "",

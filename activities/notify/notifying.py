@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from activities.masking import NO_SECRETS, Masker
-from activities.notify.channel import Channel, Message, NotTold
-from agent.ledger import Ledger
-from agent.notices import Given, Notice, shown_arguments
-from agent.notifying import is_stale
-from agent.times import iso
-from agent.visible import visible
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.notify.channel import Channel, NoticeMessage, NotTold
+from longhaul.agent.entries.notices import SHOWN_CHARS, SHOWN_OF_MORE_CHARS, Given, Notice, shown_arguments
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.next.notices import still_true
+from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.visible import visible
 
 SECONDS = 10.0
 """For all of it: a checkpoint has half a minute."""
@@ -29,7 +29,7 @@ class Told:
 
 
 class Notifying:
-    def __init__(self, channels: Sequence[Channel] = (), masker: Masker = NO_SECRETS) -> None:
+    def __init__(self, channels: Sequence[Channel], masker: Masker) -> None:
         self._channels = channels
         self._masker = masker
 
@@ -39,16 +39,17 @@ class Notifying:
         trouble: list[str] = []
         try:
             async with asyncio.timeout(SECONDS):
-                for notice in list(ledger.notices.values()):
-                    given[notice.key] = await self._told(ledger, notice, session_key, trouble)
+                for key, notice in list(ledger.notices.unsent.items()):
+                    given[key] = await self._told(ledger, key, notice, f"{session_key}\n{key}", trouble)
         except TimeoutError:
             trouble.append(f"there was no time to tell all of it within {SECONDS:g} s")
         return Told(tuple(given.values()), "; ".join(dict.fromkeys(trouble))[:500])
 
-    async def _told(self, ledger: Ledger, notice: Notice, session_key: str, trouble: list[str]) -> Given:
-        if not self._channels or is_stale(ledger, notice):
-            return Given(key=notice.key, done=True)
-        message = message_of(ledger, notice, session_key, self._masker)
+    async def _told(self, ledger: Ledger, key: str, notice: Notice, whole_key: str, trouble: list[str]) -> Given:
+        left = still_true(ledger, notice)
+        if not self._channels or left is None:
+            return Given(key=key, done=True)
+        message = message_of(ledger, left, whole_key, self._masker)
         have = list(notice.given)
         for channel in self._channels:
             if channel.name in have:
@@ -62,16 +63,17 @@ class Notifying:
             else:
                 have.append(channel.name)
         missing = [channel for channel in self._channels if channel.name not in have]
-        return Given(key=notice.key, channels=tuple(have), done=not missing)
+        return Given(key=key, channels=tuple(have), done=not missing)
 
 
-def message_of(ledger: Ledger, notice: Notice, session_key: str, masker: Masker = NO_SECRETS) -> Message:
-    """Of a notice that is not stale. Nothing in it moves a cursor, hides, or is longer than it must be."""
+def message_of(ledger: Ledger, notice: Notice, key: str, masker: Masker, chars: int = SHOWN_CHARS) -> NoticeMessage:
+    """Of a notice that is still true. Nothing in it moves a cursor, hides, or is longer than it must be. `key` is what
+    the notice is called among those of all sessions."""
     call = ledger.reply.calls.get(notice.call_id) if ledger.reply else None
-    arguments = notice.shown or (shown_arguments(call.input) if call else "")
+    arguments = notice.shown or (shown_arguments(call.input, chars) if call else "")
     state = ledger.state
-    return Message(
-        key=hashlib.sha256(f"{session_key}\n{notice.key}".encode()).hexdigest()[:40],
+    return NoticeMessage(
+        key=hashlib.sha256(key.encode()).hexdigest()[:40],
         event=notice.event,
         session=_line(state.session_id),
         user=None if state.user_id is None else _line(state.user_id),
@@ -88,6 +90,7 @@ def message_of(ledger: Ledger, notice: Notice, session_key: str, masker: Masker 
         escalated_to=_line(notice.to),
         closed=notice.closed,
         answers=() if notice.closed else _answers(ledger, notice),
+        more=tuple(message_of(ledger, each, f"{key}\n{each.key}", masker, SHOWN_OF_MORE_CHARS) for each in notice.more),
     )
 
 

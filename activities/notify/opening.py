@@ -7,22 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from activities.masking import NO_SECRETS, Masker
-from activities.notify.channel import Channel
-from activities.notify.command import Command
-from activities.notify.maildir import Maildir
-from activities.notify.notifying import Notifying
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.notify.channel import Channel
+from longhaul.activities.notify.command import Command
+from longhaul.activities.notify.maildir import Maildir
+from longhaul.activities.notify.notifying import Notifying
+from longhaul.agent.plain.errors import BadSetup
 
 KEY = "LONGHAUL_NOTIFY_KEY"
 SHORTEST_KEY = 16
 FORMS = "'https://…', 'maildir:/PATH?to=ADDRESS' or 'command:PROGRAM ARGUMENTS'"
 
 
-class BadNotifySetting(Exception):
+class BadNotifySetting(BadSetup):
     """LONGHAUL_NOTIFY can't be used, and what to do about it."""
 
 
-def open_notifying(targets: str | Sequence[str], masker: Masker = NO_SECRETS) -> Notifying:
+def open_notifying(targets: str | Sequence[str], masker: Masker) -> Notifying:
     """What tells people on this worker. Raises BadNotifySetting."""
     return Notifying(open_channels(targets), masker)
 
@@ -47,7 +48,7 @@ def _channel(target: str, environment: Mapping[str, str]) -> Channel:
 
 
 def _webhook(url: str, key: str) -> Channel:
-    from activities.notify.webhook import Webhook  # noqa: PLC0415  loads httpx, which few workers need
+    from longhaul.activities.notify.webhook import Webhook  # noqa: PLC0415  loads httpx, which few workers need
 
     parts = urlsplit(url)
     if not parts.hostname or parts.username or parts.password:

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from activities.notify.channel import Message, NotTold
-from agent.canonical import digest_of
+from longhaul.activities.notify.channel import NoticeMessage, NotTold
+from longhaul.agent.plain.canonical import digest_of
 
 SECONDS = 2.0
 PAUSES_SECONDS = (0.2, 1.0, 0.0)
@@ -25,7 +25,7 @@ class Webhook:
         self._host = urlsplit(url).hostname or ""
         self.name = f"webhook:{digest_of(url)[:8]}"
 
-    async def tell(self, message: Message) -> None:
+    async def tell(self, message: NoticeMessage) -> None:
         body = message.model_dump_json().encode()
         trouble = ""
         async with httpx.AsyncClient(follow_redirects=False, timeout=SECONDS, trust_env=False) as client:
@@ -44,7 +44,7 @@ class Webhook:
                 await asyncio.sleep(pause)
         raise NotTold(trouble)
 
-    def _headers(self, message: Message, body: bytes) -> dict[str, str]:
+    def _headers(self, message: NoticeMessage, body: bytes) -> dict[str, str]:
         now = str(int(time.time()))
         return {
             "Content-Type": "application/json",

@@ -2,32 +2,38 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
-from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.providers import Providers
-from activities.models.verdicts import judge
-from activities.telemetry.content import Content
-from agent.messages import Usage
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.verdicts import judge
+from longhaul.activities.telemetry.content import Content
+from longhaul.activities.telemetry.model_calls import CountedProviders, named
+from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.profiles import ModelProfile
 
-PROVIDER_NAMES = {"openai-chat": "openai"}
-"""Where the convention has another name than our prefix."""
 
+class WatchedProviders(CountedProviders):
+    """Calls models as providers do, counts them where that is wanted, and makes a span of each call."""
 
-class WatchedProviders(Providers):
-    """Calls models as providers do, and makes a span of each call."""
-
-    def __init__(self, tracer: Tracer, content: Content, environ: Mapping[str, str] = os.environ) -> None:
-        super().__init__(environ)
+    def __init__(
+        self,
+        tracer: Tracer,
+        content: Content,
+        environ: Mapping[str, str] = os.environ,
+        places: Sequence[KeyPlace] = (),
+        counted_to: str = "",
+        profiles: Mapping[str, ModelProfile] | None = None,
+    ) -> None:
+        super().__init__(environ, places, counted_to, profiles)
         self._tracer = tracer
         self._content = content
 
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
-        provider, model = named(full_model_name)
+        provider, model = named(self.true_name(full_model_name, request.config))
         attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
@@ -51,12 +57,6 @@ class WatchedProviders(Providers):
             _describe(span, reply)
             self._content.answered(span, reply)
             return reply
-
-
-def named(full_model_name: str) -> tuple[str, str]:
-    """Provider and model as the conventions call them. Of a script's file the name, and not where it lies."""
-    prefix, _, model = full_model_name.partition(":")
-    return PROVIDER_NAMES.get(prefix, prefix), PurePath(model).name if prefix == "scripted" else model
 
 
 def _timed(span: Span, on_delta: Callable[[Delta], None]) -> Callable[[Delta], None]:

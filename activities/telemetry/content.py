@@ -6,9 +6,9 @@ from typing import Any
 
 from opentelemetry.trace import Span
 
-from activities.masking import Masker
-from activities.models.model import ModelReply, ModelRequest
-from agent.messages import ContentBlock, Msg, ToolResultBlock
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.agent.values.messages import ContentBlock, Msg, ToolResultBlock
 
 LONGEST_CHARS = 100_000
 """Of one attribute: an exporter keeps spans in memory until they are sent."""

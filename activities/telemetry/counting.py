@@ -8,12 +8,19 @@ from temporalio import activity
 from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from activities import measured
-from activities.telemetry.failure_class import class_of
-from activities.telemetry.prices import Prices
-from agent.entries import AnyEntry, Checkpointed, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
-from agent.ledger import Ledger
-from agent.messages import Usage
+from longhaul.activities.attempt import measured
+from longhaul.activities.telemetry.failure_class import class_of
+from longhaul.activities.telemetry.prices import Prices
+from longhaul.agent.entries.every import (
+    AnyEntry,
+    Checkpointed,
+    ContextCompressed,
+    ModelSaid,
+    ReplyFinished,
+    ToolReturned,
+)
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.messages import Usage
 
 
 class CountedActivities(Interceptor):

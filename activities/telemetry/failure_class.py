@@ -1,10 +1,15 @@
-"""Of which class a failure is, in one word that quotes nothing: `rate_limited` says more than that a model failed."""
+"""Names the class of a failure in one word that quotes nothing: `rate_limit` says more than that a model failed."""
 
 from temporalio.exceptions import ApplicationError
 
-from activities.contract import MODEL_FAILED
-from activities.failure_kind import kind_of
-from agent.messages import ErrorInfo
+from longhaul.activities.contract import MODEL_FAILED
+from longhaul.agent.values.messages import ErrorInfo
+
+
+def kind_of(error: BaseException) -> str:
+    if isinstance(error, ApplicationError) and error.type:
+        return error.type
+    return type(error).__name__
 
 
 def class_of(error: BaseException) -> str:

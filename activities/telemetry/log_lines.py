@@ -17,8 +17,8 @@ from pythonjsonlogger.core import LogData
 from pythonjsonlogger.json import JsonFormatter
 from temporalio import activity, workflow
 
-from activities.masked_logs import MasksItself
-from agent.ids import names_in
+from longhaul.activities.masking.logs import MasksItself
+from longhaul.agent.plain.ids import names_in
 
 MOST_MESSAGE_CHARS = 300
 MOST_FRAMES = 20

@@ -9,14 +9,14 @@ from typing import Any
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from activities import measured
-from activities.telemetry.asked import call_id_in, header_in
-from activities.telemetry.failure_class import class_of
-from activities.telemetry.log_lines import about, fields, session_fields
-from agent.entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
-from agent.ledger import Ledger
-from agent.messages import Usage
-from agent.tracing import TraceHeader, place_of_reply
+from longhaul.activities.attempt import measured
+from longhaul.activities.telemetry.attempt_names import call_id_in, header_in
+from longhaul.activities.telemetry.failure_class import class_of
+from longhaul.activities.telemetry.log_lines import about, fields, session_fields
+from longhaul.agent.entries.every import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
+from longhaul.agent.values.messages import Usage
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class _Ended:
 
 
 def _reply(entry: ReplyFinished, ledger: Ledger) -> dict[str, Any]:
-    ended = ledger.finished.get(entry.reply_id)
+    ended = ledger.requests.finished.get(entry.reply_id)
     usage = ended.usage if ended else Usage()
     return fields(
         reply=entry.reply_id,

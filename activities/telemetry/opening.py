@@ -1,48 +1,66 @@
-"""How a worker is watched. Loads OpenTelemetry, or what writes JSON, when it is asked to, and nothing otherwise."""
+"""Sets up how a worker is watched. Loads OpenTelemetry, or what writes JSON, when it is asked to, and nothing
+otherwise."""
 
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from temporalio.worker import Interceptor
 
-from activities.masking import Masker
-from activities.models.providers import Providers
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.providers import Providers
+from longhaul.agent.values.profiles import ModelProfile
 
 
-def watched_providers(masker: Masker, *, wanted: bool, content: bool) -> Providers:
-    """What the worker calls models by."""
-    if not wanted:
-        return Providers()
-    from activities.telemetry import spans  # noqa: PLC0415  see above
+def watched_providers(
+    masker: Masker,
+    places: Sequence[KeyPlace],
+    counted_to: str,
+    *,
+    traced: bool,
+    content: bool,
+    profiles: Mapping[str, ModelProfile] | None = None,
+) -> Providers:
+    """What the worker calls models by. `counted_to`: where metrics go, `otlp` or `prometheus`; empty: nowhere."""
+    if not (traced or counted_to):
+        return Providers(places=places, profiles=profiles)
+    if not traced:
+        from longhaul.activities.telemetry.model_calls import CountedProviders  # noqa: PLC0415  see above
 
-    return spans.providers(masker, content=content)
+        return CountedProviders(places=places, to=counted_to, profiles=profiles)
+    from longhaul.activities.telemetry import spans  # noqa: PLC0415  see above
+
+    return spans.providers(masker, places, counted_to, content=content, profiles=profiles)
 
 
 def watching(masker: Masker, *, wanted: bool, content: bool) -> list[Interceptor]:
     """What the worker runs its activities through."""
     if not wanted:
         return []
-    from activities.telemetry import spans  # noqa: PLC0415  see above
+    from longhaul.activities.telemetry import spans  # noqa: PLC0415  see above
 
     return [spans.activities(masker, content=content)]
 
 
-def counting(prices: Path | None, *, wanted: bool) -> list[Interceptor]:
+def counting(
+    prices: Path | None, *, wanted: bool, profiles: Mapping[str, ModelProfile] | None = None
+) -> list[Interceptor]:
     """What counts for metrics; it has to be there once, on the worker. Raises BadPrices."""
     if not wanted:
         return []
-    from activities.telemetry.counting import CountedActivities  # noqa: PLC0415  see above
-    from activities.telemetry.prices import load_prices  # noqa: PLC0415
+    from longhaul.activities.telemetry.counting import CountedActivities  # noqa: PLC0415  see above
+    from longhaul.activities.telemetry.prices import load_prices  # noqa: PLC0415
 
-    return [CountedActivities(load_prices(prices))]
+    return [CountedActivities(load_prices(prices, profiles))]
 
 
 def logged(*, wanted: bool, traced: bool) -> list[Interceptor]:
     """What writes a line for each attempt of an activity."""
     if not wanted:
         return []
-    from activities.telemetry.logging_attempts import LoggedActivities  # noqa: PLC0415  see above
+    from longhaul.activities.telemetry.logging_attempts import LoggedActivities  # noqa: PLC0415  see above
 
     return [LoggedActivities(traced=traced)]
 
@@ -51,7 +69,7 @@ def begin_logs(level: str, *, structured: bool) -> None:
     """Of this process, on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     if structured:
-        from activities.telemetry import log_lines  # noqa: PLC0415  see above
+        from longhaul.activities.telemetry import log_lines  # noqa: PLC0415  see above
 
         handler.setFormatter(log_lines.JsonLines())
         log_lines.without_details_in_words()

@@ -8,9 +8,9 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-from agent.tracing import Place
+from longhaul.agent.plain.tracing import SpanPlace
 
-_PINNED: ContextVar[Place | None] = ContextVar("longhaul_pinned_place", default=None)
+_PINNED: ContextVar[SpanPlace | None] = ContextVar("longhaul_pinned_place", default=None)
 
 
 class PinnedIds(IdGenerator):
@@ -34,7 +34,7 @@ class PinnedIds(IdGenerator):
 class pinned:  # noqa: N801  used like a function: `with pinned(place):`
     """The next spans that are started have the ids of this place."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SpanPlace) -> None:
         self._place = place
 
     def __enter__(self) -> None:
@@ -44,7 +44,7 @@ class pinned:  # noqa: N801  used like a function: `with pinned(place):`
         _PINNED.reset(self._token)
 
 
-def inside(place: Place, provider: TracerProvider) -> Context:
+def inside(place: SpanPlace, provider: TracerProvider) -> Context:
     """The context in which what is started is a child of this place, sampled or not as its trace is."""
     sampled = place.sampled
     if sampled is None:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from activities.telemetry.places import inside, pinned
-from agent.entries import AnyEntry, ReplyFinished, ReplyStarted
-from agent.ids import Names
-from agent.ledger import Ledger
-from agent.ledger_values import Finished
-from agent.tracing import Begun, TraceHeader, place_of, place_of_reply
+from longhaul.activities.telemetry.places import inside, pinned
+from longhaul.agent.entries.every import AnyEntry, ReplyFinished, ReplyStarted
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger_values import Finished
+from longhaul.agent.plain.ids import Names
+from longhaul.agent.plain.tracing import Begun, TraceHeader, place_of, place_of_reply
 
 _NANOSECONDS = 1_000_000
 """In a millisecond."""
@@ -25,7 +25,10 @@ class Replies:
         """A span for each reply that has ended in these entries."""
         started = {entry.reply_id: entry.at for entry in entries if isinstance(entry, ReplyStarted)}
         for entry in entries:
-            if isinstance(entry, ReplyFinished) and (finished := ledger.finished.get(entry.reply_id)) is not None:
+            if (
+                isinstance(entry, ReplyFinished)
+                and (finished := ledger.requests.finished.get(entry.reply_id)) is not None
+            ):
                 begun = header.begun.get(entry.reply_id, Begun())
                 self._tell(finished, started.get(entry.reply_id) or begun.at or entry.at, begun.parent, names)
 

@@ -1,20 +1,32 @@
 """Activities and providers that make spans, by the tracer provider of this process."""
 
+from collections.abc import Mapping, Sequence
+
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 
-from activities.masking import Masker
-from activities.telemetry.chat import WatchedProviders
-from activities.telemetry.content import Content
-from activities.telemetry.places import PinnedIds
-from activities.telemetry.watching import WatchedActivities
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.telemetry.chat import WatchedProviders
+from longhaul.activities.telemetry.content import Content
+from longhaul.activities.telemetry.places import PinnedIds
+from longhaul.activities.telemetry.watching import WatchedActivities
+from longhaul.agent.values.profiles import ModelProfile
 
 SCOPE = "longhaul"
 
 
-def providers(masker: Masker, *, content: bool) -> WatchedProviders:
-    return WatchedProviders(_provider().get_tracer(SCOPE), Content(masker, wanted=content))
+def providers(
+    masker: Masker,
+    places: Sequence[KeyPlace],
+    counted_to: str,
+    *,
+    content: bool,
+    profiles: Mapping[str, ModelProfile] | None = None,
+) -> WatchedProviders:
+    tracer, shown = _provider().get_tracer(SCOPE), Content(masker, wanted=content)
+    return WatchedProviders(tracer, shown, places=places, counted_to=counted_to, profiles=profiles)
 
 
 def activities(masker: Masker, *, content: bool) -> WatchedActivities:

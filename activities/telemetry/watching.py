@@ -10,17 +10,17 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from activities import measured
-from activities.failure_kind import kind_of
-from activities.telemetry.asked import ask_of, header_in, is_tool
-from activities.telemetry.content import Content
-from activities.telemetry.places import inside
-from activities.telemetry.replies import Replies
-from agent.entries import AnyEntry, CallUnsettled, ToolReturned
-from agent.ids import names_in
-from agent.ledger import Ledger
-from agent.messages import ToolResultState
-from agent.tracing import TraceHeader, place_of_reply
+from longhaul.activities.attempt import measured
+from longhaul.activities.telemetry.attempt_names import ask_of, header_in, is_tool
+from longhaul.activities.telemetry.content import Content
+from longhaul.activities.telemetry.failure_class import kind_of
+from longhaul.activities.telemetry.places import inside
+from longhaul.activities.telemetry.replies import Replies
+from longhaul.agent.entries.every import AnyEntry, CallUnsettled, ToolReturned
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.plain.ids import names_in
+from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
+from longhaul.agent.values.messages import ToolResultState
 
 
 class WatchedActivities(Interceptor):

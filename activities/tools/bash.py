@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from activities.tools.box import Box, Boxed, CantConfine, boxed
-from activities.tools.clipping import ClippedBytes
-from activities.tools.masked_bytes import MaskedBytes
-from activities.tools.shell_environment import INHERITED, hardened, scrubbed
-from activities.tools.shell_facts import examine_command
-from activities.tools.supervised import Ending, run_supervised
-from activities.tools.supervisor import NOTE_FD
-from activities.tools.telling import ToldBytes
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed
+from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.masked_bytes import MaskedBytes
+from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.process.supervisor import NOTE_FD
+from longhaul.activities.process.telling import ToldBytes
+from longhaul.activities.shell.environment import INHERITED, hardened, scrubbed
+from longhaul.activities.shell.facts import examine_command
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.tools import Effect
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -54,6 +54,14 @@ INPUT_SCHEMA: dict[str, Any] = {
 }
 
 
+_HELD_OFF = ("Read-only file system", "Device or resource busy")
+REFUSED = {
+    "read": "[it ran unasked, in a sandbox in which nothing can be written]",
+    "edit": "[it ran unasked, in a sandbox in which only the workspace can be written, and no file there that other "
+    "programs run or obey: change such a file with Edit or Write, and a person is asked]",
+}
+
+
 class Bash(Tool):
     """`command` runs once; nothing of it is alive afterwards.
 
@@ -77,7 +85,16 @@ class Bash(Tool):
             _refuse_impossible(command)
         except ToolError as error:
             return CallFacts(cwd=str(_start_folder(place)), arguments_error=str(error))
-        return await asyncio.to_thread(examine_command, command, _start_folder(place), place.root, place.ruled)
+        return await asyncio.to_thread(self._looked_at, command, place)
+
+    def _looked_at(self, command: str, place: Place) -> CallFacts:
+        facts = examine_command(command, _start_folder(place), place.root, place.ruled, place.closed)
+        boundary, problem = boundary_of(self._box_at(place), place.root)
+        return facts.model_copy(update={"boundary": boundary, "no_boundary": problem})
+
+    def _box_at(self, place: Place) -> Box:
+        """The worker's, or the agent's: the stricter of both."""
+        return self._box.narrowed(place.sandbox, place.sandbox_network)
 
     async def run(self, call: ToolCall) -> ToolOutput:
         command, timeout_ms = call.arguments["command"], call.arguments.get("timeout", DEFAULT_TIMEOUT_MS)
@@ -88,31 +105,38 @@ class Bash(Tool):
         output = ToldBytes(kept)
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
         environment = scrubbed(os.environ, self._granted)
-        # A command that runs unasked reads files of the workspace; it has no use for a secret.
-        environment = hardened(environment) if call.facts.read_only else environment | dict(call.secrets)
+        # A command that runs unasked touches files of the workspace; it has no use for a secret.
+        unasked = call.facts.read_only or call.facts.proven or call.confined
+        environment = hardened(environment) if unasked else environment | dict(call.secrets)
         confined = await self._confined(call, shell, cwd)
         if confined.hides(cwd):
             text = f"{str(cwd)!r} is not seen in the sandbox. Nothing ran; the next command starts in the workspace."
             return ToolOutput(text, failed=True, cwd=call.place.root)
-        if confined.root is not None:
+        if confined.sandbox != "off":
             environment["TMPDIR"] = "/tmp"  # noqa: S108  the sandbox's own
         try:
-            ending = await run_supervised(confined.command, cwd, environment, timeout_ms / 1000, output)
+            ending = await run_supervised(
+                confined.command, cwd, environment, timeout_ms / 1000, output, confined.limits
+            )
             output.end()
         except OSError as error:
             raise ToolError(f"bash could not be started in {str(cwd)!r}: {error.strerror}") from None
+        if confined.sandbox != "off" and not ending.note and kept.inner.text().startswith("bwrap: "):
+            raise ToolError(f"nothing ran, for its sandbox could not be made: {kept.inner.text().strip()}")
         moved = _moved_to(ending.note, call.place)
-        if confined.root is not None:
+        if confined.sandbox != "off":
             # The sandbox ends what is left in it, and its own first process would be counted.
             ending = replace(ending, killed=0)
         # A folder of the sandbox's own is gone with it.
-        return _tool_output(ending, kept.inner, timeout_ms, None if moved and confined.hides(moved) else moved)
+        moved = None if moved and confined.hides(moved) else moved
+        return _tool_output(ending, kept.inner, timeout_ms, moved, confined.sandbox)
 
     async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Boxed:
-        """With the worker's box around it, or the agent's, the stricter of both."""
-        box = self._box.narrowed(call.sandbox, call.sandbox_network)
+        place = call.place
         try:
-            return await asyncio.to_thread(boxed, box, shell, call.place.root, cwd)
+            return await asyncio.to_thread(
+                boxed, self._box_at(place), shell, place.root, cwd, call.confined, place.opened
+            )
         except CantConfine as why:
             raise ToolError(str(why)) from None
 
@@ -124,6 +148,13 @@ class Bash(Tool):
             )
         if call.facts.paths != fresh.paths:
             raise NeedsDecision(fresh, "the paths that the command names lead elsewhere than when it was decided on")
+        proven = [command for command in call.facts.commands if command.read_only or command.edits_only]
+        if not all(command in fresh.commands for command in proven):
+            raise NeedsDecision(fresh, "a part of the command is not known to be as harmless as when it was decided on")
+        weaker = ("none", "off") if call.facts.boundary not in ("none", "off") else ("none",)
+        if call.confined and fresh.boundary in weaker and fresh.boundary != call.facts.boundary:
+            why = fresh.no_boundary or "its operator does without"
+            raise NeedsDecision(fresh, f"it was to run in a sandbox, and this worker has none: {why}")
 
 
 def _start_folder(place: Place) -> Path:
@@ -155,7 +186,9 @@ def _moved_to(note: bytes, place: Place) -> Path | None:
     return folder
 
 
-def _tool_output(ending: Ending, output: ClippedBytes, timeout_ms: int, moved_to: Path | None) -> ToolOutput:
+def _tool_output(
+    ending: Ending, output: ClippedBytes, timeout_ms: int, moved_to: Path | None, sandbox: str
+) -> ToolOutput:
     code = ending.status if ending.status >= 0 else 128 - ending.status
     remarks: list[str] = []
     match ending.how:
@@ -170,10 +203,12 @@ def _tool_output(ending: Ending, output: ClippedBytes, timeout_ms: int, moved_to
     if ending.how == "exited" and ending.killed:
         remarks.append(f"[{ending.killed} background process(es) killed at the end of the call]")
     shown = output.text()
+    if sandbox in REFUSED and any(words in shown for words in _HELD_OFF):
+        remarks.append(REFUSED[sandbox])
     text = "\n".join([shown.removesuffix("\n"), *remarks] if shown else remarks)
     return ToolOutput(
         output=text or "(no output)",
         failed=ending.how != "exited" or code != 0,
-        metadata={"exit_code": code, "ended": ending.how, "output_bytes": output.total_bytes},
+        metadata={"exit_code": code, "ended": ending.how, "output_bytes": output.total_bytes, "sandbox": sandbox},
         cwd=moved_to,
     )

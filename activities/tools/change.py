@@ -1,4 +1,4 @@
-"""What Write and Edit share: a change that was decided on is made once, or not at all.
+"""The part that Write and Edit share: a change that was decided on is made once, or not at all.
 
 `examine` records the digest of the file as seen and of the bytes that would be written; `run` acts only on exactly
 that. A retried attempt finds its own bytes and reports success, so the effect is idempotent.
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.tools.diff import change_notice
-from activities.tools.files import Changed, Snapshot, digest_of, replace, snapshot
-from activities.tools.path_names import further_names
-from activities.tools.paths import path_fact, resolve_file
-from activities.tools.threads import in_thread
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.process.threads import in_thread
+from longhaul.activities.shell.path_names import further_names
+from longhaul.activities.shell.paths import path_fact, resolve_file
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.diff import change_notice
+from longhaul.activities.tools.files import Changed, FileSnapshot, digest_of, replace, snapshot
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.tools import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FileChange(Tool):
     effect = Effect.IDEMPOTENT
     timeout_seconds = 60.0
 
-    def plan(self, arguments: dict[str, Any], before: Snapshot) -> Plan:
+    def plan(self, arguments: dict[str, Any], before: FileSnapshot) -> Plan:
         """What to write over `before`. Changes nothing; raises ToolError when it can't be done."""
         raise NotImplementedError(f"{type(self).__name__}.plan")
 
@@ -93,7 +93,7 @@ def encoded(text: str, name: str) -> bytes:
         ) from None
 
 
-def _link_remark(path: Path, before: Snapshot) -> str:
+def _link_remark(path: Path, before: FileSnapshot) -> str:
     if before.names < 2:
         return ""
     return f"\n{path.name!r} had {before.names} names (hard links); the others keep the old content"

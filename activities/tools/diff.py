@@ -1,12 +1,13 @@
-"""What a person sees of a change to a file before it happens: a unified diff that hides nothing silently."""
+"""Makes the diff that a person sees of a change to a file before it happens; nothing is hidden silently."""
 
 import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from activities.tools.files import ABSENT, Snapshot
-from agent.visible import visible
+from longhaul.activities.attempt.secrets import CUT, CUT_END
+from longhaul.activities.tools.files import ABSENT, FileSnapshot
+from longhaul.agent.plain.visible import visible
 
 NOTICE_CAP = 4_000
 LINE_CAP = 400
@@ -15,7 +16,7 @@ COMPARED_CAP = 2_000_000
 """Product of the line counts up to which difflib is asked: its worst case is quadratic."""
 
 
-def change_notice(path: Path, before: Snapshot, after: bytes) -> str:
+def change_notice(path: Path, before: FileSnapshot, after: bytes) -> str:
     """A unified diff of at most NOTICE_CAP characters; what is left out is counted, and control characters,
     bidirectional marks and other invisible ones are shown as escapes."""
     head = [
@@ -80,7 +81,7 @@ def _shifted(header: str, offset: int) -> str:
 def _shown(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         body = visible_line(line.removesuffix("\n"))
-        yield body if len(body) <= LINE_CAP else f"{body[:LINE_CAP]}… ({len(body) - LINE_CAP} more characters)"
+        yield body if len(body) <= LINE_CAP else f"{body[:LINE_CAP]}{CUT}{len(body) - LINE_CAP}{CUT_END}"
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"
 

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from activities.tools.change import FileChange, Plan, encoded
-from activities.tools.files import ABSENT, LOADED_CAP_BYTES, Snapshot
-from activities.tools.tool import ToolError
+from longhaul.activities.tool import ToolError
+from longhaul.activities.tools.change import FileChange, Plan, encoded
+from longhaul.activities.tools.files import ABSENT, LOADED_CAP_BYTES, FileSnapshot
 
 DESCRIPTION = """\
 Replaces text in a file.
@@ -35,7 +35,7 @@ class Edit(FileChange):
     description = DESCRIPTION
     input_schema = INPUT_SCHEMA
 
-    def plan(self, arguments: dict[str, Any], before: Snapshot) -> Plan:
+    def plan(self, arguments: dict[str, Any], before: FileSnapshot) -> Plan:
         name, old, new = arguments["file_path"], arguments["old_string"], arguments["new_string"]
         encoded(old, "old_string")
         data = encoded(new, "new_string")
@@ -91,7 +91,7 @@ def _ending_at(text: str, match: re.Match[str]) -> str:
     return "\r\n" if newline > 0 and text[newline - 1] == "\r" else "\n"
 
 
-def _text_of(name: str, before: Snapshot) -> str:
+def _text_of(name: str, before: FileSnapshot) -> str:
     if before.data is None:
         raise ToolError(f"{name!r} has {before.size_bytes} bytes; Edit takes at most {LOADED_CAP_BYTES}: use Bash")
     try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.tools.tool import ToolError
+from longhaul.activities.tool import ToolError
 
 ABSENT = "absent"
 LOADED_CAP_BYTES = 20_000_000
@@ -29,7 +29,7 @@ class Changed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FileSnapshot:
     """A file as it was at one moment."""
 
     digest: str
@@ -54,13 +54,13 @@ def opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def snapshot(path: Path) -> Snapshot:
+def snapshot(path: Path) -> FileSnapshot:
     """What is at `path` now. Raises ToolError when something other than a regular file is, or it can't be read."""
     try:
         with opened(path) as descriptor:
             return _snapshot_of(descriptor)
     except FileNotFoundError:
-        return Snapshot(ABSENT)
+        return FileSnapshot(ABSENT)
 
 
 def replace(path: Path, data: bytes, expected: str) -> None:
@@ -113,15 +113,15 @@ def _open_folder(name: str, parent: int, *, create: bool) -> int:
     return os.open(name, _FOLDER, dir_fd=parent)
 
 
-def _snapshot_of(descriptor: int) -> Snapshot:
+def _snapshot_of(descriptor: int) -> FileSnapshot:
     status = os.fstat(descriptor)
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         if status.st_size <= LOADED_CAP_BYTES:
             data = file.read(LOADED_CAP_BYTES + 1)
             if len(data) <= LOADED_CAP_BYTES:
-                return Snapshot(digest_of(data), len(data), data, status.st_nlink)
+                return FileSnapshot(digest_of(data), len(data), data, status.st_nlink)
             file.seek(0)
-        return Snapshot(hashlib.file_digest(file, "sha256").hexdigest(), status.st_size, None, status.st_nlink)
+        return FileSnapshot(hashlib.file_digest(file, "sha256").hexdigest(), status.st_size, None, status.st_nlink)
 
 
 def _write_draft(draft: str, folder: int, data: bytes, old: os.stat_result | None) -> None:

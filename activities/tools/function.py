@@ -1,38 +1,40 @@
 """Plain functions as tools: `@tool` takes the schema from the signature and the description from the docstring."""
 
 import asyncio
+import contextlib
 import functools
 import inspect
-import json
+import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
+import docstring_parser
+from docstring_parser import Docstring
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import ArgsKwargs, PydanticSerializationError, to_jsonable_python
+from pydantic_core import ArgsKwargs
 
-from activities.tools.clipping import clipped
-from activities.tools.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
-from agent.deadline import Deadline
-from agent.doubts import Finding
-from agent.messages import DataBlock, TextBlock
-from agent.tools import Effect
-
-OUTPUT_CAP = 20_000_000
-"""Characters. What the context has no room for is kept whole outside, so this guards the worker's memory alone."""
+from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.own_thread import in_own_thread
+from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.function_output import Pieces, tool_output
+from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.tools import Effect
 
 Function = Callable[..., Any]
+EffectName = Literal["read", "idempotent", "once"]
 Probe = Callable[[ToolCall], Found | Finding | Awaitable[Found | Finding]]
 
 
 class FunctionTool(Tool):
-    """A function, sync or async, that the model may call. Still callable from Python as before."""
+    """A function or a generator, sync or async, that the model may call. Still callable from Python as before."""
 
     def __init__(  # noqa: PLR0913  one parameter for each thing that a tool says of itself
         self,
         function: Function,
         *,
-        effect: Effect = Effect.ONCE,
+        effect: Effect | EffectName = Effect.ONCE,
         concurrency_safe: bool = False,
         read_only: bool = False,
         is_external_tool: bool = False,
@@ -43,13 +45,15 @@ class FunctionTool(Tool):
         deadline: Deadline | None = None,
         result_schema: dict[str, Any] | None = None,
         untrusted: bool = False,
+        quick: bool = False,
     ) -> None:
         _refuse_unnamed(function)
         self._function = function
         self._adapter = _adapter(function)
         self.name = name or function.__name__
-        self.description = description or _first_paragraph(function)
-        self.input_schema = self._adapter.json_schema()
+        said = _said(function)
+        self.description = description or _what_it_does(function, said)
+        self.input_schema = _described(self._adapter.json_schema(), said)
         self.effect = Effect(effect)
         self.concurrency_safe = concurrency_safe
         self.read_only = read_only
@@ -59,6 +63,7 @@ class FunctionTool(Tool):
         self.deadline = deadline
         self.result_schema = result_schema
         self.untrusted = untrusted
+        self.quick = quick
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -68,13 +73,16 @@ class FunctionTool(Tool):
         """Call the function with the arguments as its types say. Whatever it raises is told to the model."""
         if self.is_external_tool:
             return await super().run(call)
+        pieces = Pieces()
         try:
-            result = await self._called(call.arguments)
-        except (ToolError, NeedsDecision):
+            result = await self._called(call.arguments, pieces)
+        except NeedsDecision:
             raise
+        except ToolError as error:
+            raise ToolError(pieces.before(str(error))) from error
         except Exception as error:  # A tool's author may raise anything; one failed call must not end the reply.
-            raise ToolError(_sentence(error)) from error
-        return _tool_output(result)
+            raise ToolError(pieces.before(_sentence(error))) from error
+        return pieces.output() if result is pieces else tool_output(result)
 
     @property
     def probes(self) -> bool:
@@ -83,21 +91,46 @@ class FunctionTool(Tool):
     async def probe(self, call: ToolCall) -> Found | Finding:
         if self._probe is None:
             return "unknown"
-        in_thread = not inspect.iscoroutinefunction(self._probe)
-        found = await asyncio.to_thread(self._probe, call) if in_thread else self._probe(call)
-        return await found if inspect.isawaitable(found) else found
+        look, in_thread = self._probe, not inspect.iscoroutinefunction(self._probe)
+        found: Any = await in_own_thread(lambda _: look(call)) if in_thread else look(call)
+        answer: Found | Finding = await found if inspect.isawaitable(found) else found
+        return answer
 
-    async def _called(self, arguments: Mapping[str, Any]) -> Any:
+    async def _called(self, arguments: Mapping[str, Any], pieces: Pieces) -> Any:
+        """What the function returns; `pieces`, when it is a generator and all that it yields is in there."""
         given = ArgsKwargs((), dict(arguments))
-        if inspect.iscoroutinefunction(self._function):
-            return await self._adapter.validate_python(given)
-        result = await asyncio.to_thread(self._adapter.validate_python, given)
-        return await result if inspect.isawaitable(result) else result
+        if inspect.iscoroutinefunction(self._function) or inspect.isasyncgenfunction(self._function):
+            result = self._adapter.validate_python(given)
+        else:
+            result = await in_own_thread(lambda stop: _gathered(self._adapter.validate_python(given), pieces, stop))
+        if inspect.isawaitable(result):
+            result = await result
+        if not inspect.isasyncgen(result):
+            return result
+        async with contextlib.aclosing(result):
+            async for piece in result:
+                pieces.take(piece)
+        return pieces
 
 
-def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of itself
+def _gathered(result: object, pieces: Pieces, stop: threading.Event) -> object:
+    """The result itself when it is no generator. One is run to its end here, in its thread, or until it is to stop."""
+    if not inspect.isgenerator(result):
+        return result
+    with contextlib.closing(result):
+        for piece in result:
+            pieces.take(piece)
+            if stop.is_set():
+                raise asyncio.CancelledError
+    return pieces
+
+
+@overload
+def tool(function: Function, /) -> FunctionTool: ...
+@overload
+def tool(
     *,
-    effect: Effect = Effect.ONCE,
+    effect: Effect | EffectName = Effect.ONCE,
     concurrency_safe: bool = False,
     read_only: bool = False,
     is_external_tool: bool = False,
@@ -108,17 +141,39 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
     deadline: Deadline | None = None,
     result_schema: dict[str, Any] | None = None,
     untrusted: bool = False,
-) -> Callable[[Function], FunctionTool]:
-    """Make a tool of a function: `@tool(effect=Effect.READ)`.
+    quick: bool = False,
+) -> Callable[[Function], FunctionTool]: ...
+def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of itself
+    function: Function | None = None,
+    /,
+    *,
+    effect: Effect | EffectName = Effect.ONCE,
+    concurrency_safe: bool = False,
+    read_only: bool = False,
+    is_external_tool: bool = False,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_seconds: float = 600.0,
+    probe: Probe | None = None,
+    deadline: Deadline | None = None,
+    result_schema: dict[str, Any] | None = None,
+    untrusted: bool = False,
+    quick: bool = False,
+) -> FunctionTool | Callable[[Function], FunctionTool]:
+    """Make a tool of a function: `@tool`, or `@tool(effect=Effect.READ)`.
 
     Parameters become the schema (`Annotated[int, Field(description=…)]` is understood); the docstring's first paragraph
-    becomes the description. Say `effect` truthfully: `read` and `idempotent` calls are retried, `once` never. `probe`
-    looks whether a call happened whose outcome was lost: see `Tool.probe`. `result_schema` is what results of an
-    external tool have to fit. Raises TypeError for a signature that no
-    JSON object can fill.
+    becomes the description, and what it says of parameters (Google's, NumPy's, Sphinx' style) theirs. Say `effect`
+    truthfully: `read` and `idempotent` calls are retried, `once` never. `probe` looks whether a call happened whose
+    outcome was lost: see `Tool.probe`. `result_schema` is what results of an external tool have to fit. Raises
+    TypeError for a signature that no JSON object can fill.
+
+    What a generator yields is shown as it comes, and is the result all together. A plain function runs in a thread, and
+    nobody can end that: interrupted or out of time, it may run on, and the model is told so. An async one is stopped
+    where it waits, a generator also where it yields.
     """
-    return lambda function: FunctionTool(
-        function,
+    make = functools.partial(
+        FunctionTool,
         effect=effect,
         concurrency_safe=concurrency_safe,
         read_only=read_only,
@@ -130,7 +185,9 @@ def tool(  # noqa: PLR0913  one parameter for each thing that a tool says of its
         deadline=deadline,
         result_schema=result_schema,
         untrusted=untrusted,
+        quick=quick,
     )
+    return make if function is None else make(function)
 
 
 def _refuse_unnamed(function: Function) -> None:
@@ -150,33 +207,34 @@ def _adapter(function: Function) -> TypeAdapter[Any]:
     return adapter
 
 
-def _first_paragraph(function: Function) -> str:
-    return (inspect.getdoc(function) or "").split("\n\n")[0].strip()
+def _said(function: Function) -> Docstring:
+    try:
+        return docstring_parser.parse(inspect.getdoc(function) or "")
+    except docstring_parser.ParseError:
+        return Docstring()
+
+
+def _what_it_does(function: Function, said: Docstring) -> str:
+    """The docstring's first paragraph, without what it says of parameters."""
+    if not said.meta:
+        return (inspect.getdoc(function) or "").split("\n\n")[0].strip()
+    goes_on = (said.long_description or "").split("\n\n")[0] if not said.blank_after_short_description else ""
+    return "\n".join(filter(None, (said.short_description, goes_on))).strip()
+
+
+def _described(schema: dict[str, Any], said: Docstring) -> dict[str, Any]:
+    """The schema with what the docstring says of parameters, in Google's, NumPy's or Sphinx' style, where the signature
+    itself says nothing of them."""
+    about = {one.arg_name.lstrip("*"): one.description for one in said.params if one.description}
+    described = {
+        name: {"description": about[name], **field} if name in about else field
+        for name, field in schema.get("properties", {}).items()
+    }
+    return {**schema, "properties": described} if "properties" in schema else schema
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ValidationError):
         details = error.errors(include_url=False, include_context=False)
         return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in details[:10])
-    return clipped(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, 10_000)
-
-
-def _tool_output(result: object) -> ToolOutput:
-    match result:
-        case ToolOutput():
-            return result
-        case str():
-            return ToolOutput(clipped(result, OUTPUT_CAP))
-        case TextBlock() | DataBlock():
-            return ToolOutput((result,))
-        case tuple() | list() if result and all(isinstance(part, TextBlock | DataBlock) for part in result):
-            return ToolOutput(tuple(result))
-        case _:
-            return ToolOutput(clipped(_as_json(result), OUTPUT_CAP))
-
-
-def _as_json(result: object) -> str:
-    try:
-        return json.dumps(to_jsonable_python(result), ensure_ascii=False)
-    except (PydanticSerializationError, ValueError) as error:
-        raise ToolError(f"the tool did its work, but its result can't be written as JSON: {error}") from None
+    return words_of(error)

@@ -6,18 +6,20 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.tools.diff import visible_line
-from activities.tools.grep import VERSION_CONTROL
-from activities.tools.paths import in_kernel_room, is_as_decided, reading_fact, resolve
-from activities.tools.threads import in_thread
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.process.threads import in_thread
+from longhaul.activities.shell.closed import closed_patterns
+from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, reading_fact, resolve
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.diff import visible_line
+from longhaul.activities.tools.grep import VERSION_CONTROL
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.values.tools import Effect
 
 RESULTS_CAP = 1_000
 TIMEOUT_SECONDS = 30.0
@@ -62,6 +64,7 @@ class Glob(Tool):
     effect = Effect.READ
     concurrency_safe = True
     read_only = True
+    quick = True
     timeout_seconds = TIMEOUT_SECONDS + 30
     input_schema = INPUT_SCHEMA
 
@@ -120,7 +123,9 @@ def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
         raise NeedsDecision(_facts(call.arguments, call.place), f"the search would now go through {str(where.base)!r}")
     if in_kernel_room(where.base) or not where.base.is_dir():
         raise ToolError(f"{str(where.base)!r} is not a folder that can be searched")
-    walk = Walk(where, stop)
+    root = str(call.place.root)
+    closed = closed_patterns(call.place, where.base)
+    walk = GlobWalk(where, stop, lambda path: any(path_matches(pattern, path, root) for pattern in closed))
     newest = heapq.nlargest(RESULTS_CAP, walk.files())
     remarks = []
     if walk.count > RESULTS_CAP:
@@ -131,11 +136,11 @@ def _found(call: ToolCall, stop: threading.Event) -> ToolOutput:
     return ToolOutput("\n".join([*(lines or ["No files match."]), *remarks]), failed=walk.out_of_time)
 
 
-class Walk:
+class GlobWalk:
     """Goes down only where a pattern can still match: states are positions in the patterns, so no pattern is slow."""
 
-    def __init__(self, where: Where, stop: threading.Event) -> None:
-        self._where = where
+    def __init__(self, where: Where, stop: threading.Event, is_closed: Callable[[str], bool]) -> None:
+        self._where, self._is_closed = where, is_closed
         self._stop = stop
         self._give_up = time.monotonic() + TIMEOUT_SECONDS
         self._names = [
@@ -153,8 +158,10 @@ class Walk:
             folder, states = waiting.pop()
             for entry in _entries(folder):
                 after = self._step(states, entry.name)
+                if not after or self._is_closed(entry.path):
+                    continue
                 if entry.is_dir(follow_symlinks=False):
-                    if after and entry.name not in VERSION_CONTROL:
+                    if entry.name not in VERSION_CONTROL:
                         waiting.append((entry.path, after))
                 elif any(position == len(self._names[index]) for index, position in after):
                     self.count += 1

@@ -1,20 +1,18 @@
-"""The tool `Grep`: ripgrep where it is installed, else a small program of ours that takes the same options."""
+"""The tool `Grep`: ripgrep with options of ours."""
 
 import os
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
-from activities.tools import plain_grep
-from activities.tools.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
-from activities.tools.sensitive import secret_globs
-from activities.tools.supervised import Ending, run_supervised
-from activities.tools.threads import in_thread
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.process.threads import in_thread
+from longhaul.activities.repository.sensitive import secret_globs
+from longhaul.activities.shell.closed import anchored, as_search_globs, closed_patterns
+from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.tools import Effect
 
 TIMEOUT_SECONDS = 30.0
 DEFAULT_HEAD_LIMIT = 250
@@ -29,7 +27,8 @@ Searches file contents for a regular expression (Rust syntax; escape braces to f
 - `output_mode`: `files_with_matches` (default) gives names, `content` gives lines, `count` gives lines per file.
 - `-A`, `-B`, `-C` add lines after, before, around each match (content mode only).
 - `glob` ("*.py", "src/**/*.ts") and `type` ("py", "rust") choose files. What .gitignore names, version control \
-folders, and files that hold secrets (.env, keys) are left out, unless `path` is that file.
+folders, and files that hold secrets (.env, keys) are left out, unless `path` is that file; \
+so is what a rule forbids.
 - The first {DEFAULT_HEAD_LIMIT} output lines are returned; `head_limit` and `offset` page through the others.
 - Lines are cut at {COLUMNS_CAP} characters.
 - Paths are shown relative to the working directory when they are below it."""
@@ -59,8 +58,9 @@ INPUT_SCHEMA: dict[str, Any] = {
 class LineWindow:
     """Output lines from `offset` on, at most `limit` (0 = all) and CHARACTER_CAP characters; the others are dropped."""
 
-    def __init__(self, offset: int, limit: int) -> None:
-        self._skip, self._limit = offset, limit
+    def __init__(self, offset: int, limit: int, below: str = "") -> None:
+        """`below`: how the paths begin that are shown without it."""
+        self._skip, self._limit, self._below = offset, limit, below
         self._rest = b""
         self._room = CHARACTER_CAP
         self.lines: list[str] = []
@@ -78,11 +78,11 @@ class LineWindow:
 
     def _take(self, line: bytes) -> None:
         if self.names_files is None:
-            self.names_files = line.startswith((b"./", b"/"))
+            self.names_files = line.startswith(b"/")
         if self._skip:
             self._skip -= 1
             return
-        text = line.decode(errors="replace").replace("\0", "�").removeprefix("./")
+        text = line.decode(errors="replace").replace("\0", "�").removeprefix(self._below)
         self._room -= len(text) + 1
         if self._room < 0 or (self._limit and len(self.lines) == self._limit):
             self.full = True
@@ -91,18 +91,19 @@ class LineWindow:
 
 
 class Grep(Tool):
-    """Finds text in files. `ripgrep` is the program's path; None takes the plain one."""
+    """Finds text in files. `ripgrep` is the program's path."""
 
     name = "Grep"
     description = DESCRIPTION
     effect = Effect.READ
     concurrency_safe = True
     read_only = True
+    quick = True
     timeout_seconds = TIMEOUT_SECONDS + 30
     input_schema = INPUT_SCHEMA
 
-    def __init__(self, ripgrep: str | None = shutil.which("rg")) -> None:
-        self._program = (ripgrep,) if ripgrep else (sys.executable, "-I", "-S", plain_grep.__file__)
+    def __init__(self, ripgrep: str) -> None:
+        self._program = ripgrep
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         return await in_thread(lambda _: _facts(arguments, place))
@@ -110,19 +111,22 @@ class Grep(Tool):
     async def run(self, call: ToolCall) -> ToolOutput:
         target = await in_thread(lambda _: _target(call))
         cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
-        window = LineWindow(call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT))
+        offset, limit = call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT)
+        window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "")
         # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
         all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
-        command = [*self._program, *options(call.arguments, target), *all_files, "--", _argument(target, cwd)]
+        closed = as_search_globs(closed_patterns(call.place, target))
+        # It stands in `/`, from where globs count: what is left out is so wherever the search begins.
+        command = [self._program, *options(call.arguments, target, cwd, closed), *all_files, "--", str(target)]
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         try:
-            ending = await run_supervised(command, cwd, environment, TIMEOUT_SECONDS, window)
+            ending = await run_supervised(command, Path("/"), environment, TIMEOUT_SECONDS, window)
         except OSError as error:
             raise ToolError(f"the search could not be started in {str(cwd)!r}: {error.strerror}") from None
-        return _tool_output(ending, window, call.arguments.get("offset", 0))
+        return _tool_output(ending, window, offset)
 
 
-def options(arguments: dict[str, Any], target: Path) -> list[str]:
+def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str]) -> list[str]:
     """The search program's options; nothing of the model's can become one, or name a configuration to load."""
     pattern = arguments["pattern"]
     _refuse_impossible(pattern, arguments.get("glob", ""))
@@ -141,11 +145,11 @@ def options(arguments: dict[str, Any], target: Path) -> list[str]:
     if "type" in arguments:
         chosen.append(f"--type={arguments['type']}")
     if arguments.get("glob"):
-        chosen.append(f"--glob={arguments['glob']}")
+        chosen.append(f"--glob={anchored(arguments['glob'], cwd)}")
     if target.is_dir():
         # After the model's own glob: of two that match the later one counts.
         chosen += [f"--glob=!{folder}" for folder in VERSION_CONTROL]
-        chosen += [f"--iglob=!{glob}" for glob in secret_globs()]
+        chosen += [f"--iglob=!{glob}" for glob in (*secret_globs(), *closed)]
     return [*chosen, f"--regexp={pattern}"]
 
 
@@ -168,13 +172,6 @@ def _target(call: ToolCall) -> Path:
     if not target.exists():
         raise ToolError(f"{str(target)!r} does not exist")
     return target
-
-
-def _argument(target: Path, cwd: Path) -> str:
-    """The path as the program gets it: it begins with `./` or `/`, and so does each line that names a file."""
-    if target == cwd:
-        return "./"
-    return f"./{target.relative_to(cwd)}" if target.is_relative_to(cwd) else str(target)
 
 
 def _refuse_impossible(pattern: str, glob: str) -> None:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from activities.tools.tool import Place, Tool
-from agent.inside import INSIDE
-from agent.inside_tool import InsideTool
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.tool import Place, Tool
+from longhaul.agent.next.inside import INSIDE
+from longhaul.agent.next.inside_tool import InsideTool
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.tools import Effect
 
 
 class Inside(Tool):

@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from activities.tools.files import opened
-from activities.tools.paths import is_as_decided, reading_fact, resolve_file
-from activities.tools.threads import in_thread
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from agent.messages import Base64Source, DataBlock, TextBlock
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.process.threads import in_thread
+from longhaul.activities.shell.paths import is_as_decided, reading_fact, resolve_file
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.files import opened
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.tools import Effect
 
 LINES_CAP = 2_000
 LINE_CAP = 2_000
@@ -64,6 +64,7 @@ class Read(Tool):
     effect = Effect.READ
     concurrency_safe = True
     read_only = True
+    quick = True
     timeout_seconds = 60.0
     input_schema = INPUT_SCHEMA
 

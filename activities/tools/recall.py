@@ -9,14 +9,15 @@ from typing import Any
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from activities import own_session, readout
-from activities.blobs.blobs import BlobsUnavailable
-from activities.sealed_messages import Read, messages_of, stretches
-from activities.segments import DamagedSegment, Segments
-from activities.tools.recalled import MOST_MESSAGES, Found, Newest, Wanted, shown, wanted
-from activities.tools.tool import Tool, ToolCall, ToolError, ToolOutput
-from agent.entries import Segment
-from agent.tools import Effect
+from longhaul.activities.attempt import own_session
+from longhaul.activities.past import readout
+from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.recalled import MOST_MESSAGES, FoundMessages, Newest, WantedMessages, shown, wanted
+from longhaul.agent.entries.every import Segment
+from longhaul.agent.values.tools import Effect
+from longhaul.stores.blobs.blobs import BlobsUnavailable
+from longhaul.stores.segments.messages import Read, messages_of, stretches
+from longhaul.stores.segments.segments import DamagedSegment, Segments
 
 
 class Recall(Tool):
@@ -51,7 +52,7 @@ class Recall(Tool):
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError when what is wanted can't be read now."""
         want = wanted(call.arguments)
-        found = Found(want)
+        found = FoundMessages(want)
         try:
             first, total = await _look_at_live(want, found)
             if first > want.first and not found.enough:
@@ -65,7 +66,7 @@ class Recall(Tool):
         return ToolOutput(await asyncio.to_thread(shown, found, want, total))
 
 
-async def _look_at_live(want: Wanted, found: Found) -> tuple[int, int]:
+async def _look_at_live(want: WantedMessages, found: FoundMessages) -> tuple[int, int]:
     """What the session itself still holds: the number of the first such message that is wanted, and of all of them."""
     session = own_session.handle()
     newest = Newest(want)
@@ -78,7 +79,7 @@ async def _look_at_live(want: Wanted, found: Found) -> tuple[int, int]:
     return first, page.total
 
 
-async def look_at_sealed(read: Read, segments: Sequence[Segment], want: Wanted, found: Found) -> None:
+async def look_at_sealed(read: Read, segments: Sequence[Segment], want: WantedMessages, found: FoundMessages) -> None:
     """What stands in segments, from the newest back until enough is found: one segment at a time is in memory."""
     for stretch in stretches(segments, want.last + 1):
         if found.enough or stretch.end <= want.first:

@@ -1,19 +1,18 @@
-"""What `recall` answers: which messages are wanted, and how those that were found are shown. Pure."""
+"""Answers `recall`: picks the messages that are wanted, and shows them. Pure."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
-from agent.messages import (
+from longhaul.agent.values.messages import (
     ContentBlock,
     DataBlock,
-    HintBlock,
     Msg,
-    TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    parts_of,
 )
 
 PAGE_CHARS = 8_000
@@ -22,7 +21,7 @@ MOST_MESSAGES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedMessages:
     """Which messages, from the newest back."""
 
     first: int
@@ -36,8 +35,8 @@ class Wanted:
         return self.first <= number <= self.last and _matches(message, self.text)
 
 
-def wanted(arguments: dict[str, Any]) -> Wanted:
-    return Wanted(
+def wanted(arguments: dict[str, Any]) -> WantedMessages:
+    return WantedMessages(
         first=arguments.get("from_message", 0),
         last=arguments.get("to_message", 2**53),
         text=arguments.get("text", "").casefold(),
@@ -46,10 +45,10 @@ def wanted(arguments: dict[str, Any]) -> Wanted:
     )
 
 
-class Found:
+class FoundMessages:
     """Messages that were found, the newest first, and no more of them than can be shown."""
 
-    def __init__(self, want: Wanted) -> None:
+    def __init__(self, want: WantedMessages) -> None:
         self.messages: list[tuple[int, Msg]] = []
         self._want = want
         self._room = PAGE_CHARS + want.offset
@@ -71,7 +70,7 @@ class Found:
 class Newest:
     """Of messages that come with the oldest first, the newest that are wanted: so many that nothing else is shown."""
 
-    def __init__(self, want: Wanted) -> None:
+    def __init__(self, want: WantedMessages) -> None:
         self._want = want
         self._kept: deque[tuple[int, Msg]] = deque(maxlen=want.limit + 1)
 
@@ -82,7 +81,7 @@ class Newest:
         return reversed(self._kept)
 
 
-def shown(found: Found, want: Wanted, total: int) -> str:
+def shown(found: FoundMessages, want: WantedMessages, total: int) -> str:
     """The messages as text; each body is exactly what it was."""
     if not found.messages:
         return f"Nothing was found. This session has {total} messages, numbered from 0."
@@ -96,7 +95,7 @@ class _Part(NamedTuple):
     is_message: bool = False
 
 
-def _parts_of(found: list[tuple[int, Msg]], want: Wanted) -> Iterator[_Part]:
+def _parts_of(found: list[tuple[int, Msg]], want: WantedMessages) -> Iterator[_Part]:
     room = PAGE_CHARS
     for place, (number, message) in enumerate(found):
         text = _body(message)
@@ -124,27 +123,17 @@ def _body(message: Msg) -> str:
 
 
 def _block(block: ContentBlock) -> str:
-    match block:
-        case TextBlock():
-            return block.text
-        case ThinkingBlock():
-            return f"[thinking]\n{block.thinking}"
-        case ToolCallBlock():
-            return f"[call {block.id} of {block.name}]\n{block.input}"
-        case ToolResultBlock():
-            return f"[result of call {block.id} of {block.name}: {block.state.value}]\n{_parts(block.output)}"
-        case HintBlock():
-            return _parts(block.hint)
-        case DataBlock():
-            return _named(block)
-        case _ as never:
-            assert_never(never)
+    if isinstance(block, ToolCallBlock):
+        return f"[call {block.id} of {block.name}]\n{block.input}"
+    return _heading(block) + "\n".join(part if isinstance(part, str) else _named(part) for part in parts_of(block))
 
 
-def _parts(parts: str | tuple[TextBlock | DataBlock, ...]) -> str:
-    if isinstance(parts, str):
-        return parts
-    return "\n".join(part.text if isinstance(part, TextBlock) else _named(part) for part in parts)
+def _heading(block: ContentBlock) -> str:
+    if isinstance(block, ThinkingBlock):
+        return "[thinking]\n"
+    if isinstance(block, ToolResultBlock):
+        return f"[result of call {block.id} of {block.name}: {block.state.value}]\n"
+    return ""
 
 
 def _named(block: DataBlock) -> str:

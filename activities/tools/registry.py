@@ -1,7 +1,6 @@
 """The tools of one worker: by name, as descriptors for the record, and the check of what a model hands them."""
 
 import hashlib
-import importlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -12,25 +11,30 @@ from jsonschema.exceptions import SchemaError, best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from activities.own_parts import names_in
-from activities.tools.arguments import ArgumentsError, parse_arguments, sentence
-from activities.tools.bash import Bash
-from activities.tools.box import Box
-from activities.tools.edit import Edit
-from activities.tools.globs import Glob
-from activities.tools.grep import Grep
-from activities.tools.read import Read
-from activities.tools.skill import LoadSkill
-from activities.tools.tool import Tool
-from activities.tools.write import Write
-from agent.result_schema import unusable
-from agent.tools import Effect, ToolDescriptor
+from longhaul.activities.process.box import Box
+from longhaul.activities.tool import Tool
+from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
+from longhaul.activities.tools.bash import Bash
+from longhaul.activities.tools.edit import Edit
+from longhaul.activities.tools.globs import Glob
+from longhaul.activities.tools.grep import Grep
+from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors
+from longhaul.activities.tools.read import Read
+from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.activities.tools.skill import LoadSkill
+from longhaul.activities.tools.structured_output import GenerateResponse
+from longhaul.activities.tools.write import Write
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.result_schema import unusable
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.stores.loading import module_at, names_in, setting_of
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """No dot: names with one belong to our own activities."""
 
 
-class ToolSetupError(Exception):
+class ToolSetupError(BadSetup):
     """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""
 
 
@@ -42,7 +46,9 @@ class Toolbox:
         for tool in tools:
             self._add(tool)
         self._descriptors = {name: describe(tool) for name, tool in self._tools.items()}
-        self._validators = {name: _validator(tool) for name, tool in self._tools.items()}
+        self._validators = {
+            name: _validator(tool) for name, tool in self._tools.items() if not isinstance(tool, GenerateResponse)
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,6 +58,15 @@ class Toolbox:
     def digest(self) -> str:
         """sha-256 over all descriptors: two workers with the same one have the same tools."""
         return _digest_of([self._descriptors[name].digest for name in sorted(self._descriptors)])
+
+    def beside(self, others: "Iterable[Toolbox]") -> "Toolbox":
+        """These and those of others, as servers bring them; a name that is here already stays what it is."""
+        made = Toolbox(())
+        for box in (*others, self):
+            made._tools.update(box._tools)  # noqa: SLF001  one of its own kind, here and below
+            made._descriptors.update(box._descriptors)  # noqa: SLF001
+            made._validators.update(box._validators)  # noqa: SLF001
+        return made
 
     def get(self, name: str) -> Tool | None:
         """The tool, or None when this worker has none of that name."""
@@ -69,6 +84,9 @@ class Toolbox:
         """The arguments of a call from the string that the model wrote. Nothing is repaired: what a person approves is
         what the model said. Raises ArgumentsError with a sentence for the model, KeyError for a tool not here."""
         arguments = parse_arguments(raw_input)
+        if isinstance(tool := self._tools[name], GenerateResponse):
+            tool.check(arguments)
+            return arguments
         try:
             error = best_match(self._validators[name].iter_errors(arguments))
         except (Unresolvable, RecursionError, re.error) as cause:
@@ -83,11 +101,22 @@ class Toolbox:
                 f"{tool.name!r} can't be the name of a tool: it takes at most 64 letters, digits, _ and -, "
                 "and begins with a letter or _"
             )
+        if tool.name == GENERATE_RESPONSE and not isinstance(tool, GenerateResponse):
+            raise ToolSetupError(f"{tool.name!r} is the name of the function that ends a reply; rename the tool")
         if tool.name in self._tools:
             raise ToolSetupError(f"two tools have the name {tool.name!r}; rename one, for example @tool(name=…)")
         if tool.result_schema is not None and (why := _unusable_results(tool)):
             raise ToolSetupError(f"the result schema of {tool.name!r} can't be used: {why}")
+        if tool.quick and Effect(tool.effect) is not Effect.READ:
+            raise ToolSetupError(
+                f'{tool.name!r} says quick=True, which is for tools that only read; give it effect="read"'
+            )
         self._tools[tool.name] = tool
+
+
+def finishing(toolbox: Toolbox, schema: dict[str, Any] | None) -> Toolbox:
+    """The same, with the finish function of a reply that is asked for in this form. Raises BadAskedSchema."""
+    return toolbox if schema is None else toolbox.beside([Toolbox((GenerateResponse(schema),))])
 
 
 def _unusable_results(tool: Tool) -> str:
@@ -97,8 +126,12 @@ def _unusable_results(tool: Tool) -> str:
 
 
 def default_tools(extra_environment: tuple[str, ...] = (), box: Box | None = None) -> list[Tool]:
-    """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see."""
-    return [Bash(extra_environment, box), Read(), Write(), Edit(), Grep(), Glob(), LoadSkill()]
+    """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see.
+
+    Grep is left out where there is no ripgrep: another program would answer otherwise under the same digest.
+    """
+    searching = [Grep(program)] if (program := find_ripgrep()) else []
+    return [Bash(extra_environment, box), Read(), Write(), Edit(), *searching, Glob(), LoadSkill()]
 
 
 def load_modules(names: str) -> list[Tool]:
@@ -107,17 +140,32 @@ def load_modules(names: str) -> list[Tool]:
     found: list[Tool] = []
     for name in names_in(names):
         try:
-            module = importlib.import_module(name)
+            module = module_at(name, setting_of("tool"))
         except Exception as error:  # A module may raise anything while it is imported; the operator reads which one.
             raise ToolSetupError(
                 f"the tool module {name!r} can't be imported: {type(error).__name__}: {error}"
             ) from error
         tools = [value for value in vars(module).values() if isinstance(value, Tool)]
-        if not tools:
-            raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool() above a function in it")
+        if not tools and not any(isinstance(value, Postprocessor) for value in vars(module).values()):
+            raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         # One that two modules import is still one tool.
         found += [tool for tool in tools if not any(tool is known for known in found)]
     return found
+
+
+def load_postprocessors(names: str) -> Postprocessors:
+    """Those of the modules in `names`, which have been imported for their tools. Raises ToolSetupError for two of one
+    name, or a wrong one."""
+    found = dict[str, Postprocessor]()
+    for module in names_in(names):
+        for value in vars(module_at(module, setting_of("tool"))).values():
+            if not isinstance(value, Postprocessor):
+                continue
+            if not TOOL_NAME.fullmatch(value.name):
+                raise ToolSetupError(f"{value.name!r} can't be the name of a postprocessor; @postprocessor(name=…)")
+            if found.setdefault(value.name, value) is not value:
+                raise ToolSetupError(f"two postprocessors have the name {value.name!r}; rename one")
+    return Postprocessors(found)
 
 
 def describe(tool: Tool) -> ToolDescriptor:
@@ -135,7 +183,7 @@ def describe(tool: Tool) -> ToolDescriptor:
     if tool.inside:
         plain["inside"] = True
     # Absent otherwise: the digests of all other tools stay as they were recorded.
-    plain |= {name: True for name in ("probes", "untrusted") if getattr(tool, name)}
+    plain |= {name: True for name in ("probes", "untrusted", "quick", "child") if getattr(tool, name)}
     if tool.deadline is not None:
         plain["deadline"] = tool.deadline.model_dump(mode="json")
     if tool.result_schema is not None:

@@ -1,18 +1,18 @@
 """Skill: a skill's full text and the names of its files, or one of those files; by name, when the model needs it."""
 
 import asyncio
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from activities import own_session
-from activities.skill_files import files_of, find_skills, skill_folders, skill_text
-from activities.tools.tool import Tool, ToolCall, ToolError, ToolOutput
-from agent.skills import Skill
-from agent.tools import Effect
+from longhaul.activities.attempt import own_session
+from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.skill_files import files_of, find_skills, skill_folders, skill_text
+from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.values.skills import Skill
+from longhaul.agent.values.tools import Effect
 
 
 class LoadSkill(Tool):
@@ -24,10 +24,10 @@ class LoadSkill(Tool):
     input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
         "type": "object",
         "properties": {
-            "name": {"type": "string", "description": "The skill's name."},
+            "skill": {"type": "string", "description": "The skill's name."},
             "file": {"type": "string", "description": "One of its files, as it was listed; leave out for its text."},
         },
-        "required": ["name"],
+        "required": ["skill"],
         "additionalProperties": False,
     }
     effect = Effect.READ
@@ -48,7 +48,7 @@ def loaded(folders: Sequence[str], root: Path, arguments: dict[str, Any]) -> str
     """What is asked for, of the skills in these folders of an agent whose workspace is at `root`. Blocking. Raises
     ToolError, and NotHere for a folder that this worker does not have."""
     skills = find_skills(skill_folders(folders, root))
-    path = Path(_named(skills, arguments["name"]).path)
+    path = Path(_named(skills, arguments["skill"]).path)
     if "file" in arguments:
         return _file(path.parent, arguments["file"])
     files = [name for name in files_of(path.parent) if name != path.name]
@@ -63,8 +63,8 @@ def _named(skills: Sequence[Skill], name: str) -> Skill:
     names = sorted(skill.name for skill in skills)
     if not names:
         raise ToolError("this agent has no skills")
-    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
-    raise ToolError(f"there is no skill {name[:100]!r}; the nearest is {nearest!r}, and all are: {', '.join(names)}")
+    near = nearest(name, names, alike=0)
+    raise ToolError(f"there is no skill {name[:100]!r}; the nearest is {near!r}, and all are: {', '.join(names)}")
 
 
 def _file(folder: Path, name: str) -> str:

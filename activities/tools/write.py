@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from activities.tools.change import FileChange, Plan, encoded
-from activities.tools.files import ABSENT, Snapshot
+from longhaul.activities.tools.change import FileChange, Plan, encoded
+from longhaul.activities.tools.files import ABSENT, FileSnapshot
 
 DESCRIPTION = """\
 Writes a text file: creates it, with the folders that are missing, or replaces its whole content.
@@ -30,7 +30,7 @@ class Write(FileChange):
     description = DESCRIPTION
     input_schema = INPUT_SCHEMA
 
-    def plan(self, arguments: dict[str, Any], before: Snapshot) -> Plan:
+    def plan(self, arguments: dict[str, Any], before: FileSnapshot) -> Plan:
         data = encoded(arguments["content"], "content")
         verb = "Created" if before.digest == ABSENT else "Replaced the content of"
         return Plan(data, f"{verb} {arguments['file_path']!r} ({len(data)} bytes)")

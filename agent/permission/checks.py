@@ -1,13 +1,16 @@
-"""Whether a rule can mean what its author means, asked where it comes in: one that can't is refused with a sentence.
+"""Refuses a rule that can't mean what its author means, where it comes in and with a sentence.
 
 A rule that is there already is never checked again: what can't match anything allows nothing.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from agent.permission.commands import PREFIX_ENDING, rule_words
-from agent.permission.rules import Behavior, PermissionRule
+from longhaul.agent.permission.commands import PREFIX_ENDING, rule_words
+from longhaul.agent.permission.server_rules import is_by_argument, wrong_pattern
+from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.values.known_names import misspelt_rule
+from longhaul.agent.values.permission import Behavior, PermissionRule
 
 MAX_PATTERN_CHARS = 1_000
 MAX_REASON_CHARS = 2_000
@@ -16,7 +19,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _OPERATORS = {";": ";", "&": "&", "|": "|", "`": "`", "(": "(", ")": ")", "<": "<"}
 
 
-class BadRule(ValueError):
+class BadRule(BadInput, ValueError):
     """A rule that can't be taken; the sentence says what to write."""
 
 
@@ -24,6 +27,12 @@ def check_rules(rules: Iterable[PermissionRule]) -> None:
     """Raises BadRule for the first one that can't mean what it should."""
     for rule in rules:
         check_rule(rule)
+
+
+def check_tools_of(rules: Iterable[PermissionRule], tools: Collection[str] = ()) -> None:
+    """Raises BadRule for the first one whose tool is none of these, nor of our own, but nearly one."""
+    if why := misspelt_rule((rule.tool_name for rule in rules), tools):
+        raise BadRule(why)
 
 
 def check_rule(rule: PermissionRule) -> None:
@@ -47,7 +56,10 @@ def check_rule(rule: PermissionRule) -> None:
         raise BadRule(
             f"rules: a pattern has at most {MAX_PATTERN_CHARS} characters, and {content[:40]!r}… has {len(content)}"
         )
-    wrong = _wrong_command(content) if name == "Bash" else _wrong_path(content, rule.behavior)
+    if is_by_argument(name):
+        wrong = wrong_pattern(content)
+    else:
+        wrong = _wrong_command(content) if name == "Bash" else _wrong_path(content, rule.behavior)
     if wrong:
         raise BadRule(f"rules: {name}({content[:200]}): {wrong}")
 

@@ -1,4 +1,4 @@
-"""How a Bash rule matches a sub-command: on words, never on raw text.
+"""Matches a Bash rule with a sub-command: on words, never on raw text.
 
 `git add:*` is a prefix of words: `git add x` and `git add`, but neither `git added` nor `git add x && rm y`, of which
 the second part needs a rule of its own. Anything else is one exact command, quoted as for a shell; `*` has no other
@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 
-from agent.values import Guest
+from longhaul.agent.plain.values import OpenValue
 
 PREFIX_ENDING = ":*"
 
@@ -82,7 +82,7 @@ def _has_flag(flag: str, words: tuple[str, ...]) -> bool:
     return flag in words or set(flag[1:]) <= letters
 
 
-class _BashInput(Guest):
+class _BashInput(OpenValue):
     command: str
 
 

@@ -38,6 +38,21 @@ def any_matches(pattern: str, paths: Iterable[str], workspace_root: str) -> bool
     return any(path_matches(pattern, path, workspace_root) for path in paths)
 
 
+def may_match_below(pattern: str, folders: Iterable[str], workspace_root: str) -> bool:
+    """Whether it could match a path in or below one of the folders, or one of these itself. Rather too often."""
+    literal = literal_folder(pattern, workspace_root)
+    if not literal.startswith("/"):
+        return True  # anywhere, or in any home
+    ends = (folder.rstrip("/") + "/" for folder in folders)
+    return any((literal + "/").startswith(end) or end.startswith(literal.rstrip("/") + "/") for end in ends)
+
+
+def spelt_out(pattern: str, workspace_root: str) -> tuple[str, ...]:
+    """The pattern from `/` on, once for each place that it may mean; `**/name` stays as it is."""
+    found = ("/".join(("", *parts)) for parts in _alternatives(pattern, workspace_root.rstrip("/")))
+    return tuple(each.removeprefix("/") if each.startswith("/**") else each.replace("?*", "*") for each in found)
+
+
 @lru_cache(maxsize=512)
 def _alternatives(pattern: str, root: str) -> tuple[tuple[str, ...], ...]:
     """The parts between the slashes, once for each thing that the pattern may stand for."""

@@ -1,10 +1,11 @@
-"""Who may let calls run in advance: an approver by the agent's setting `grantable`, a user by rules of their own."""
+"""Says who may let calls run in advance: an approver by the agent's setting `grantable`, a user by rules of their
+own."""
 
 import re
 
-from agent.permission.commands import rule_words
-from agent.permission.globs import path_matches
-from agent.permission.rules import Behavior, PermissionContext, PermissionRule
+from longhaul.agent.permission.commands import rule_words
+from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 
 _SPELT = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_-]*)(?:\((?P<content>.*)\))?", re.DOTALL)
 

@@ -4,11 +4,11 @@ Rules of this file: it only ever makes the engine's answer stricter, but for wri
 as an edit within the workspace is.
 """
 
-from agent.permission.engine import WRITING_TOOLS, PermissionDecision, decide_call
-from agent.permission.facts import CallFacts
-from agent.permission.rules import Behavior, PermissionContext, PermissionMode
-from agent.plan import IS_ON, PLAN_ENTER, PLAN_EXIT
-from agent.tools import ToolDescriptor
+from longhaul.agent.permission.engine import WRITING_TOOLS, PermissionDecision, decide_call
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
+from longhaul.agent.values.plan import IS_ON, PLAN_ENTER, PLAN_EXIT
+from longhaul.agent.values.tools import ToolDescriptor
 
 REFUSED = (
     f"{IS_ON.lower()}: only calls run that are proven to change nothing and to read within the workspace, "
@@ -31,7 +31,7 @@ def decide_planning(
         return decide_call(tool, raw_input, facts, editing, workspace_root)
     exploring = context.model_copy(update={"mode": PermissionMode.EXPLORE})
     unruled = exploring.model_copy(update={"rules": ()})
-    if decide_call(tool, raw_input, facts, unruled, workspace_root).behavior is not Behavior.ALLOW:
+    if decide_call(tool, raw_input, facts, unruled, workspace_root).behavior is Behavior.DENY:
         return PermissionDecision(behavior=Behavior.DENY, reason=REFUSED)
     return decide_call(tool, raw_input, facts, exploring, workspace_root)
 

@@ -1,14 +1,15 @@
-"""What is asked about beyond the engine's table: by the agent's confirmation policy, and by how risky a call was found.
+"""Policies ask about more than the engine's table does: by the agent's confirmation policy, and by how risky a call was
+found.
 
 The stricter of the two wins, so nothing here can allow what the engine asks about or denies.
 """
 
-from agent.permission.engine import PermissionDecision
-from agent.permission.facts import CallFacts
-from agent.permission.rules import Behavior, PermissionContext, PermissionMode, Risk
+from longhaul.agent.permission.engine import PermissionDecision
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.known_names import ANALYZERS
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, Risk
 
-RULES_ANALYZER = "rules"
-MODEL_ANALYZER = "model"
+RULES_ANALYZER, MODEL_ANALYZER = ANALYZERS
 _RANKS = {Risk.LOW: 0, Risk.MEDIUM: 1, Risk.HIGH: 2, Risk.UNKNOWN: 3}
 
 

@@ -1,12 +1,12 @@
-"""How risky a call is by what is known of it: the analyzer `rules`. Pure."""
+"""The analyzer `rules` says how risky a call is by what is known of it. Pure."""
 
 import re
 from typing import NamedTuple
 
-from agent.permission.facts import CallFacts
-from agent.permission.rules import Risk
-from agent.permission.taint import goes_out
-from agent.tools import ToolDescriptor
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.taint import goes_out
+from longhaul.agent.values.permission import Risk
+from longhaul.agent.values.tools import ToolDescriptor
 
 MAX_LOOKED_AT_CHARS = 100_000
 """Of the arguments: what is hidden behind them counts as high."""

@@ -1,9 +1,9 @@
 """Rules over time: which of them count at a moment, how one is named, added and revoked, and how many there may be."""
 
-from agent.canonical import digest_of
-from agent.permission.checks import BadRule, check_rules
-from agent.permission.rules import Behavior, PermissionContext, PermissionRule, Scope
-from agent.times import iso
+from longhaul.agent.permission.checks import BadRule, check_rules
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.times import iso
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule, Scope
 
 MAX_RULES = 200
 """Of a session, and of a user. Each call is held against all of them."""
@@ -44,7 +44,13 @@ def stamped(
     created = iso(at_ms) if at_ms else ""
     return tuple(
         rule.model_copy(
-            update={"scope": scope, "author": author, "reason": rule.reason or reason, "created_at": created}
+            update={
+                "scope": scope,
+                "author": author,
+                "reason": rule.reason or reason,
+                "created_at": created,
+                "no_tool": False,
+            }
         )
         for rule in rules
     )
@@ -91,20 +97,25 @@ def added(
 ) -> tuple[PermissionRule, ...]:
     """`present` with the rules that are not there yet; what has expired makes room."""
     kept = [rule for rule in present if counts(rule, at_ms)]
+    known = {_name_and_meaning(rule) for rule in kept}
     for rule in new:
-        if not any(id_of(rule) == id_of(other) and _says_the_same(rule, other) for other in kept):
+        if (named := _name_and_meaning(rule)) not in known:
+            known.add(named)
             kept.append(rule)
     return tuple(kept)
 
 
 def without(present: tuple[PermissionRule, ...], ids: tuple[str, ...]) -> tuple[PermissionRule, ...]:
-    return tuple(rule for rule in present if id_of(rule) not in ids)
+    gone = set(ids)
+    return tuple(rule for rule in present if id_of(rule) not in gone)
 
 
 def changed(
     present: tuple[PermissionRule, ...], new: tuple[PermissionRule, ...], revoked: tuple[str, ...], at_ms: int
 ) -> tuple[PermissionRule, ...]:
     """What comes of both at once. Raises BadRule for an id that is unknown or taken, and for too many rules."""
+    for field, given in (("revoke", revoked), ("rules", new)):
+        check_count(field, len(given))
     known = {id_of(rule): rule for rule in present}
     for rule_id in revoked:
         if rule_id not in known:
@@ -122,6 +133,7 @@ def changed(
 
 def check_book(rules: tuple[PermissionRule, ...]) -> None:
     """Raises BadRule for rules that come all at once and can't be meant so."""
+    check_count("rules", len(rules))
     check_rules(rules)
     check_room((), rules, 0)
     ids = [rule.id for rule in rules if rule.id]
@@ -129,8 +141,17 @@ def check_book(rules: tuple[PermissionRule, ...]) -> None:
         raise BadRule(f"rules: id {twice!r} names two rules; give each an id of its own, or none")
 
 
+def check_count(field: str, count: int) -> None:
+    """Raises BadRule for more than can be at once, before anything is done with them."""
+    if count > MAX_RULES:
+        raise BadRule(f"{field}: {count} came at once, and there can't be more than {MAX_RULES} rules")
+
+
 def check_room(present: tuple[PermissionRule, ...], new: tuple[PermissionRule, ...], at_ms: int) -> None:
-    """Raises BadRule when there would be more than MAX_RULES, or they would be too long."""
+    """Raises BadRule for more than MAX_RULES, for rules that would be too long, and for a new one that is over."""
+    if over := next((rule for rule in new if not counts(rule, at_ms)), None):
+        what = f"{over.tool_name}({over.rule_content or '*'})"
+        raise BadRule(f"expires_at: {what} has ended at {over.expires_at}, so it would never count; give a later time")
     after = added(present, new, at_ms) if new else ()
     if len(after) > MAX_RULES:
         raise BadRule(f"there would be more than {MAX_RULES} rules; revoke some that are not needed any more")
@@ -139,4 +160,10 @@ def check_room(present: tuple[PermissionRule, ...], new: tuple[PermissionRule, .
 
 
 def _says_the_same(one: PermissionRule, other: PermissionRule) -> bool:
-    return id_of(one.model_copy(update={"id": ""})) == id_of(other.model_copy(update={"id": ""}))
+    return _name_and_meaning(one)[1] == _name_and_meaning(other)[1]
+
+
+def _name_and_meaning(rule: PermissionRule) -> tuple[str, str]:
+    """Its id, and the one that it would have without an id of its own."""
+    meaning = id_of(rule.model_copy(update={"id": ""}))
+    return rule.id or meaning, meaning

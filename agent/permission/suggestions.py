@@ -1,11 +1,10 @@
 """Rules that an approver may accept along with a call: narrow ones, or none."""
 
-import re
-
-from agent.permission.commands import written
-from agent.permission.facts import CallFacts, PathFact
-from agent.permission.rules import PermissionRule
-from agent.tools import ToolDescriptor
+from longhaul.agent.permission.commands import written
+from longhaul.agent.permission.companions import need_rules
+from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.tools import ToolDescriptor
 
 
 def names(text: str) -> frozenset[str]:
@@ -28,27 +27,6 @@ _RUN_ANYTHING = INTERPRETERS | names(
     " setsid npx"
     " bunx script flock chroot unshare systemd-run make-jail gdb expect vim vi ed emacs trap alias"
 )
-_WITH_SUBCOMMANDS: dict[str, frozenset[str]] = {
-    "git": names(
-        "add am apply archive bundle checkout cherry-pick clone commit fetch init merge mv notes pull push rm"
-        " restore revert"
-        " stash switch tag worktree"
-    ),
-    "npm": names("run test ci install audit outdated view build start"),
-    "pnpm": names("run test install build"),
-    "yarn": names("run test install build"),
-    "pip": names("install download check wheel"),
-    "pip3": names("install download check wheel"),
-    "uv": names("sync lock add pip venv tree"),
-    "poetry": names("install lock add check build"),
-    "cargo": names("build check test clippy fmt doc bench"),
-    "go": names("build test vet fmt mod list"),
-    "docker": names("build ps images logs inspect pull"),
-    "kubectl": names("get describe logs"),
-    "gh": names("pr issue run repo release"),
-}
-"""For these programs the second word says what is done, and is narrow enough for a rule."""
-_TARGET = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
 
 
 def suggest_rules(tool: ToolDescriptor, facts: CallFacts, workspace_root: str) -> tuple[PermissionRule, ...]:
@@ -70,8 +48,8 @@ def _rule(tool_name: str, content: str | None) -> PermissionRule:
 
 def _for_commands(facts: CallFacts) -> list[str]:
     """One rule per sub-command that needs one; nothing at all when one of them can't have a narrow rule."""
-    all_read = all(command.read_only for command in facts.commands)
-    found = [_for_command(command.words) for command in facts.commands if all_read or not command.read_only]
+    reads_are_open = all(path.inside for path in facts.paths if path.access == "read")
+    found = [_for_command(words) for words in need_rules(facts.commands, reads_are_open=reads_are_open)]
     narrow = [content for content in found if content]
     return narrow if len(narrow) == len(found) and len(set(narrow)) <= MAX_SUGGESTIONS else []
 
@@ -80,12 +58,7 @@ def _for_command(words: tuple[str, ...]) -> str:
     program = next((word for word in words if "=" not in word), words[0]).rsplit("/", 1)[-1]
     if program in _RUN_ANYTHING or program.startswith("python") or _runs_a_script_of_another(words):
         return ""
-    first_two = words[:2]
-    if len(first_two) == 2:
-        name, what = first_two
-        is_target = name == "make" and _TARGET.fullmatch(what) is not None
-        if is_target or what in _WITH_SUBCOMMANDS.get(name, frozenset()):
-            return f"{name} {what}:*"
+    # Never a prefix: `git fetch --upload-pack=…` or `make test --eval=…` would run anything under it.
     exact = written(words)
     return exact if len(exact) <= MAX_COMMAND_CHARACTERS else ""
 

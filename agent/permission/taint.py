@@ -1,16 +1,16 @@
-"""Where words come from that nobody vouches for, and which calls could carry something away.
+"""Taint says that words have come in that nobody vouches for; this file finds where they come from, and which calls
+could carry something away.
 
 Whoever writes a web page, a mail or a file elsewhere can write instructions for the model into it. Once such a text is
 in the context, a call that goes out is looked at with other eyes.
 """
 
-from agent.permission.facts import CallFacts
-from agent.permission.suggestions import INTERPRETERS, names
-from agent.tools import Effect, ToolDescriptor
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.suggestions import INTERPRETERS, names
+from longhaul.agent.values.known_names import MCP
+from longhaul.agent.values.tools import Effect, ToolDescriptor
 
 BUILT_IN = names("Bash Read Write Edit Grep Glob recall")
-MCP = "mcp__"
-"""How the names of tools begin that an MCP server brings."""
 _NETWORK = names(
     "curl wget ssh scp sftp rsync nc ncat netcat telnet ftp tftp socat http https xh aria2c lynx w3m links elinks dig"
     " nslookup host ping traceroute gh glab hub aws gcloud az gsutil s3cmd rclone kubectl helm mail mailx sendmail mutt"

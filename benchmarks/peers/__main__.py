@@ -18,9 +18,9 @@ from benchmarks.peers.sides import PROGRAMS, sides
 from benchmarks.peers.trial import COMPLETED, Size, Trial, attempt
 from benchmarks.peers.venvs import python_of
 from benchmarks.peers.writing import ROOT, Setting, write
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.temporal_cli import find_temporal
-from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
 FULL = [*(Size(Load(steps, 5_000)) for steps in (10, 100, 200, 1_000)), Size(Load(20, 1_000), sessions=20)]
 QUICK = [Size(Load(10, 5_000)), Size(Load(80, 20_000)), Size(Load(5, 1_000), sessions=5)]

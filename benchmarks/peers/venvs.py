@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from starter.provision.temporal_cli import cache_directory
+from longhaul.starter.provision.temporal_cli import cache_directory
 
 LOCKS = Path(__file__).parent
 PACKAGES = {

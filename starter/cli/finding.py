@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
-from agent.settings import AgentSpec
-from starter.cards import SessionCard
-from starter.cli.leaving import Misuse
-from starter.cli.polling import workers
-from starter.client import Longhaul
-from starter.session import Session
-from starter.settings import Settings
-from starter.visible import one_line, visible
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.client.cards import CLOSED, SessionCard
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.reach.polling import workers
+from longhaul.starter.settings import Settings
+from longhaul.starter.visible import one_line, visible
 
 PATIENCE_SECONDS = 3.0
 """Silence after which we look whether any worker is there."""
@@ -33,10 +33,11 @@ class Name:
     user: str | None = None
     agent: str | None = None
 
-    def flags(self) -> list[str]:
-        """What has to be repeated in a command about the same session."""
-        user = ["--user", self.user] if self.user is not None else []
-        return [*user, "--agent", self.agent] if self.agent is not None else user
+
+def flags_of(session: Session) -> list[str]:
+    """What a pasted command needs to mean this session and no other of its name."""
+    user = [] if session.user is None else ["--user", session.user]
+    return [*user, "--agent", session.spec.name]
 
 
 @asynccontextmanager
@@ -49,6 +50,13 @@ async def connected(tell: Callable[[str], None] | None = None) -> AsyncIterator[
             yield app
         finally:
             watch.cancel()
+
+
+@asynccontextmanager
+async def opened(name: Name) -> AsyncIterator[Session]:
+    """The open session of that name, and a client as long as it is needed. Raises Misuse as `find_session`."""
+    async with connected() as app:
+        yield await find_session(app, name)
 
 
 async def find_session(app: Longhaul, name: Name) -> Session:
@@ -65,6 +73,18 @@ async def find_any(app: Longhaul, name: Name) -> Session:
     return found or app.session(name.session_id, user=name.user, agent=AgentSpec(name=name.agent or "longhaul"))
 
 
+async def find_known(app: Longhaul, name: Name) -> Session:
+    """The same; Misuse too for one that was never begun, or that the server has forgotten."""
+    session = await find_any(app, name)
+    if not await session.has_begun():
+        raise Misuse(
+            f"the server knows no session {visible(name.session_id)!r}{_narrowed(name)}, open or closed; see `longhaul "
+            "sessions`. For one that is not open name its --user and --agent; `longhaul state export` reads what is "
+            "stored of one that the server has forgotten"
+        )
+    return session
+
+
 async def find_if_open(app: Longhaul, name: Name) -> Session | None:
     """The same; None when there is none."""
     found = await _candidates(app, name)
@@ -78,12 +98,22 @@ async def find_if_open(app: Longhaul, name: Name) -> Session | None:
     return app.attach(found[0]) if found else None
 
 
-async def _candidates(app: Longhaul, name: Name) -> list[SessionCard]:
+async def find_of_all(app: Longhaul, name: Name, *, closed: bool) -> Session | None:
+    """The only open session of that name; with `closed`, where none is open, the one that has closed last. Raises
+    Misuse when several are open."""
+    found = await _candidates(app, name, closed=closed)
+    still_open = [card for card in found if card.status != CLOSED]
+    if len(still_open) > 1:
+        raise Misuse(_ambiguous(name, still_open))
+    return app.attach((still_open or found)[0]) if found else None
+
+
+async def _candidates(app: Longhaul, name: Name, *, closed: bool = False) -> list[SessionCard]:
     indexed = name.session_id if app.settings.search_attributes else None
     user = name.user if app.settings.search_attributes else None
     return [
         card
-        for card in await app.sessions(session_id=indexed, user=user)
+        for card in await app.sessions(session_id=indexed, user=user, closed=closed)
         if card.session_id == name.session_id and name.agent in (None, card.agent) and name.user in (None, card.user_id)
     ]
 

@@ -9,8 +9,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from starter.cli import keeping, options, permission, rollout, rules, serving, state, steering
-from starter.cli.lazy import leave_by
+from longhaul.starter.cli import options
+from longhaul.starter.cli.commands import budget as spending
+from longhaul.starter.cli.commands import lifecycle as keeping
+from longhaul.starter.cli.commands import mcp, permission, rollout, rules, schedule, state, steering, trust, views
+from longhaul.starter.cli.commands import serve as serving
+from longhaul.starter.cli.lazy import leave_by
 
 app = typer.Typer(
     name="longhaul",
@@ -23,7 +27,9 @@ app.add_typer(state.app, name="state")
 app.add_typer(permission.app, name="permission")
 app.add_typer(rules.app, name="rules")
 app.add_typer(rollout.app, name="rollout")
+app.add_typer(schedule.app, name="schedule")
 app.add_typer(serving.app, name="serve")
+app.add_typer(mcp.app, name="mcp")
 
 
 def main() -> NoReturn:
@@ -57,7 +63,7 @@ def _flush_quietly() -> None:
 def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
     if asked:
         try:
-            print(f"longhaul {version('longhaul')}")
+            print(f"longhaul {version('longhaul-agents')}")
         except PackageNotFoundError:
             print("longhaul (not installed)")
         raise typer.Exit
@@ -88,7 +94,7 @@ def dev(
     no_worker: Annotated[bool, typer.Option("--no-worker", help="The server alone.")] = False,
 ) -> None:
     """Run a Temporal development server and one worker until Ctrl-C."""
-    from starter.cli.dev import Layout, serve
+    from longhaul.starter.cli.work.dev import Layout, serve
 
     leave_by(lambda: serve(Layout(data_dir, port, ui_port, worker=not no_worker)))
 
@@ -96,13 +102,12 @@ def dev(
 @app.command()
 def worker() -> None:
     """Run one worker against TEMPORAL_ADDRESS."""
-    from starter.cli.dev import become_worker
-    from starter.cli.leaving import Exit, Misuse, complain
+    from longhaul.starter.cli.exit_codes import perform
+    from longhaul.starter.cli.work.dev import become_worker, settle_settings
 
-    try:
-        become_worker()
-    except Misuse as error:
-        raise typer.Exit(complain(str(error), Exit.MISUSE)) from error
+    if code := perform(settle_settings):
+        raise typer.Exit(code)
+    become_worker()
 
 
 @app.command()
@@ -117,16 +122,26 @@ def run(  # noqa: PLR0913  one parameter a flag
     mode: options.Mode = None,
     request_id: Annotated[str | None, typer.Option(help="Sent again, it gives the same reply.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Do not wait for the reply.")] = False,
+    max_iters: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="The most steps that a reply of this session takes.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSON schema: the answer is a value that fits it.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="The most dollars that this session may spend.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="The most tokens that this session may read and write.")
+    ] = None,
     play: options.Play = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted."""
-    from starter.cli import run as running
-    from starter.cli.opening import Wishes
-    from starter.cli.screen import Screen
+    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.terminal.screen import Screen
+    from longhaul.starter.cli.work import run as running
 
-    wishes = Wishes(agent, model, session, user, workspace, mode)
-    request = running.Request(prompt, request_id, detach)
+    wishes = Wishes(agent, model, session, user, workspace, mode, max_iters, max_cost, max_tokens)
+    request = running.Request(prompt, request_id, detach, schema)
     leave_by(lambda: running.run(wishes, request, Screen(as_json=as_json, play=play)))
 
 
@@ -139,100 +154,33 @@ def chat(  # noqa: PLR0913  one parameter a flag
     user: options.User = None,
     workspace: options.Workspace = None,
     mode: options.Mode = None,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session.")] = False,
+    pick: Annotated[bool, typer.Option("--pick", help="Go on with a session of a list, open or closed.")] = False,
     play: options.Play = False,
 ) -> None:
     """Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts."""
-    from starter.cli import chat as chatting
-    from starter.cli.opening import Wishes
-    from starter.cli.screen import Screen
+    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.terminal.screen import Screen
+    from longhaul.starter.cli.work import chat as chatting
 
     wishes = Wishes(agent, model, session, user, workspace, mode)
-    leave_by(lambda: chatting.chat(wishes, Screen(play=play), play=play))
+    leave_by(lambda: chatting.chat(wishes, Screen(play=play), play=play, which=chatting.which_of(newest, pick)))
 
 
-@app.command()
-def sessions(
-    *,
-    user: options.User = None,
-    status: Annotated[str | None, typer.Option(help="idle, working, waiting or paused.")] = None,
-    long: Annotated[bool, typer.Option("--long", "-l", help="Ask each one how full its context is.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """List the open sessions, newest first."""
-    from starter.cli import reading
-    from starter.cli.screen import Screen
-
-    leave_by(lambda: reading.sessions(Screen(as_json=as_json), user, status, long=long))
-
-
-@app.command()
-def show(
-    s: options.SessionName,
-    *,
-    full: Annotated[bool, typer.Option("--full", help="All that was ever said, not what the model reads now.")] = False,
-    as_: Annotated[
-        str, typer.Option("--as", metavar="FORM", help="messages, or steps: actions, observations, condensations.")
-    ] = "messages",
-    user: options.User = None,
-    agent: options.Agent = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show one session: what the model reads, cost, what it waits for and how to answer."""
-    from starter.cli import reading
-    from starter.cli.finding import Name
-    from starter.cli.screen import Screen
-
-    leave_by(lambda: reading.show(Screen(as_json=as_json), Name(s, user, agent), full=full, form=as_))
-
-
-@app.command()
-def watch(
-    s: Annotated[list[str], typer.Argument(metavar="S…", help="One session, or several in one feed.")],
-    *,
-    start: Annotated[
-        int, typer.Option("--from", min=1, help="Number of the first event; its first one if not given.")
-    ] = 1,
-    user: options.User = None,
-    agent: options.Agent = None,
-    play: options.Play = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One event a line as JSON, and nothing else.")] = False,
-) -> None:
-    """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
-    from starter.cli import watching
-    from starter.cli.finding import Name
-    from starter.cli.screen import Screen
-
-    names = [Name(each, user, agent) for each in s]
-    screen = Screen(as_json=as_json, play=play)
-    leave_by(lambda: watching.watch_all(screen, names, start) if s[1:] else watching.watch(screen, names[0], start))
-
-
-@app.command()
-def inbox(
-    *,
-    user: options.User = None,
-    team: Annotated[str | None, typer.Option(help="Of agents with this `team`.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Calls of this tool.")] = None,
-    overdue: Annotated[bool, typer.Option("--overdue", help="Reminded of, escalated or expired.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """List all that waits for a person, oldest first."""
-    from starter.cli import inbox as opening
-    from starter.cli.screen import Screen
-
-    leave_by(lambda: opening.inbox(Screen(as_json=as_json), opening.Wanted(user, team, tool, overdue)))
-
-
-# Here, so that --help lists them behind the inbox.
+# Here, so that --help lists them behind the chat.
+views.add_to(app)
 steering.add_to(app)
 keeping.add_to(app)
+spending.add_to(app)
+trust.add_to(app)
+app.command()(serving.console)
 
 
 @app.command()
 def doctor(*, as_json: options.AsJson = False) -> None:
     """Say what is installed, reachable and missing, with the line that mends it."""
-    from starter.cli import doctor as examining
-    from starter.cli.screen import Screen
+    from longhaul.starter.cli.doctor import doctor as examining
+    from longhaul.starter.cli.terminal.screen import Screen
 
     leave_by(lambda: examining.doctor(Screen(as_json=as_json)))
 

@@ -1,8 +1,9 @@
-"""Which session, set up how: flags before the agent file before the settings."""
+"""Finds the session that a command means and its settings: flags before the agent file before the settings."""
 
 import getpass
 import secrets
 import sys
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +12,18 @@ from typing import Any
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from agent.permission.rules import PermissionMode
-from agent.settings import AgentSpec, Workspace
-from starter.agents import FOLDER, find_agent
-from starter.cli.leaving import Misuse
-from starter.client import Longhaul
-from starter.session import Session
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.values.budget import Budget
+from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.finding import Name, find_of_all
+from longhaul.starter.client.agents import FOLDER, agent_names, find_agent
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.reach.folders import as_workers_see, roots_of_workers
+from longhaul.starter.visible import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +36,67 @@ class Wishes:
     user: str | None = None
     workspace: str | None = None
     mode: str | None = None
+    max_iters: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
 
 
 async def open_session(app: Longhaul, wishes: Wishes) -> Session:
-    """The session to talk to, new or running. One that runs is told about another model or mode. Raises Misuse."""
+    """The session to talk to, new or there already. One that runs is told about another model or mode. Raises
+    Misuse."""
     spec = spec_of(wishes, app.settings.model)
     session = app.session(wishes.session or fresh_name(), user=wishes.user, agent=spec)
-    if wishes.session is not None and await _is_open(app, session):
-        await _adjust(session, wishes)
-    elif not spec.model:
+    if wishes.session is not None and (there := await _of_that_name(app, session, wishes)) is not None:
+        await adjust(app, there, wishes)
+        return there
+    if not spec.model:
         raise Misuse(
             "no model is set; name one with --model (like anthropic:NAME, openai:NAME or scripted:FILE), "
             "as `model` in the agent file, or as LONGHAUL_MODEL"
         )
-    else:
-        _mention_missing_file(wishes.agent)
-    return session
+    _mention_missing_file(wishes.agent)
+    if wishes.workspace is None and spec.workspace is not None:
+        return session
+    roots = await roots_of_workers(app.client, app.settings.task_queue)
+    spec = spec.model_copy(update={"workspace": workspace(wishes.workspace, roots, app.settings.project)})
+    return app.session(session.id, user=wishes.user, agent=spec)
+
+
+async def _of_that_name(app: Longhaul, session: Session, wishes: Wishes) -> Session | None:
+    """The session that is meant: the very one if it is open, or, where nobody has named an agent, the only open one of
+    this name, and without a model too, which would say how a new one is set up, the one that has closed last. None when
+    there is none. Raises Misuse when several are open."""
+    if await _is_open(app, session):
+        return session
+    if wishes.agent is not None:
+        return None
+    found = await find_of_all(app, Name(session.id, wishes.user), closed=wishes.model is None)
+    return found and await as_it_was(app, found)
+
+
+async def as_it_was(app: Longhaul, session: Session) -> Session | None:
+    """The session with what it begins anew with, should it have closed; None where nobody can tell that any more."""
+    if await _is_open(app, session):
+        return session
+    try:
+        return app.session(session.id, user=session.user, agent=await session.settings())
+    except LonghaulError:
+        return None
 
 
 def _mention_missing_file(agent: str | None) -> None:
     """A misspelt name, or another folder than was thought, must not go unseen: the agent would be another one."""
-    if agent is None or agent.endswith(".toml") or (file := FOLDER / f"{agent}.toml").is_file():
+    if agent is None or agent.endswith(".toml") or agent in agent_names():
         return
+    meant = nearest(agent, agent_names())
+    what = (
+        f"LONGHAUL_TRUST=0 leaves out {str(file)!r}"
+        if (file := FOLDER / f"{agent}.toml").is_file()
+        else (f"there is no {str(file)!r} in this folder")
+    )
     print(
-        f"longhaul: there is no {str(file)!r} in this folder; {agent!r} is the default agent under that name",
+        f"longhaul: {what}; {agent!r} is the default agent under that name"
+        + (f"; did you mean {meant!r}?" if meant else ""),
         file=sys.stderr,
     )
 
@@ -70,15 +114,27 @@ def whoami() -> str:
         return ""
 
 
+def decider(named: str | None) -> str:
+    """Who decides: whom `--as` names, else the user of this terminal."""
+    return whoami() if named is None else named
+
+
 def spec_of(wishes: Wishes, default_model: str) -> AgentSpec:
-    """The agent of a new session. Its model may still be missing. Raises Misuse and BadAgent."""
+    """The agent of a new session; its model and workspace may be missing. Raises Misuse, BadAgent and Untrusted."""
     spec = find_agent(wishes.agent or "longhaul")
-    changes: dict[str, Any] = {"model": _located(wishes.model or spec.model or default_model)}
-    if wishes.workspace is not None or spec.workspace is None:
-        changes["workspace"] = Workspace(root=str(_directory(wishes.workspace or ".")))
+    changes: dict[str, Any] = {"model": located(wishes.model or spec.model or default_model)}
     if (mode := _mode(wishes)) is not None:
         changes["permission"] = spec.permission.model_copy(update={"mode": mode})
+    if wishes.max_iters is not None:
+        changes["react_config"] = spec.react_config.model_copy(update={"max_iters": wishes.max_iters})
+    if (limits := _limits(wishes)) is not None:
+        changes["budget"] = Budget.model_validate({**(spec.budget.model_dump() if spec.budget else {}), **limits})
     return spec.model_copy(update=changes)
+
+
+def _limits(wishes: Wishes) -> dict[str, float] | None:
+    limits = {"max_cost": wishes.max_cost, "max_tokens": wishes.max_tokens}
+    return {name: limit for name, limit in limits.items() if limit is not None} or None
 
 
 def _mode(wishes: Wishes) -> PermissionMode | None:
@@ -91,17 +147,34 @@ def _mode(wishes: Wishes) -> PermissionMode | None:
         raise Misuse(f"--mode: there is no mode {wishes.mode!r}; there are: {known}") from None
 
 
-def _located(model: str) -> str:
+def located(model: str) -> str:
     """A script is read by the worker, which may run in another folder."""
     kind, _, file = model.partition(":")
     return f"{kind}:{Path(file).expanduser().resolve()}" if kind == "scripted" else model
 
 
-def _directory(given: str) -> Path:
-    path = Path(given).expanduser().absolute()
-    if not path.is_dir():
-        raise Misuse(f"--workspace: there is no directory {str(path)!r}; make it first")
-    return path
+def workspace(given: str | None, roots: Set[str], project: str) -> Workspace | None:
+    """The folder that is meant, by its path on workers with these roots; None = one of the session's own, for they
+    don't see the one that we stand in. Raises Misuse."""
+    folder = Path(given or ".").expanduser().absolute()
+    seen = as_workers_see(folder, roots, project)
+    if seen is not None and not folder.is_dir():
+        raise Misuse(f"--workspace: there is no directory {str(folder)!r}; make it first")
+    if seen is None and given is None:
+        where = one_line(str(folder))
+        print(
+            f"longhaul: workers run elsewhere, in a container or on another machine, and don't see {where!r}: "
+            "a new session works in an empty folder of its own there; mount this one for them and set "
+            "LONGHAUL_PROJECT to it, or name a folder of theirs by --workspace",
+            file=sys.stderr,
+        )
+        return None
+    # One that only workers see is theirs to look for: they say what is missing.
+    return Workspace(root=str(seen or folder))
+
+
+def _is_workspace(root: str, wanted: Workspace) -> bool:
+    return root in (wanted.root, str(Path(wanted.root).resolve()))
 
 
 async def _is_open(app: Longhaul, session: Session) -> bool:
@@ -114,21 +187,30 @@ async def _is_open(app: Longhaul, session: Session) -> bool:
     return described.status is WorkflowExecutionStatus.RUNNING
 
 
-async def _adjust(session: Session, wishes: Wishes) -> None:
-    if wishes.model is wishes.mode is wishes.workspace is None:
+async def adjust(app: Longhaul, session: Session, wishes: Wishes) -> None:
+    """Tell a session that is there of the model and the mode that the flags say. Raises Misuse for another folder."""
+    if _limits(wishes) is not None:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in _limits(wishes) or ())
+        raise Misuse(
+            f"{flags}: session {session.id!r} has begun; `longhaul budget {session.id}` shows what it may spend, and "
+            "raises it"
+        )
+    if wishes.model is wishes.mode is wishes.workspace is None and wishes.max_iters is None:
         return
     status = await session.status()
-    if wishes.workspace is not None and (wanted := _directory(wishes.workspace).resolve()) != Path(
-        status.workspace_root
-    ):
+    roots = await roots_of_workers(app.client, app.settings.task_queue)
+    wanted = workspace(wishes.workspace, roots, app.settings.project) if wishes.workspace is not None else None
+    if wanted is not None and not _is_workspace(status.workspace_root, wanted):
         raise Misuse(
-            f"session {session.id!r} works in {status.workspace_root!r}, not in {str(wanted)!r}; "
+            f"session {session.id!r} works in {status.workspace_root!r}, not in {wanted.root!r}; "
             "leave --workspace out, or take another session"
         )
     changes: dict[str, Any] = {}
-    if wishes.model is not None and _located(wishes.model) != status.model:
-        changes["model"] = _located(wishes.model)
+    if wishes.model is not None and located(wishes.model) != status.model:
+        changes["model"] = located(wishes.model)
     if (mode := _mode(wishes)) is not None and mode.value != status.mode:
         changes["mode"] = mode.value
+    if wishes.max_iters is not None:
+        changes["max_iters"] = wishes.max_iters
     if changes:
         await session.configure(**changes, by=whoami())

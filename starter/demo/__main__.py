@@ -1,4 +1,4 @@
-"""`python -m starter.demo [--keep]`: a whole job in seconds, offline, with three processes killed on the way.
+"""`python -m longhaul.starter.demo [--keep]`: a whole job in seconds, offline, with three processes killed on the way.
 
 Exit code 0 only when the project's tests are green at the end and the edit was made exactly once.
 """
@@ -11,16 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from starter.cli.leaving import Misuse
-from starter.cli.screen import Screen
-from starter.connection import Unreachable
-from starter.demo.narrator import Narrator
-from starter.demo.play import Declined, Play
-from starter.demo.stage import Stage, StageFailed
-from starter.provision.dev_server import DevServerFailed
-from starter.provision.temporal_cli import TemporalCliMissing
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.demo.narrator import Narrator
+from longhaul.starter.demo.play import Declined, Play
+from longhaul.starter.demo.stage import Stage, StageFailed
 
-AGAIN = f"{os.path.relpath(sys.executable)} -m starter.demo --keep"
+AGAIN = f"{os.path.relpath(sys.executable)} -m longhaul.starter.demo --keep"
 
 
 async def show(narrator: Narrator, *, keep: bool) -> int:
@@ -51,14 +48,16 @@ def complain(sentence: str) -> None:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m starter.demo", description="A whole job, offline, in seconds.")
+    options = argparse.ArgumentParser(
+        prog="python -m longhaul.starter.demo", description="A whole job, offline, in seconds."
+    )
     options.add_argument("--keep", action="store_true", help="leave the server and its Web UI running until Ctrl-C")
     keep: bool = options.parse_args().keep
     try:
         return asyncio.run(show(Narrator(Screen()), keep=keep))
     except TimeoutError:
         complain("the agent did not get on within a minute; this machine may be too busy, so try it again")
-    except (Declined, StageFailed, DevServerFailed, TemporalCliMissing, Unreachable, Misuse) as error:
+    except (Declined, StageFailed, LonghaulError) as error:
         complain(str(error))
     except KeyboardInterrupt:
         return 130

@@ -1,14 +1,15 @@
-"""What the demo says: numbered steps on a terminal or into a pipe."""
+"""Says the demo's numbered steps, on a terminal or into a pipe."""
 
 from collections.abc import Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from agent.messages import Msg, ToolResultBlock
-from starter import render, render_session
-from starter.cli.screen import Screen
-from starter.demo.proof import Cost
+from longhaul.agent.values.messages import Msg, ToolResultBlock, ToolResultState
+from longhaul.starter import render, render_session
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.demo.proof import Cost
+from longhaul.starter.render_calls import FAILED_LINES, end_of
 
 INDENT = "   "
 
@@ -41,6 +42,9 @@ class Narrator:
         for message in messages:
             for result in message.get_tool_results():
                 self.show(self._line(result, arguments.get(result.id, "")))
+                if result.state is ToolResultState.ERROR:
+                    for line in end_of(result.get_text(), FAILED_LINES)[0]:
+                        self.show(line)
 
     def transcript(self, messages: Sequence[Msg]) -> None:
         for line in render_session.transcript(messages, width=self._width):

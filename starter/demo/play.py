@@ -9,17 +9,17 @@ from urllib.parse import quote
 
 from temporalio.client import Client
 
-from agent.messages import Msg
-from starter import render
-from starter.cli.keys import ask
-from starter.client import Longhaul
-from starter.demo import proof, story
-from starter.demo.narrator import Narrator
-from starter.demo.stage import TASK_QUEUE, Stage, StageFailed
-from starter.patience import Pauses
-from starter.session import Session
-from starter.settings import Settings
-from workflows.contract import PendingCall
+from longhaul.agent.values.messages import Msg
+from longhaul.starter import render
+from longhaul.starter.cli.terminal.keys import ask
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.demo import proof, story
+from longhaul.starter.demo.narrator import Narrator
+from longhaul.starter.demo.stage import TASK_QUEUE, Stage, StageFailed
+from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.settings import SettingsOfTheUser
+from longhaul.workflows.contract import PendingCall
 
 MOMENT_SECONDS = 1.0
 """How long the approved edit is watched not happening."""
@@ -50,7 +50,9 @@ class Play:
         """All acts. Returns what went wrong: nothing, if all is well. Raises Declined, StageFailed."""
         story.lay_out_project(self.project)
         story.write_script(self.script, long_thought=True)
-        async with Longhaul.connect(self.stage.server.address, "default", Settings(task_queue=TASK_QUEUE)) as app:
+        async with Longhaul.connect(
+            self.stage.server.address, "default", SettingsOfTheUser(task_queue=TASK_QUEUE)
+        ) as app:
             session = app.session(
                 story.SESSION, user=story.USER, agent=story.agent(self.script, self.project.resolve())
             )

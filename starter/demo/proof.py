@@ -1,4 +1,4 @@
-"""What the demo claims at its end, looked up where it can't be made up: in the files, the history and the clock."""
+"""Proves the demo's claims at its end, where they can't be made up: in the files, the history and the clock."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from agent.messages import Msg, ToolResultState
-from starter.demo.story import AFTER, BEFORE, BROKEN_FILE, PROJECT
+from longhaul.agent.values.messages import Msg, ToolResultState
+from longhaul.starter.demo.story import AFTER, BEFORE, BROKEN_FILE, PROJECT
 
 CALL_MODEL = "longhaul.call_model"
 """As the worker registers it; the activities' contract is not for `starter/`."""

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from starter.cli.dev import worker_command
-from starter.provision.dev_server import DevServer, DevServerSettings
-from starter.provision.processes import bound_to_parent, kill_group, tail
-from starter.provision.temporal_cli import Say, find_temporal
-from workflows.contract import SEARCH_ATTRIBUTES
+from longhaul.starter.cli.work.dev import worker_command
+from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
+from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail
+from longhaul.starter.provision.temporal_cli import Say, find_temporal
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
 START_SECONDS = 30.0
 TASK_QUEUE = "longhaul-demo"

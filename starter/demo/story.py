@@ -1,4 +1,4 @@
-"""What the demo is about: a small broken project, and what the scripted model says and does in it."""
+"""The demo's story: a small broken project, and the words and calls of the scripted model in it."""
 
 import json
 import shutil
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.permission.rules import Behavior, PermissionContext, PermissionRule
-from agent.settings import AgentSpec, Workspace
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
+from longhaul.agent.values.settings import AgentSpec, Workspace
 
 PROJECT = Path(__file__).parent / "project"
 TESTS = "python3 -m unittest"

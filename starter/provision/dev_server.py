@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -16,14 +17,15 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from starter.provision.dev_server_config import DYNAMIC_CONFIG, SQLITE_PRAGMAS
-from starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
+from longhaul.agent.plain.errors import Unavailable
+from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG, SQLITE_PRAGMAS
+from longhaul.starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
 
 HOST = "127.0.0.1"
 """Anyone who reaches a development server owns it, so it is never bound to an address of the network."""
 
 
-class DevServerFailed(RuntimeError):
+class DevServerFailed(Unavailable, RuntimeError):
     """The server could not be started; the message says why and ends with the last lines of its log."""
 
 
@@ -57,6 +59,8 @@ class DevServer:
         self.port = settings.port or _free_port()
         self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port()
         self._process: asyncio.subprocess.Process | None = None
+        self._alone: int | None = None
+        """Held while our server writes to the database."""
 
     @property
     def address(self) -> str:
@@ -84,13 +88,24 @@ class DevServer:
         """Return when the server answers and knows the search attributes. Raises DevServerFailed."""
         if self.pid is not None:
             return
-        self.settings.directory.mkdir(parents=True, exist_ok=True)
+        # Conversations lie in it: what we make is its owner's alone.
+        self.settings.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._alone is None:
+            self._alone = _alone_in(self.settings.directory)
+        try:
+            await self._start_alone()
+        except BaseException:
+            self._let_go()
+            raise
+
+    async def _start_alone(self) -> None:
         for port in filter(None, (self.port, self.ui_port)):
             _refuse_taken(port)
         self._process = await start_in_own_group(self._command(), self.log, _environment())
         try:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._answers(self._process)
+            self._close_files()
         except TimeoutError as error:
             await self.kill()
             seconds = self.settings.start_seconds
@@ -101,20 +116,26 @@ class DevServer:
 
     async def stop(self) -> None:
         """Ask the server to stop and wait for it; kill it when it takes too long. No server is no error."""
-        if self._process is None or self.pid is None:
-            return
-        self._process.terminate()
-        try:
-            async with asyncio.timeout(self.settings.stop_seconds):
-                await self._process.wait()
-        except TimeoutError:
-            await self.kill()
+        if self._process is not None and self.pid is not None:
+            self._process.terminate()
+            try:
+                async with asyncio.timeout(self.settings.stop_seconds):
+                    await self._process.wait()
+            except TimeoutError:
+                await self.kill()
+        self._let_go()
 
     async def kill(self) -> None:
         """SIGKILL, as a crash would: what the database holds is what was committed."""
         if self._process is not None and self.pid is not None:
             kill_group(self._process.pid)
             await self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._alone is not None:
+            os.close(self._alone)
+            self._alone = None
 
     async def wait(self) -> int:
         """Return the exit status when the server ends by itself or by a signal (then negative)."""
@@ -136,6 +157,12 @@ class DevServer:
             if process.returncode is not None:
                 raise DevServerFailed(self._complaint(f"ended with exit status {process.returncode}"))
             await asyncio.sleep(0.05)
+
+    def _close_files(self) -> None:
+        """Also where the folder was there before, and stands open to others."""
+        for path in (self.log, *self.settings.directory.glob(f"{self.database.name}*")):
+            with contextlib.suppress(OSError):
+                path.chmod(0o600)
 
     def _command(self) -> list[str]:
         command = [str(self.settings.temporal), *_arguments(self)]
@@ -168,9 +195,13 @@ async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
     return set(search_attributes) <= set(known.custom_attributes)
 
 
+_HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR")
+
+
 def _environment() -> dict[str, str]:
-    """Ours without TEMPORAL_*: the CLI reads those as flags, and they name the server that clients should use."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
+    """What a program needs to run at all, and no key: commands of an agent can read what is in there. TEMPORAL_* would
+    be read as flags, too, and names the server that clients should use."""
+    return {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
 
 
 def _free_port() -> int:
@@ -181,6 +212,21 @@ def _free_port() -> int:
         with contextlib.suppress(OSError), socket.create_server((HOST, port)):
             return port
     raise DevServerFailed("no free port was found between 15000 and 30000 on this machine")
+
+
+def _alone_in(directory: Path) -> int:
+    """A lock that ends with this process, whatever ends it: two servers on one database write over each other. Raises
+    DevServerFailed."""
+    lock = os.open(directory / "temporal.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise DevServerFailed(
+            f"another `longhaul dev` has its database in {str(directory)!r}; use that one, or name another folder with "
+            "--data-dir"
+        ) from error
+    return lock
 
 
 def _refuse_taken(port: int) -> None:

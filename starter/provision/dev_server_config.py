@@ -1,4 +1,4 @@
-"""What a development server is told so that it does not throttle itself.
+"""Settings for a development server, so that it does not throttle itself.
 
 A stock one spends about 100 ms on each activity and rounds every timer up to a second. The same values stand
 in deploy/dynamicconfig.yaml for docker-compose.

@@ -1,4 +1,4 @@
-"""Where the `temporal` command comes from on a machine that may not have it."""
+"""Finds, downloads or builds the `temporal` command on a machine that may not have it."""
 
 import os
 import shutil
@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from starter.provision.processes import run_within
+from longhaul.agent.plain.errors import Unavailable
+from longhaul.starter.provision.processes import run_within
 
 GO_MODULE = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
 """Newer modules of the CLI carry `replace` lines, which `go install` refuses."""
@@ -34,7 +35,7 @@ asyncio.run(main())
 """
 
 
-class TemporalCliMissing(RuntimeError):
+class TemporalCliMissing(Unavailable, RuntimeError):
     """No `temporal` command was found and none could be had; the message says what to install."""
 
 

@@ -1,14 +1,14 @@
-"""What answers give, where it is not what sessions themselves give."""
+"""Bodies of answers, where they are not what sessions themselves give."""
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.messages import Msg
-from agent.permission.rules import PermissionRule
-from agent.trajectory import TrajectoryEvent
-from starter.cards import SessionCard
-from workflows.contract import PendingCall
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.views.trajectory import TrajectoryEvent
+from longhaul.starter.client.cards import SessionCard
+from longhaul.workflows.contract import PendingCall
 
 
 class Alive(BaseModel):
@@ -123,6 +123,8 @@ class Copied(BaseModel):
     """The new session."""
 
     session_id: str
+    files: str
+    """What became of the files of the first one."""
 
 
 class RulesBody(BaseModel):
@@ -154,11 +156,25 @@ class Interrupted(BaseModel):
     """Id of the reply that was ended."""
 
 
+class Notified(BaseModel):
+    """The session knows of the event."""
+
+    woken: bool
+    """False: no call waited for it just now; it is kept until one does."""
+
+
 class Paused(BaseModel):
     """It begins nothing new."""
 
     was_paused: bool
     """True: it was paused already."""
+
+
+class BudgetLimits(BaseModel):
+    """What the session may spend."""
+
+    limits: dict[str, float]
+    """By name: tokens, cost in dollars, calls, steps, seconds; those that are set."""
 
 
 class Stepping(BaseModel):

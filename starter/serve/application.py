@@ -1,6 +1,9 @@
 """The ASGI app: every route of the table behind its door, and the guard around all of them."""
 
+import asyncio
 import json
+from collections.abc import Sequence
+from functools import cache
 from itertools import groupby
 
 from starlette.applications import Starlette
@@ -10,32 +13,40 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from starter.serve.calls import Served
-from starter.serve.doing import IDEMPOTENCY_KEY
-from starter.serve.door import Door, Guard
-from starter.serve.openapi import document
-from starter.serve.problems import Problem
-from starter.serve.routes import OPERATIONS
-from starter.serve.streaming import LAST_EVENT_ID
+from longhaul.starter.serve.acts import IDEMPOTENCY_KEY
+from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.door import Door, Guard
+from longhaul.starter.serve.mcp_door import PATH, McpDoor
+from longhaul.starter.serve.openapi import document
+from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.routes import OPERATIONS
+from longhaul.starter.serve.streaming import LAST_EVENT_ID
 
 
-def application(served: Served) -> Starlette:
-    """Serves the sessions of `served.app`; whoever runs it sets `served.draining` when it is to end."""
-    described = json.dumps(document(OPERATIONS, served.root_path, guarded=served.tokens is not None)).encode()
+def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
+    """Serves the sessions of `served.app`, and pages beside them; whoever runs it sets `served.draining` when it is to
+    end."""
 
     async def openapi(request: Request) -> Response:
         del request
+        described = await asyncio.to_thread(_described, served.root_path, guarded=served.tokens is not None)
         return Response(described, media_type="application/json")
 
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
     app = Starlette(
-        routes=[Route("/openapi.json", openapi, methods=["GET"]), *doors],
+        routes=[Route("/openapi.json", openapi, methods=["GET"]), Route(PATH, McpDoor(served)), *doors, *pages],
         middleware=[Middleware(Guard, served=served), *_for_web_pages(served)],
         exception_handlers={404: _nothing_here, 405: _not_so},
     )
     app.router.redirect_slashes = False
     return app
+
+
+@cache
+def _described(root_path: str, *, guarded: bool) -> bytes:
+    """Made when somebody asks: it takes longer than all else that a server does before it serves."""
+    return json.dumps(document(OPERATIONS, root_path, guarded=guarded)).encode()
 
 
 def _for_web_pages(served: Served) -> list[Middleware]:

@@ -1,12 +1,11 @@
-"""What requests hold, where it is not what sessions themselves take."""
+"""Bodies of requests, where they are not what sessions themselves take."""
 
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from agent.bodies import ExternalResultItem, Observe, Submit
-from agent.upkeep_bodies import Rules
-from agent.values import Value
+from longhaul.agent.letters.bodies import ExternalResultItem, Observe, Rules, Submit
+from longhaul.agent.plain.values import Value
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500
@@ -95,7 +94,7 @@ class Decision(Value):
 
 
 class Edits(Value):
-    """Values for places of an idle session's state: all of them, or none."""
+    """Values for places of the state of a session that is idle or waits: all of them, or none."""
 
     changes: dict[str, Any] = Field(min_length=1, max_length=100)
     """By path, as in `context[3].content[0].text`."""

@@ -9,15 +9,16 @@ from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 
-from agent.settings import AgentSpec
-from starter.agents import FOLDER, BadAgent, find_agent
-from starter.asking import NoSession
-from starter.client import Longhaul
-from starter.serve.bodies import Whose
-from starter.serve.problems import Problem, wrong
-from starter.serve.tokens import Caller, Tokens
-from starter.session import Session
-from starter.wire import check_name
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.agents import BadAgent, agent_names, named_agent
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.serve.bodies import Whose
+from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.starter.serve.tokens import Caller, Tokens
+from longhaul.starter.trust import BadSettingsFile, Untrusted
 
 DEFAULT_AGENT = "longhaul"
 
@@ -100,13 +101,16 @@ def session_of(call: Call) -> Session:
 
 
 async def session_to_begin(call: Call) -> Session:
-    """The same for what a session may begin with: then it is set up by its agent's file. Raises Problem, BadAgent."""
+    """The same for what a session may begin with: then it is set up by its agent's file.
+
+    Raises Problem, BadAgent and Untrusted.
+    """
     session, agent = session_of(call), call.path["agent"]
     spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
     if spec is None:
         if await session.stored.is_known():
             return session
-        raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(_agents())}")
+        raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
     model = spec.model or call.app.settings.model
     if not model and not await session.stored.is_known():
         raise Problem(
@@ -116,19 +120,18 @@ async def session_to_begin(call: Call) -> Session:
 
 
 def _known_spec(agent: str) -> AgentSpec | None:
-    """For reading, a file that is broken by now matters nothing."""
+    """For reading, a file that is broken by now, or not trusted any more, matters nothing."""
     try:
         return _spec(agent)
-    except BadAgent:
+    except (BadAgent, BadSettingsFile, Untrusted):
         return None
 
 
 def _spec(agent: str) -> AgentSpec | None:
     """By its file in the folder of agents. A name is never a path: nobody has other files read."""
-    return find_agent(agent) if agent in _agents() else None
+    return named_agent(agent) if agent in known_agents() else None
 
 
-def _agents() -> list[str]:
-    return sorted(
-        {DEFAULT_AGENT, *(file.stem for file in FOLDER.glob("*.toml"))} if FOLDER.is_dir() else {DEFAULT_AGENT}
-    )
+def known_agents() -> list[str]:
+    """Of which a session may be begun here."""
+    return sorted({DEFAULT_AGENT, *agent_names()})

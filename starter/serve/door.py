@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -10,11 +10,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from starter.serve.calls import Call, Served, path_values
-from starter.serve.operation import Answer, Operation
-from starter.serve.problems import Problem, problem_of, wrong
-from starter.serve.tokens import BadTokens, Caller
-from starter.serve.tokens import Scope as TokenScope
+from longhaul.starter.serve.calls import Call, Served, path_values
+from longhaul.starter.serve.operation import Answer, Operation
+from longhaul.starter.serve.problems import Problem, problem_of, wrong
+from longhaul.starter.serve.tokens import BadTokens, Caller
+from longhaul.starter.serve.tokens import Scope as TokenScope
 
 MOST_BODY_BYTES = 2_000_000
 SLOWEST_BODY_SECONDS = 20.0
@@ -70,12 +70,23 @@ class Door:
         path = path_values(request.path_params)
         query = operation.query.model_validate(_once_each(request))
         body = await _body_of(request, operation.body) if operation.body is not None else None
+        check_body(operation, caller, body)
         return Call(self._served, caller, path, query, body, request.headers)
 
 
 def caller_of(served: Served, header: str | None, scope: TokenScope | None) -> Caller:
     """Raises Problem for whoever is not known, or may not."""
     if served.tokens is None or scope is None:
+        return served.local
+    caller = known_caller(served, header)
+    if scope not in caller.scopes:
+        raise Problem("forbidden", f"Authorization: this wants a token with the scope {scope!r}")
+    return caller
+
+
+def known_caller(served: Served, header: str | None) -> Caller:
+    """Raises Problem for whoever is not known."""
+    if served.tokens is None:
         return served.local
     kind, _, token = (header or "").partition(" ")
     try:
@@ -89,9 +100,23 @@ def caller_of(served: Served, header: str | None, scope: TokenScope | None) -> C
             "Authorization: send `Bearer` and a token that `longhaul serve token` has made",
             headers={"WWW-Authenticate": 'Bearer realm="longhaul"'},
         )
-    if scope not in caller.scopes:
-        raise Problem("forbidden", f"Authorization: this wants a token with the scope {scope!r}")
     return caller
+
+
+def check_body(operation: Operation, caller: Caller, body: BaseModel | None) -> None:
+    """Raises Problem for another's name, and for a field that wants more than the caller has."""
+    by = getattr(body, "by", "")
+    if by not in ("", caller.name):
+        raise wrong("by", by, f"whoever asks is {caller.name!r}, by the token, and acts in no other name; leave it out")
+    if body is not None:
+        check_fields(operation.fields, caller, body)
+
+
+def check_fields(fields: Mapping[str, TokenScope], caller: Caller, body: BaseModel) -> None:
+    """Raises Problem where something stands in a field that wants a scope which the caller lacks."""
+    for name, scope in fields.items():
+        if getattr(body, name) not in (None, False, ()) and scope not in caller.scopes:
+            raise Problem("forbidden", f"{name}: this wants a token with the scope {scope!r}; leave it out")
 
 
 def _once_each(request: Request) -> dict[str, str]:
@@ -105,7 +130,7 @@ def _once_each(request: Request) -> dict[str, str]:
 
 async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:
     """Raises Problem and ValidationError."""
-    text = await _read(request)
+    text = await read_body(request)
     if not text:
         return model.model_validate({})
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -118,7 +143,8 @@ async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:
     return model.model_validate(given)
 
 
-async def _read(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
+    """Raises Problem for one that is too long, or too slow."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("media-type", "Content-Encoding: send the body as it is")
     chunks, size = [], 0
@@ -154,7 +180,8 @@ def _json(status: int, body: BaseModel) -> Response:
 
 
 class Guard:
-    """Around everything: names of the server, web pages, security headers; and paths stay as they were sent."""
+    """Around everything: names of the server, web pages, security headers; and paths stay as they were sent. A header
+    that an answer has itself is left as it is."""
 
     def __init__(self, app: ASGIApp, served: Served) -> None:
         self._app = app
@@ -167,7 +194,9 @@ class Guard:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+                own = list(message.get("headers", ()))
+                named = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(one for one in SECURITY_HEADERS if one[0] not in named)]
             await send(message)
 
         try:

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from starter.serve.openapi_words import describe, models_under
-from starter.serve.operation import Operation
-from starter.serve.problems import MEDIA_TYPE, TITLES, ProblemBody
+from longhaul.starter.serve.openapi_words import describe, models_under
+from longhaul.starter.serve.operation import Operation
+from longhaul.starter.serve.problems import MEDIA_TYPE, TITLES, ProblemBody
 
 Json = dict[str, Any]
 Used = tuple[type[BaseModel], JsonSchemaMode]
@@ -61,7 +61,8 @@ def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json
     }
     if operation.scope is not None and guarded:
         found["security"] = [{"token": []}]
-        found["description"] = f"Wants a token with the scope `{operation.scope}`."
+        further = "".join(f" With `{name}`: the scope `{scope}` too." for name, scope in operation.fields.items())
+        found["description"] = f"Wants a token with the scope `{operation.scope}`.{further}"
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
         found["requestBody"] = {"content": content, "required": _needs_a_body(operation.body)}
@@ -117,6 +118,6 @@ def _responses(operation: Operation, schemas: Schemas) -> Json:
 
 def _release() -> str:
     try:
-        return version("longhaul")
+        return version("longhaul-agents")
     except PackageNotFoundError:
         return "0"

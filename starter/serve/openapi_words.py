@@ -1,4 +1,4 @@
-"""What the schemas say of their fields: the docstrings that stand behind them in the models' own source."""
+"""Describes the fields of the schemas: by the docstrings that stand behind them in the models' own source."""
 
 import ast
 import inspect

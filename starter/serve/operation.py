@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.types import ASGIApp
 
-from starter.serve.bodies import Nothing
-from starter.serve.calls import Call
-from starter.serve.tokens import Scope
+from longhaul.starter.serve.bodies import Nothing
+from longhaul.starter.serve.calls import Call
+from longhaul.starter.serve.tokens import Scope
 
 REQUEST_SECONDS = 30.0
 """A session without a worker would let its caller wait for ever."""
@@ -37,3 +37,5 @@ class Operation:
     headers: tuple[tuple[str, str], ...] = ()
     """Request headers that it reads, and what for."""
     seconds: float = REQUEST_SECONDS
+    fields: Mapping[str, Scope] = field(default_factory=dict[str, Scope])
+    """Fields of the body that want a further scope, where something stands in them."""

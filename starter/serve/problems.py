@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 problem JSON: which field, which value, what to do."""
+"""Makes problem JSON (RFC 9457) of what went wrong: which field, which value, what to do."""
 
 import logging
 from collections.abc import Mapping
@@ -10,16 +10,18 @@ from starlette.responses import Response
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
 
-from agent.bodies import what_is_wrong
-from agent.forking import NoSuchStep
-from agent.values import sparse
-from starter.agents import BadAgent
-from starter.asking import NoSession, Stuck
-from starter.compacting import CompressionFailed, CompressionPending
-from starter.connection import Unreachable
-from starter.history import HistoryUnreadable
-from starter.visible import harmless
-from starter.wire import Refused
+from longhaul.agent.life.forking import NoSuchStep
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.values import sparse
+from longhaul.starter.client.agents import BadAgent
+from longhaul.starter.client.asking import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
+from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
+from longhaul.starter.client.history import HistoryUnreadable
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.trust import BadSettingsFile, Untrusted
+from longhaul.starter.visible import harmless
+from longhaul.workflows.contract import BlobGone
 
 MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 10
@@ -109,7 +111,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem("not-found", str(error))
         case Refused() | NoSuchStep() | CompressionFailed() | CompressionPending():
             return Problem("refused", str(error))
-        case Stuck() | HistoryUnreadable() | Unreachable():
+        case Stuck() | Unexplained() | BlobsAway() | NoWorker() | HistoryUnreadable() | Unreachable() | BlobGone():
             return Problem("unavailable", str(error))
         case TimeoutError() | WorkflowUpdateRPCTimeoutOrCancelledError():
             sentence = (
@@ -127,7 +129,9 @@ def _unforeseen(error: Exception) -> Problem:
     log.error("a request failed", exc_info=error)
     if isinstance(error, WorkflowUpdateFailedError):
         return Problem("failed", f"the session failed to do it: {error.cause}")
-    if isinstance(error, BadAgent):
+    if isinstance(error, Untrusted):
+        return Problem("failed", "the agents' files have changed since they were trusted; the server's log says more")
+    if isinstance(error, BadAgent | BadSettingsFile):
         return Problem("failed", "the agent's file can't be used; the server's log says what to change in it")
     return Problem("failed", "the server's log says more")
 

@@ -1,17 +1,24 @@
-"""The table of routes."""
+"""The table of routes. Those that send a letter are made of its row (`agent.letters.table`)."""
 
-from agent.bodies import Interrupt
-from agent.upkeep_bodies import ChangeRules, Compact, Configure, PauseSession, ReplaceState, Resume, Settle, TakeStep
-from starter.serve import doing, keeping, looking, streaming
-from starter.serve.answers import (
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from longhaul.agent.letters.table import row_of
+from longhaul.starter.serve import acts, reads, streaming
+from longhaul.starter.serve import state as keeping
+from longhaul.starter.serve.answers import (
     Added,
     Alive,
+    BudgetLimits,
     Calls,
     Compacted,
     Copied,
     Decided,
     InboxBody,
     Interrupted,
+    Notified,
     Page,
     Paused,
     Rows,
@@ -21,7 +28,7 @@ from starter.serve.answers import (
     Steps,
     Taken,
 )
-from starter.serve.bodies import (
+from longhaul.starter.serve.bodies import (
     LONGEST_WAIT_SECONDS,
     Copy,
     Decision,
@@ -36,62 +43,61 @@ from starter.serve.bodies import (
     Waiting,
     Whose,
 )
-from starter.serve.operation import REQUEST_SECONDS, Operation
-from workflows.contract import ReplyResult, Status
+from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
+from longhaul.starter.serve.tokens import Scope
+from longhaul.workflows.contract import ReplyResult, Status
 
 S = "/v1/sessions/{agent}/{session}"
-KEY = (doing.IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
+KEY = (acts.IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
 LAST_SEEN = (streaming.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
+NOTHING: Mapping[int, None] = {204: None}
+
+
+def _get(
+    path: str, name: str, summary: str, handler: Handler, answer: type[BaseModel], query: type[BaseModel] = Whose
+) -> Operation:
+    return Operation("GET", path, name, summary, handler, "read", {200: answer}, query)
+
+
+def _letter(
+    letter: str,
+    scope: Scope,
+    handler: Handler,
+    answers: Mapping[int, type[BaseModel] | None],
+    *,
+    name: str = "",
+    **more: Any,
+) -> Operation:
+    """`name`: of the operation, where it is not the letter's own; `more`: what is not as with most letters."""
+    row = row_of(letter)
+    usual: dict[str, Any] = {"query": Whose, "body": row.body}
+    return Operation("POST", f"{S}/{row.path}", name or letter, row.does, handler, scope, answers, **{**usual, **more})
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("GET", "/health", "health", "Whether the server is alive", looking.health, None, {200: Alive}),
-    Operation("GET", "/ready", "ready", "Whether it can reach the sessions", looking.ready, None, {200: Alive}),
-    Operation("GET", "/v1/sessions", "sessions", "Open sessions", looking.sessions, "read", {200: Rows}, Listing),
-    Operation(
-        "GET", "/v1/inbox", "inbox", "All that waits for somebody", looking.inbox, "read", {200: InboxBody}, Sorting
-    ),
-    Operation(
-        "POST",
-        f"{S}/messages",
-        "message",
-        "Ask for a reply; the first message begins the session",
-        doing.message,
-        "write",
+    Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
+    Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
+    _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
+    _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
+    _letter(
+        "submit",
+        "answer",
+        acts.message,
         {202: Taken, 200: Taken},
-        Waiting,
-        Message,
-        (KEY,),
-        REQUEST_SECONDS + LONGEST_WAIT_SECONDS,
+        name="message",
+        query=Waiting,
+        body=Message,
+        headers=(KEY,),
+        seconds=REQUEST_SECONDS + LONGEST_WAIT_SECONDS,
     ),
-    Operation("GET", f"{S}/status", "status", "One session at a glance", looking.status, "read", {200: Status}, Whose),
-    Operation("GET", f"{S}/pending", "pending", "Calls that wait", looking.pending, "read", {200: Calls}, Whose),
-    Operation("GET", f"{S}/transcript", "transcript", "What was said", looking.transcript, "read", {200: Page}, Paging),
-    Operation(
-        "GET", f"{S}/context", "context", "What the model reads now", looking.context, "read", {200: Page}, Paging
-    ),
-    Operation(
-        "GET",
-        f"{S}/history",
-        "history",
-        "What was said and done, step by step",
-        looking.history,
-        "read",
-        {200: Steps},
-        Paging,
-    ),
-    Operation(
-        "GET",
-        f"{S}/result/{{reply_id}}",
-        "result",
-        "How a reply stands",
-        looking.result,
-        "read",
-        {200: ReplyResult},
-        Whose,
-    ),
+    _get(f"{S}/status", "status", "One session at a glance", reads.status, Status),
+    _get(f"{S}/pending", "pending", "Calls that wait", reads.pending, Calls),
+    _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
+    _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
+    _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, Paging),
+    _get(f"{S}/result/{{reply_id}}", "result", "How a reply stands", reads.result, ReplyResult),
     Operation(
         "GET",
         f"{S}/events",
@@ -104,124 +110,38 @@ OPERATIONS: tuple[Operation, ...] = (
         None,
         (LAST_SEEN,),
     ),
-    Operation(
-        "POST",
-        f"{S}/decisions",
-        "decide",
-        "Allow or deny a call, in the name of whoever asks",
-        doing.decide,
+    _letter(
+        "confirm",
         "approve",
+        acts.decide,
         {200: Decided},
-        Whose,
-        Decision,
+        name="decide",
+        body=Decision,
+        fields={"input": "edit", "rules": "steer"},
     ),
-    Operation(
-        "POST",
-        f"{S}/external-results",
-        "externalResults",
-        "Hand in results of external tools",
-        doing.external_results,
-        "write",
-        {204: None},
-        Whose,
-        Results,
-    ),
-    Operation(
-        "POST",
-        f"{S}/settle",
-        "settle",
-        "Say whether a call happened whose outcome is unknown",
-        doing.settle,
-        "approve",
-        {204: None},
-        Whose,
-        Settle,
-    ),
-    Operation(
-        "POST",
-        f"{S}/interrupt",
-        "interrupt",
-        "End a reply",
-        doing.interrupt,
-        "write",
-        {200: Interrupted},
-        Whose,
-        Interrupt,
-    ),
-    Operation(
-        "POST", f"{S}/observe", "observe", "Add to the context", doing.observe, "write", {204: None}, Whose, Observation
-    ),
-    Operation(
-        "POST",
-        f"{S}/configure",
-        "configure",
-        "Change settings",
-        doing.configure,
-        "approve",
-        {204: None},
-        Whose,
-        Configure,
-    ),
-    Operation(
-        "POST",
-        f"{S}/compact",
-        "compact",
-        "Make the context shorter, and wait for it",
-        doing.compact,
-        "write",
-        {200: Compacted},
-        Whose,
-        Compact,
-        (),
-        COMPACT_SECONDS,
-    ),
-    Operation(
-        "POST",
-        f"{S}/pause",
-        "pause",
-        "Begin nothing new until somebody resumes",
-        doing.pause,
-        "write",
-        {200: Paused},
-        Whose,
-        PauseSession,
-    ),
-    Operation("POST", f"{S}/step", "step", "Take one step", doing.step, "write", {200: Stepping}, Whose, TakeStep),
-    Operation(
-        "POST", f"{S}/resume", "resume", "Let a held session go on", doing.resume, "write", {204: None}, Whose, Resume
-    ),
-    Operation("GET", f"{S}/rules", "rules", "What it may do unasked", looking.rules, "read", {200: RulesBody}, Whose),
-    Operation(
-        "POST",
-        f"{S}/rules",
-        "changeRules",
-        "Add and revoke rules",
-        doing.change_rules,
-        "approve",
-        {200: Added},
-        Whose,
-        ChangeRules,
-    ),
-    Operation("GET", f"{S}/state", "state", "The state, as JSON", keeping.state, "read", {200: StateBody}, Whose),
-    Operation(
-        "POST",
-        f"{S}/state",
-        "replaceState",
-        "Put a state in the place of an idle session's; begins the session when there is none",
-        keeping.replace_state,
-        "approve",
-        {204: None},
-        Whose,
-        ReplaceState,
-    ),
+    _letter("external_result", "answer", acts.external_results, NOTHING, name="externalResults", body=Results),
+    _letter("settle", "approve", acts.settle, NOTHING),
+    _letter("interrupt", "answer", acts.interrupt, {200: Interrupted}),
+    _letter("observe", "answer", acts.observe, NOTHING, body=Observation),
+    _letter("notify", "answer", acts.notify, {200: Notified}, headers=(KEY,)),
+    _letter("configure", "steer", acts.configure, NOTHING),
+    _letter("compact", "steer", acts.compact, {200: Compacted}, seconds=COMPACT_SECONDS),
+    _letter("pause", "steer", acts.pause, {200: Paused}),
+    _letter("step", "steer", acts.step, {200: Stepping}),
+    _letter("resume", "steer", acts.resume, NOTHING),
+    _letter("budget", "steer", acts.change_budget, {200: BudgetLimits}, name="changeBudget"),
+    _get(f"{S}/rules", "rules", "What it may do unasked", reads.rules, RulesBody),
+    _letter("rules", "steer", acts.change_rules, {200: Added}, name="changeRules"),
+    _get(f"{S}/state", "state", "The state, as JSON", keeping.state, StateBody),
+    _letter("replace_state", "steer", keeping.replace_state, NOTHING, name="replaceState"),
     Operation(
         "POST",
         f"{S}/state/edits",
         "editState",
-        "Change places in an idle session's state",
+        "Change places in the state of a session that is idle or waits",
         keeping.edit_state,
-        "approve",
-        {204: None},
+        "steer",
+        NOTHING,
         Whose,
         Edits,
     ),
@@ -231,7 +151,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "copy",
         "Begin another session from this one's state",
         keeping.copy,
-        "approve",
+        "steer",
         {201: Copied},
         Whose,
         Copy,

@@ -7,21 +7,25 @@ no memory. One that takes nothing for long is let go, and goes on later from the
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 
+from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from agent.event import AgentEvent
-from starter.asking import NoSession
-from starter.following import Following
-from starter.serve.bodies import Reading
-from starter.serve.calls import Call, Served, session_of
-from starter.serve.problems import Problem, problem_of, wrong
+from longhaul.agent.views.event import AgentEvent
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.following import Following
+from longhaul.starter.serve.bodies import Reading
+from longhaul.starter.serve.calls import Call, session_of
+from longhaul.starter.serve.door import caller_of
+from longhaul.starter.serve.problems import Problem, problem_of, wrong
 
 HEARTBEAT_SECONDS = 15.0
 SLOWEST_SECONDS = 30.0
 """A reader that takes nothing for so long is let go."""
+LOOK_SECONDS = 1.0
+"""A token that is taken out ends its streams before their next event, and silent ones after so long."""
 FIRST_SECONDS = 3.0
 """How long the first events may take before the answer begins without them: then it can't be a 404 any more."""
 MOST_READERS = 50
@@ -44,14 +48,15 @@ class TooSlow(Exception):
 
 
 class Events:
-    """One answer that goes on until the reader leaves, the session closes or the server ends."""
+    """One answer that goes on until the reader leaves or may not read on, the session closes or the server ends."""
 
-    def __init__(self, served: Served, following: Following, reader: str, start: int, until: str | None) -> None:
-        self._served = served
+    def __init__(self, call: Call, following: Following, start: int, may_read: Callable[[], bool]) -> None:
+        self._served = call.served
         self._following = following
-        self._reader = reader
+        self._reader = call.caller.name
         self._next = start
-        self._until = until
+        self._until: str | None = call.query.until
+        self._may_read = may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises NoSession and Problem before the answer has begun, and nothing after."""
@@ -60,6 +65,7 @@ class Events:
             ending = {
                 asyncio.create_task(_gone(receive)): "gone",
                 asyncio.create_task(_set(self._served.draining)): "shutdown",
+                asyncio.create_task(_taken_out(self._may_read)): "unauthorized",
             }
             try:
                 await self._answer(_Writer(send), ending)
@@ -94,6 +100,8 @@ class Events:
             return None
         if (error := step.exception()) is not None:
             return "closed" if isinstance(error, NoSession) else problem_of(_foreseen(error)).detail
+        if not self._may_read():
+            return "unauthorized"
         for event in step.result():
             await writer.write(framed(event))
             self._next = max(self._next, event.seq + 1)
@@ -154,14 +162,26 @@ class _Writer:
 def framed(event: AgentEvent) -> bytes:
     """One event on the wire. Its JSON has no line breaks outside of escapes, so that data is one line."""
     number = f"id: {event.seq}\n" if event.seq else ""
-    return f"{number}data: {event.model_dump_json()}\n\n".encode()
+    return f"{number}data: {to_json(event.outside()).decode()}\n\n".encode()
 
 
 async def events(call: Call) -> Events:
     query: Reading = call.query
     start = first_wanted(call.headers.get(LAST_EVENT_ID), query.start)
     following = session_of(call).following(start, live=query.deltas)
-    return Events(call.served, following, call.caller.name, start, query.until)
+    return Events(call, following, start, _still_let_in(call))
+
+
+def _still_let_in(call: Call) -> Callable[[], bool]:
+    """Whether the same token still stands for the same caller, with the same scopes."""
+
+    def look() -> bool:
+        try:
+            return caller_of(call.served, call.headers.get("authorization"), "read") == call.caller
+        except Problem:
+            return False
+
+    return look
 
 
 def first_wanted(last_seen: str | None, start: int) -> int:
@@ -176,6 +196,11 @@ def first_wanted(last_seen: str | None, start: int) -> int:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _taken_out(may_read: Callable[[], bool]) -> None:
+    while may_read():  # noqa: ASYNC110  a file tells nobody that it has changed
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _set(event: asyncio.Event) -> None:

@@ -1,4 +1,4 @@
-"""Who may ask: bearer tokens, of which only hashes are kept, each with its user and what it is good for.
+"""Tokens say who may ask: bearer tokens, of which only hashes are kept, each with its user and what it is good for.
 
 A line of the file is `sha256-of-the-token user [scopes]`: the hash in hex, the user percent-encoded where the name has
 spaces or other odd characters, scopes joined by commas. Empty lines and those that begin with `#` are passed over.
@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import quote, unquote
 
-from starter.wire import check_name
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.starter.client.wire import check_name
 
-Scope = Literal["read", "write", "approve", "admin"]
-"""Look; send and steer; decide, and change what may be done unasked; and see the sessions of all users."""
+Scope = Literal["read", "answer", "approve", "edit", "steer", "admin"]
+"""Look; talk; decide about calls; put other arguments into a call; change how a session works and what it may do
+unasked; and mean the sessions of all users."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-USUAL: tuple[Scope, ...] = ("read", "write", "approve")
+USUAL: tuple[Scope, ...] = ("read", "answer", "approve")
+"""Of a line that names none: what was asked may be answered, and nothing be changed beyond it."""
 PREFIX = "lh_"
 LONGEST_TOKEN_CHARS = 200
 Stamp = tuple[int, ...]
@@ -29,7 +32,7 @@ GONE: Stamp = (0,)
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-class BadTokens(Exception):
+class BadTokens(BadSetup):
     """Tokens that can't be used; the sentence names the file, the line and what to do."""
 
 
@@ -45,7 +48,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TokenLine:
     """One line."""
 
     digest: str
@@ -55,7 +58,7 @@ class Entry:
 class Tokens:
     """Those that are known now. With a file: as it is now, so that a line taken out counts at once."""
 
-    def __init__(self, entries: Sequence[Entry], path: Path | None = None) -> None:
+    def __init__(self, entries: Sequence[TokenLine], path: Path | None = None) -> None:
         self._entries = tuple(entries)
         self._path = path
         self._read_as: Stamp = UNREAD
@@ -95,7 +98,7 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read(path: Path) -> tuple[Entry, ...]:
+def read(path: Path) -> tuple[TokenLine, ...]:
     """Raises BadTokens, also for a file that others than its owner may read."""
     try:
         mode = path.stat().st_mode
@@ -112,7 +115,7 @@ def read(path: Path) -> tuple[Entry, ...]:
     return parsed(text, str(path))
 
 
-def parsed(text: str, where: str) -> tuple[Entry, ...]:
+def parsed(text: str, where: str) -> tuple[TokenLine, ...]:
     """Raises BadTokens."""
     entries = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -122,7 +125,7 @@ def parsed(text: str, where: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _entry(words: Sequence[str], where: str) -> Entry:
+def _entry(words: Sequence[str], where: str) -> TokenLine:
     if len(words) not in (2, 3) or not _HASH.fullmatch(words[0]):
         raise BadTokens(f"{where} is not `sha256-of-the-token user [scopes]`; make it by `longhaul serve token`")
     try:
@@ -131,7 +134,7 @@ def _entry(words: Sequence[str], where: str) -> Entry:
     except ValueError as error:
         raise BadTokens(f"{where}: user: {words[1]!r} can't be used ({error})") from error
     scopes = scopes_of(words[2], where) if len(words) == 3 else frozenset(USUAL)
-    return Entry(words[0], Caller(user, user, scopes))
+    return TokenLine(words[0], Caller(user, user, scopes))
 
 
 def scopes_of(text: str, where: str) -> frozenset[Scope]:

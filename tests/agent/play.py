@@ -6,30 +6,27 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
-from agent import entries as e
-from agent.bodies import Confirm, Unusable
-from agent.calls import with_own_call_ids
-from agent.canonical import chain_digest, message_digest
-from agent.carried import Carried, carry
-from agent.compaction import Cut
-from agent.decision import BEHAVIOUR, decide
-from agent.doubts import Finding
-from agent.event import EventsSoFar
-from agent.keeping import Load
-from agent.letters import Letter
-from agent.messages import AssistantMsg, ContentBlock, ErrorInfo, Msg, TextBlock, ToolCallBlock, ToolResultBlock, Usage
-from agent.notices import Given
-from agent.offers import settle
-from agent.permission.facts import CallFacts, PathFact
-from agent.permission.rules import Behavior, PermissionContext, PermissionRule
-from agent.reception import receive
-from agent.record import Record
-from agent.settings import AgentSpec, ReActConfig
-from agent.signing import Key, why_not
-from agent.steps import (
+from longhaul.agent.decision import BEHAVIOUR, decide
+from longhaul.agent.entries import every as e
+from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.entries.notices import Given
+from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.letters.bodies import Confirm, Unusable
+from longhaul.agent.letters.letter import Letter
+from longhaul.agent.letters.offers import settle
+from longhaul.agent.letters.signing import Key, why_not
+from longhaul.agent.life.carried import Carried, carry
+from longhaul.agent.next.call_ids import with_own_call_ids
+from longhaul.agent.next.keeping import Load
+from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.plain.canonical import chain_digest
+from longhaul.agent.reception import receive
+from longhaul.agent.record import Record
+from longhaul.agent.steps import (
     Act,
     Answer,
     BeginStep,
+    Book,
     Checkpoint,
     Close,
     Compress,
@@ -43,15 +40,33 @@ from agent.steps import (
     Prepare,
     Probe,
     Remind,
+    Report,
     Restore,
     RollOver,
     Step,
     TakeIn,
+    Tell,
     Think,
     Verify,
 )
-from agent.stuck_config import StuckConfig
-from agent.tools import Effect, ToolDescriptor
+from longhaul.agent.values.budget import Tariff
+from longhaul.agent.values.messages import (
+    AssistantMsg,
+    ContentBlock,
+    ErrorInfo,
+    Msg,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    message_digest,
+)
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
+from longhaul.agent.values.settings import AgentSpec, ReActConfig
+from longhaul.agent.values.stops import REFUSALS, StopReason
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.views.event import EventsSoFar
 
 TOOLS = (
     ToolDescriptor(name="Look", read_only=True, concurrency_safe=True, effect=Effect.READ),
@@ -72,7 +87,18 @@ SPEC = AgentSpec(name="mason", model="scripted:wall", permission=PermissionConte
 NOON = 1_764_072_000_000
 """2025-11-25T12:00:00Z in milliseconds."""
 
-Line = list[ContentBlock] | ErrorInfo
+
+@dataclass(frozen=True)
+class Stopped:
+    """What a model says that does not just end."""
+
+    content: list[ContentBlock]
+    stop: StopReason
+    word: str = "as_the_provider_says"
+    refusal: str = ""
+
+
+Line = list[ContentBlock] | ErrorInfo | Stopped
 ENTRIES = TypeAdapter(list[e.AnyEntry])
 
 
@@ -100,9 +126,11 @@ def spec_with(**react: object) -> AgentSpec:
     return SPEC.model_copy(update={"react_config": ReActConfig.model_validate(react)})
 
 
-def carried_over(record: Record) -> Record:
-    """The record that the next run starts with: through JSON, as Temporal takes it."""
-    return Record.of(ENTRIES.validate_json(ENTRIES.dump_json(record.carried())))
+def carried_over(record: Record, before: EventsSoFar | None = None, *, all_of_it: bool = False) -> Carried:
+    """What the next run starts with: through JSON, as Temporal takes it. `all_of_it`: what stands outside too."""
+    saved = (0, 0) if all_of_it else (record.keeping.saved, record.keeping.saved_messages)
+    left = carry(record, before or EventsSoFar(), *saved)
+    return Carried.model_validate_json(left.model_dump_json())
 
 
 @dataclass
@@ -119,7 +147,10 @@ class Play:
     findings: dict[str, tuple[Finding, str]] = field(default_factory=dict)
     """By call id: what its tool sees when it looks whether the call happened."""
     tools: tuple[ToolDescriptor, ...] = TOOLS
-    behaviour: int = BEHAVIOUR
+    tariffs: dict[str, Tariff] = field(default_factory=dict)
+    """What its worker knows of models, for an agent with a budget."""
+    usage: Usage = field(default_factory=lambda: Usage(input_tokens=10, output_tokens=3))
+    """Of each model call."""
     keys: tuple[Key, ...] = ()
     """With which signed decisions are checked; the session is the workflow `wall-7`."""
     now: int = NOON
@@ -127,9 +158,10 @@ class Play:
     window: int = 0
     """Tokens of the model's window; 0 = unknown, and nothing is compressed."""
     fixed_tokens: int = 0
-    format: int = 1
+    keeps: bool = False
+    """Whether it looks for an earlier life and writes itself down; else it is as if that were done at once."""
     earlier: Carried | None = None
-    """What an earlier life left, for a session of format 2."""
+    """What an earlier life left, for a session that keeps."""
     running: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
@@ -142,10 +174,9 @@ class Play:
     seen: int = 0
 
     def __post_init__(self) -> None:
-        opened = e.SessionOpened(
-            seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec, format=self.format
-        )
+        opened = e.SessionOpened(seq=1, at=self.now, session_id="wall-7", user_id="ana", spec=self.spec)
         self.record = Record.of([opened])
+        self.record.life.restored = not self.keeps
         self._lines = iter(self.lines)
         self._summaries = iter(self.summaries)
 
@@ -153,13 +184,13 @@ class Play:
         self.now += 1
         self.record.write(entry, self.now)
 
-    def tell(self, name: str, *arguments: Any, weight: int = 0) -> dict[str, Any] | str:
+    def tell(self, name: str, *arguments: Any) -> dict[str, Any] | str:
         """Send a letter; the answer, or the sentence of the refusal."""
-        letter = Letter(name=name, arguments=list(arguments), weight=weight, fresh_id=f"fresh-{self.record.seq}")
+        letter = Letter(name, list(arguments), f"fresh-{self.record.seq}", lambda request: f"reply-of-{request}")
         try:
-            received = receive(self.record, letter, lambda request: f"reply-of-{request}")
+            received = receive(self.record, letter)
         except Unusable as refusal:
-            self.write(e.Refused(name=name, reason=str(refusal), count=self.record.refused_count + 1))
+            self.write(e.LetterRefused(name=name, reason=str(refusal), count=self.record.refused.count + 1))
             return str(refusal)
         for entry in received.entries:
             self.write(entry)
@@ -194,8 +225,7 @@ class Play:
 
     def begin(self) -> Step:
         """Ask for the next step and do it; one that takes time is only started."""
-        load = replace(self.load, running=frozenset(self.running))
-        step = decide(self.record, load)
+        step = self.decided()
         self.steps.append(step)
         match step:
             case Prepare(reply_id):
@@ -210,25 +240,35 @@ class Play:
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
                 self.running.extend(call_ids)
-            case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry):
+            case Answer(entry) | Remind(entry) | Join(entry) | BeginStep(entry) | Book(entry):
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report():
                 pass
             case _ as never:
                 assert_never(never)
         return step
+
+    def decided(self) -> Step:
+        record = self.record
+        if not self.keeps:
+            record.keeping.saved, record.keeping.mirrored, record.notices.unsent = (
+                record.keeping.changed,
+                record.keeping.changed,
+                {},
+            )
+        return decide(record, replace(self.load, running=frozenset(self.running)))
 
     def complete(self) -> None:  # noqa: C901, PLR0912, PLR0915  one arm per step that takes time
         """Record what came of the step that was started."""
         asked, self.asked = self.asked, None
         match asked:
             case Prepare():
-                known = None if self.record.tools else self.tools
+                known = None if self.record.provided.tools else self.tools
                 self.write(
                     e.Prepared(
-                        behaviour=self.behaviour,
+                        behaviour=BEHAVIOUR,
                         spec_digest="s1",
                         tools=known,
                         workspace_root="/site",
@@ -236,6 +276,7 @@ class Play:
                         fixed_tokens=self.fixed_tokens,
                         context_length=self.window,
                         hooked_interrupts=self.handler is not None,
+                        tariffs=self.tariffs,
                     )
                 )
             case Think(model):
@@ -250,7 +291,7 @@ class Play:
                 assert call.received is not None
                 self.write(e.ToolReturned(result=call.received, digest=f"d-{call_id}", outside=True))
             case Verify(offer):
-                body = Confirm.model_validate(self.record.offers[offer].body)
+                body = Confirm.model_validate(self.record.offers.waiting[offer].body)
                 for entry in settle(self.record, offer, *why_not(body, self.keys, "wall-7")):
                     self.write(entry)
             case HandleInterrupt():
@@ -260,13 +301,13 @@ class Play:
                 finding, detail = self.findings.pop(call_id, ("unknown", ""))
                 self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))
             case Restore():
-                generation = self.earlier.ledger.generation + 1 if self.earlier else 1
+                generation = self.earlier.ledger.life.generation + 1 if self.earlier else 1
                 found = e.Restored(generation=generation, source="store" if self.earlier else "nothing")
                 self.now += 1
                 self.record.restore(found, self.earlier.ledger if self.earlier else None, self.now)
             case Checkpoint(closing):
                 total = self.record.messages_total
-                told = tuple(Given(key=key, done=True) for key in self.record.notices)
+                told = tuple(Given(key=key, done=True) for key in self.record.notices.unsent)
                 self.write(e.Checkpointed(through=self.record.seq, messages=total, closing=closing, notified=told))
             case _:
                 raise AssertionError(f"nothing was started that takes time, but {asked}")
@@ -276,7 +317,9 @@ class Play:
         if isinstance(line, ErrorInfo):
             self.write(e.ModelFailed(model=model, error=line))
             return
-        message = AssistantMsg("mason", line, usage=Usage(input_tokens=10, output_tokens=3))
+        if not isinstance(line, Stopped):
+            line = Stopped(line, StopReason.END, "")
+        message = AssistantMsg("mason", line.content, usage=self.usage)
         digest = message_digest(message)
         self.write(
             with_own_call_ids(
@@ -287,19 +330,23 @@ class Play:
                     context_length=self.seen + 1,
                     facts={block.id: self._find(block.id) for block in message.get_tool_calls()},
                     model=model,
+                    stop=line.stop,
+                    stop_reason=line.word,
+                    asked=model if line.stop in REFUSALS else "",
+                    refusal=line.refusal,
                 ),
                 self.record,
             )
         )
 
     def _shorten(self, cut: Cut) -> None:
-        outcome = next(self._summaries, f"Summary {self.record.compressions + 1}.")
+        outcome = next(self._summaries, f"Summary {self.record.compaction.tries + 1}.")
         if isinstance(outcome, ErrorInfo):
-            self.write(e.CompressionFailed(error=outcome))
+            self.write(e.NotCompressed(error=outcome))
             return
         self.write(
             e.ContextCompressed(
-                epoch=self.record.epoch + 1,
+                epoch=self.record.context.epoch + 1,
                 keep_from=cut.keep_from,
                 pinned=cut.pinned,
                 summary=outcome,
@@ -316,14 +363,10 @@ class Play:
     def end_call(self, call_id: str) -> None:
         self.running.remove(call_id)
         left = self.outcomes.get(call_id, [])
-        self.write(left.pop(0) if left else succeeded(call_id, self.record.call_names[call_id]))
+        self.write(left.pop(0) if left else succeeded(call_id, self.record.calls.names[call_id]))
 
     def roll_over(self) -> None:
-        if self.record.format == 1:
-            self.record = carried_over(self.record)
-            return
-        left = carry(self.record, self.events_before, self.record.saved, self.record.saved_messages)
-        left = Carried.model_validate_json(left.model_dump_json())
+        left = carried_over(self.record, self.events_before, all_of_it=not self.keeps)
         self.record, self.events_before = Record.over(left.ledger), left.events
 
     def results(self) -> list[tuple[str, str, str]]:
@@ -333,7 +376,7 @@ class Play:
 
     def ends(self) -> list[tuple[str, str]]:
         """Every finished reply: its id and why it ended."""
-        return [(ended.reply_id, ended.reason.value) for ended in self.record.finished.values()]
+        return [(ended.reply_id, ended.reason.value) for ended in self.record.requests.finished.values()]
 
     def kinds(self) -> list[str]:
         return [entry.kind for entry in self.record.log]

@@ -7,17 +7,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent import entries as e
-from agent.decision import decide
-from agent.events import EventFold
-from agent.history import History, seam_of
-from agent.keeping import Load
-from agent.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
-from agent.pausing import BEGINS, is_paused
-from agent.permission.facts import CallFacts
-from agent.settings import ReActConfig
-from agent.steps import Idle, Park, RollOver, Think
-from tests.agent.play import ENTRIES, SPEC, TOOLS, Line, Play, succeeded, text
+from longhaul.agent.decision import decide
+from longhaul.agent.entries import every as e
+from longhaul.agent.letters.pausing import BEGINS
+from longhaul.agent.life.history import History, seam_of
+from longhaul.agent.next.keeping import Load
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.steps import Idle, Park, RollOver, Think
+from longhaul.agent.values.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
+from longhaul.agent.values.settings import ReActConfig
+from longhaul.agent.views.events import EventFold
+from tests.agent.play import SPEC, TOOLS, Line, Play, succeeded, text
 
 IDS = ("a", "b", "c", "d")
 TOOL_NAMES = st.sampled_from(["Look", "Look", "Measure", "Paint", "Order", "Demolish", "Fly"])
@@ -47,7 +47,7 @@ FIELDS = st.sampled_from(
 
 
 class AnyOrder(RuleBasedStateMachine):
-    format = 1
+    keeps = False
     window = 0
     fixed_tokens = 0
 
@@ -59,7 +59,7 @@ class AnyOrder(RuleBasedStateMachine):
             iter(self.script),
             spec=spec,
             tools=tuple(tool.model_copy(update={"probes": tool.name == "Measure"}) for tool in TOOLS),
-            format=self.format,
+            keeps=self.keeps,
             window=self.window,
             fixed_tokens=self.fixed_tokens,
         )
@@ -71,9 +71,9 @@ class AnyOrder(RuleBasedStateMachine):
     def send(self, name: str, *arguments: Any) -> None:
         """Tell the session; a refused letter must have changed nothing but the refusals."""
         before = self.frozen()
-        answer = self.play.tell(name, *arguments, weight=len(json.dumps(arguments)))
+        answer = self.play.tell(name, *arguments)
         if isinstance(answer, str):
-            assert self.play.record.refusals[-1].reason == answer
+            assert self.play.record.refused.newest[-1].reason == answer
             assert self.frozen() == before
 
     def frozen(self) -> str:
@@ -82,15 +82,14 @@ class AnyOrder(RuleBasedStateMachine):
             (
                 record.state.model_dump_json(),
                 record.spec,
-                record.queue,
-                record.steering,
-                record.joined,
-                list(record.handled.items()),
-                record.marks,
-                record.anchor,
-                record.deferred,
-                record.weight,
-                record.finished,
+                record.requests.queue,
+                record.requests.steering,
+                record.requests.joined,
+                list(record.requests.handled.items()),
+                record.context.marks,
+                record.context.anchor,
+                record.context.deferred,
+                record.requests.finished,
                 list(record.doubts.values()),
                 record.pause,
             )
@@ -116,7 +115,7 @@ class AnyOrder(RuleBasedStateMachine):
             ("observe", {"messages": "It rains."}),
             ("interrupt", {"message": data.draw(st.none() | st.just("Stop!"))}),
             ("configure", {"mode": data.draw(st.sampled_from(["default", "bypass", "explore", "dont_ask"]))}),
-            ("configure", {"max_iters": 3, "model": "other:m", "rules": [{"tool_name": "Measure"}]}),
+            ("configure", {"max_iters": 3, "model": "qwen:m", "rules": [{"tool_name": "Measure"}]}),
         ]
         self.send(*data.draw(st.sampled_from(letters)))
 
@@ -205,7 +204,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data(), what=st.sampled_from(["success", "moved", "unknown", "unsettled"]))
     def end_call(self, data: st.DataObject, what: str) -> None:
         call_id = data.draw(st.sampled_from(self.play.running))
-        name = self.play.record.call_names[call_id]
+        name = self.play.record.calls.names[call_id]
         outcome: e.ToolReturned | e.CallUnsettled = succeeded(call_id, name, what)
         if what == "moved":
             outcome = succeeded(call_id, name, cwd=f"/other/{self.told}")
@@ -220,23 +219,17 @@ class AnyOrder(RuleBasedStateMachine):
     @precondition(lambda self: not self.play.running and self.play.asked is None)
     @rule()
     def roll_over(self) -> None:
-        before, refused, events = self.frozen_but_weight(), self.play.record.refused_count, self.events()
+        before, refused, events = self.frozen(), self.play.record.refused.count, self.events()
         self.play.roll_over()
-        assert self.frozen_but_weight() == before
-        assert self.play.record.refused_count == refused
+        assert self.frozen() == before
+        assert self.play.record.refused.count == refused
         assert self.events() == events
-
-    def frozen_but_weight(self) -> str:
-        weight, self.play.record.weight = self.play.record.weight, 0
-        frozen = self.frozen()
-        self.play.record.weight = weight
-        return frozen
 
     def events(self) -> list[str]:
         before, log = self.play.events_before, self.play.record.log
         told, left = EventFold(before).catch_up(log), EventFold(before).pass_over(log)
         assert left.count == before.count + len(told)
-        return [left.model_dump_json(), *(event.model_dump_json() for event in told if self.format == 1)]
+        return [left.model_dump_json(), *(event.model_dump_json() for event in told if not self.keeps)]
 
     @invariant()
     def the_next_step_can_always_be_told(self) -> None:
@@ -247,7 +240,7 @@ class AnyOrder(RuleBasedStateMachine):
     def a_paused_session_begins_nothing(self) -> None:
         record = self.play.record
         step = decide(record, Load(running=frozenset(self.play.running)))
-        if is_paused(record) and record.pause and record.pause.step != "begun":
+        if record.pause and record.pause.step != "begun":
             assert not isinstance(step, BEGINS)
 
     @invariant()
@@ -268,7 +261,7 @@ class AnyOrder(RuleBasedStateMachine):
         reply = record.reply
         assert set(missing) == {key for key, call in (reply.calls if reply else {}).items() if call.state != "finished"}
         if not self.window:
-            assert len(set(record.call_names)) == sum(len(m.get_tool_calls()) for m in record.state.context)
+            assert len(set(record.calls.names)) == sum(len(m.get_tool_calls()) for m in record.state.context)
 
     @invariant()
     def only_calls_that_were_allowed_are_running(self) -> None:
@@ -278,16 +271,8 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def the_anchor_lies_within_the_context(self) -> None:
         record = self.play.record
-        assert record.anchor.length <= record.context_length
-        assert len(record.state.context) == len(record.marks)
-
-    @invariant()
-    def the_weight_is_no_less_than_what_would_be_carried(self) -> None:
-        record = self.play.record
-        if self.format > 1:
-            return  # what is carried then has no bound but the model's window
-        heavy: list[e.AnyEntry] = [entry for entry in record.carried() if not isinstance(entry, e.Refused)]
-        assert len(ENTRIES.dump_json(heavy)) <= record.weight + 2
+        assert record.context.anchor.length <= record.context_length
+        assert len(record.state.context) == len(record.context.marks)
 
     @invariant()
     def events_are_numbered_without_gaps(self) -> None:
@@ -298,12 +283,14 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def messages_are_numbered_without_gaps(self) -> None:
         record = self.play.record
-        kept = {mark.number: message for mark, message in zip(record.marks, record.state.context, strict=True)}
+        kept = {mark.number: message for mark, message in zip(record.context.marks, record.state.context, strict=True)}
         assert list(kept) == sorted(kept)
         for number, message in kept.items():
-            if number >= record.transcript_base and not message.get_tool_results():
-                assert record.transcript[number - record.transcript_base] == message
-        assert record.context_tokens == record.summary_tokens + sum(mark.tokens for mark in record.marks)
+            if number >= record.context.transcript_base and not message.get_tool_results():
+                assert record.context.transcript[number - record.context.transcript_base] == message
+        assert record.context.tokens == record.context.summary_tokens + sum(
+            mark.tokens for mark in record.context.marks
+        )
 
     @invariant()
     def messages_follow_from_the_entries_alone_from_any_entry_on(self) -> None:
@@ -318,7 +305,7 @@ class AnyOrder(RuleBasedStateMachine):
                 self.messages += [message for _, message in told]
         assert self.history.seam == (seam_of(record) if record.log else None)
         assert self.history.messages_total == record.messages_total == len(self.messages)
-        assert self.messages[record.transcript_base :] == record.transcript
+        assert self.messages[record.context.transcript_base :] == record.context.transcript
 
     def teardown(self) -> None:
         """Left alone, the session comes to rest, and every call has its result or waits for somebody."""
@@ -327,14 +314,9 @@ class AnyOrder(RuleBasedStateMachine):
         play._lines = iter(())  # noqa: SLF001
         if play.asked:
             play.complete()
-        step = play.run()
-        if step == Park("resume"):
-            play.tell("resume")
-            step = play.run()
-        if isinstance(step, Park):
-            assert step.waits_for in ("person", "outside")
-            play.tell("interrupt")
-            play.run()
+        while isinstance(step := play.run(), Park):
+            assert step.waits_for in ("person", "outside", "resume")
+            play.tell("resume" if step.waits_for == "resume" else "interrupt")
         self.every_request_has_come_to_one_end()
         before = play.record.state
         play.roll_over()
@@ -343,17 +325,17 @@ class AnyOrder(RuleBasedStateMachine):
     def every_request_has_come_to_one_end(self) -> None:
         """Each was begun once, has joined one reply, or was dropped."""
         record = self.play.record
-        assert not record.steering
-        assert not record.queue
-        for handled in record.handled.values():
-            assert (handled.reply_id in record.finished) != (handled.reply_id in record.joined)
-        assert all(reply in record.finished for reply in record.joined.values())
+        assert not record.requests.steering
+        assert not record.requests.queue
+        for handled in record.requests.handled.values():
+            assert (handled.reply_id in record.requests.finished) != (handled.reply_id in record.requests.joined)
+        assert all(reply in record.requests.finished for reply in record.requests.joined.values())
 
 
 class KeptInAnyOrder(AnyOrder):
     """The same with a window so small that contexts are compressed, with checkpoints, and with a life before."""
 
-    format = 2
+    keeps = True
     window = 900
     fixed_tokens = 20
 

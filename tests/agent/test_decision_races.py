@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent import entries as e
-from agent.deadline import Deadlines
-from agent.judgement import seen_digest
-from agent.settings import ReActConfig
-from agent.steps import Act, Idle, Park
-from agent.waiting import reached
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.question_digest import seen_digest
+from longhaul.agent.next.waiting import reached
+from longhaul.agent.steps import Act, Idle, Park
+from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.settings import ReActConfig
 from tests.agent.play import SPEC, Play, asking, calls, text
 
 
@@ -97,7 +97,8 @@ PATIENCE_MS = 3_600_000
 
 
 class Decisions(RuleBasedStateMachine):
-    """A session whose calls run one by one, beside a plain model that knows nothing of it: a mode, rules, a queue."""
+    """A session whose calls run one by one and are asked about together, beside a plain model that knows nothing of it:
+    a mode, rules, a queue, and who has approved what under which rules."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,6 +112,11 @@ class Decisions(RuleBasedStateMachine):
         self.expected: list[tuple[str, str]] = []
         self.allowed: set[str] = set()
         """Calls that the model says may run: unasked, or by a person's word."""
+        self.approved: dict[str, int] = {}
+        """Of those whose turn has not come, and how many rules that could stop them there were then."""
+        self.strict = 0
+        self.waiting: set[str] = set()
+        """What a person was asked about is theirs to answer, whatever the mode and the rules are by then."""
 
     def verdict(self, tool: str) -> str:
         if (tool, "deny") in self.given:
@@ -125,31 +131,44 @@ class Decisions(RuleBasedStateMachine):
             return "success"
         return "denied" if self.mode == "dont_ask" else "asked"
 
-    def go_on(self, *, approved: bool = False) -> None:
-        """What the first call of the queue comes to, and the next ones until one asks."""
-        while self.queue:
-            call_id, tool = self.queue[0]
-            verdict = self.verdict(tool)
-            if verdict == "asked" and not approved:
-                return
-            outcome = "denied" if verdict == "denied" else "success"
+    def asked(self) -> list[str]:
+        """The calls that a person is asked about, wherever they stand in their turn."""
+        return [call_id for call_id, _ in self.queue if call_id in self.waiting]
+
+    def go_on(self) -> None:
+        """What comes to the first call of the queue, and to the next ones until one waits."""
+        self.play.run()
+        # An approval that other rules have voided is asked for again: it does not come back when they go.
+        self.approved = {call_id: strict for call_id, strict in self.approved.items() if strict == self.strict}
+        asking = {call_id for call_id, tool in self.queue if self.verdict(tool) == "asked"}
+        self.waiting |= asking - self.approved.keys()
+        while self.queue and self.queue[0][0] not in self.waiting:
+            call_id, tool = self.queue.pop(0)
+            outcome = "denied" if self.verdict(tool) == "denied" else "success"
             if outcome == "success":
                 self.allowed.add(call_id)
             self.expected.append((call_id, outcome))
-            self.queue.pop(0)
-            approved = False
+            self.approved.pop(call_id, None)
+
+    def close(self, call_id: str) -> None:
+        self.queue = [(other, tool) for other, tool in self.queue if other != call_id]
+        self.waiting.discard(call_id)
+        self.expected.append((call_id, "denied"))
 
     @rule(mode=MODES)
     def change_mode(self, mode: str) -> None:
         self.mode = mode
         self.play.tell("configure", {"mode": mode})
+        self.go_on()
 
     @rule(tool=TOOL, behavior=st.sampled_from(["allow", "ask", "ask", "deny"]))
     def add_rule(self, tool: str, behavior: str) -> None:
         if behavior == "deny" and len(self.given) < 4:
             behavior = "ask"
+        self.strict += behavior != "allow" and (tool, behavior) not in self.given
         self.given.add((tool, behavior))
         self.play.tell("configure", {"rules": [{"tool_name": tool, "behavior": behavior}]})
+        self.go_on()
 
     @precondition(lambda self: not self.queue)
     @rule(tools=st.lists(TOOL, min_size=1, max_size=4))
@@ -158,51 +177,70 @@ class Decisions(RuleBasedStateMachine):
         self.queue = [(f"c{self.turn}-{at}", tool) for at, tool in enumerate(tools)]
         self.lines.append(calls(*(f"{call_id} {tool}" for call_id, tool in self.queue)))
         self.play.say("Build", f"r{self.turn}")
-        self.play.run()
         self.go_on()
 
-    @precondition(lambda self: self.queue)
-    @rule(allow=st.booleans(), edit=st.none() | st.just({"colour": "blue"}), late=st.booleans())
-    def answer(self, allow: bool, edit: dict[str, str] | None, late: bool) -> None:
-        (call_id, _), *rest = self.queue
+    @precondition(lambda self: self.asked())
+    @rule(
+        which=st.sets(st.integers(0, 3), min_size=1),
+        allow=st.booleans(),
+        edit=st.none() | st.just({"colour": "blue"}),
+        late=st.booleans(),
+    )
+    def answer(self, which: set[int], allow: bool, edit: dict[str, str] | None, late: bool) -> None:
+        """Some of those that wait, in one letter."""
+        waiting = self.asked()
+        chosen = [call_id for at, call_id in enumerate(waiting) if at in which] or waiting[:1]
         self.play.now += 70_000 * late
         if allow:
-            self.play.allow(call_id, **({"input": edit} if edit else {}))
+            answer = self.play.allow(*chosen, **({"input": edit} if edit else {}))
+            self.approved |= dict.fromkeys(chosen, self.strict)
+            self.waiting -= set(chosen)
         else:
-            self.play.deny(call_id)
-            self.expected.append((call_id, "denied"))
-            self.queue = rest
-        self.play.run()
-        self.go_on(approved=allow)
+            answer = self.play.deny(*chosen)
+            for call_id in chosen:
+                self.close(call_id)
+        assert answer == {"decided": chosen}
+        self.go_on()
 
-    @precondition(lambda self: self.queue)
+    @precondition(lambda self: self.asked())
     @rule(early_ms=st.sampled_from([0, 0, 1]), answered=st.booleans())
     def expire(self, early_ms: int, answered: bool) -> None:
-        """The time comes at which the first call is denied, or is a moment away; a person's word comes right after."""
-        (call_id, _), *rest = self.queue
-        assert self.play.record.reply is not None
-        self.play.now = self.play.record.reply.calls[call_id].asked_at + PATIENCE_MS - early_ms
+        """The time comes at which the first calls are denied, or is a moment away; a person's word follows."""
+        waiting = {call_id: self.play.record.open_calls[call_id].asked_at for call_id in self.asked()}
+        first = min(waiting.values())
+        self.play.now = first + PATIENCE_MS - early_ms
         due = reached(self.play.record, self.play.now)
-        assert [each.call_id for each in due] == ([] if early_ms else [call_id])
+        gone = [] if early_ms else [call_id for call_id, asked_at in waiting.items() if asked_at == first]
+        assert [each.call_id for each in due] == gone
         if due:
             self.play.write(e.DeadlineReached(due=due))
-            self.expected.append((call_id, "denied"))
-            self.queue = rest
+            for call_id in gone:
+                self.close(call_id)
+        call_id = next(iter(waiting))
         if answered:
-            assert isinstance(self.play.allow(call_id), str) is bool(due), "who is late is told, who is not is heard"
-        self.play.run()
-        self.go_on(approved=answered and not due)
+            late = call_id in gone
+            assert isinstance(self.play.allow(call_id), str) is late, "who is late is told, who is not is heard"
+            self.approved |= {} if late else {call_id: self.strict}
+            self.waiting.discard(call_id)
+        self.go_on()
 
     @precondition(lambda self: self.queue)
     @rule()
     def answer_what_is_not_asked(self) -> None:
-        for call_id in [key for key, _ in self.queue[1:]] + [key for key, _ in self.expected[-2:]]:
+        waiting = self.asked()
+        others = [call_id for call_id, _ in self.queue if call_id not in waiting]
+        for call_id in others + [key for key, _ in self.expected[-2:]]:
             assert isinstance(self.play.allow(call_id), str)
         assert isinstance(self.play.allow(self.queue[0][0], digest="of-yesterday"), str)
 
     @rule()
     def roll_over(self) -> None:
         self.play.roll_over()
+
+    @invariant()
+    def a_person_is_shown_all_that_asks(self) -> None:
+        reply = self.play.record.reply
+        assert [call.block.id for call in reply.waiting()] == self.asked() if self.queue and reply else not self.queue
 
     @invariant()
     def results_are_those_of_the_model(self) -> None:

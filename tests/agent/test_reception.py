@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from agent.messages import ToolCallBlock
-from agent.permission.facts import CallFacts, SubCommand
-from agent.permission.rules import PermissionRule
-from agent.steps import Park
-from agent.tools import ToolDescriptor
+from longhaul.agent.permission.facts import CallFacts, SubCommand
+from longhaul.agent.steps import Park
+from longhaul.agent.values.messages import ToolCallBlock
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.tools import ToolDescriptor
 from tests.agent.play import Play, asking, calls, text
 
 BASH = ToolDescriptor(name="Bash")
 NPM_TEST = CallFacts(commands=(SubCommand(words=("npm", "test")),))
-SUGGESTED = {"tool_name": "Bash", "rule_content": "npm test:*", "behavior": "allow"}
+SUGGESTED = {"tool_name": "Bash", "rule_content": "npm test", "behavior": "allow"}
 
 
 def _asking_about_npm() -> Play:
@@ -37,8 +37,9 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             "shout",
             [{}],
             (
-                "there is no signal or update 'shout'; there are: submit, confirm, external_result, interrupt, observe, "
-                "configure, rules, compact, pause, resume, step, replace_state, settle, worker_left"
+                "there is no signal or update 'shout'; there are: submit, confirm, external_result, settle, interrupt, "
+                "observe, notify, configure, compact, pause, step, resume, budget, rules, replace_state, worker_left, "
+                "worker_lacks, child_reported, report_again"
             ),
         ),
         ("confirm", [], "confirm takes one JSON object, and 0 arguments came"),
@@ -75,7 +76,7 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             "observe",
             [{"messages": {"name": "a", "role": "assistant", "content": [{"type": "thinking", "thinking": "x"}]}}],
             (
-                "observe: messages: a message from outside can't hold a 'thinking' block; send text, data or hint "
+                "observe: messages: a message from outside needs some text or data; this one is empty "
                 "(it is {'name': 'a', 'role': 'assistant', 'content': [{'type': 'thinking', 'thinking...)"
             ),
         ),
@@ -128,7 +129,7 @@ def test_what_a_new_session_refuses_it_says_in_a_sentence(name: str, arguments: 
 
     assert play.tell(name, *arguments) == sentence
 
-    assert play.record.refusals[-1].reason == sentence
+    assert play.record.refused.newest[-1].reason == sentence
     assert play.kinds() == ["opened", "refused"]
 
 
@@ -304,7 +305,7 @@ def test_the_seeds_confirmation_is_taken_as_it_stands() -> None:
 
     play.run(hold=True)
     assert play.running == ["a"]
-    assert [(rule.tool_name, rule.rule_content) for rule in _rules_of(play)[-1:]] == [("Bash", "npm test:*")]
+    assert [(rule.tool_name, rule.rule_content) for rule in _rules_of(play)[-1:]] == [("Bash", "npm test")]
     assert play.record.reply.calls["a"].edited is False
 
 
@@ -373,7 +374,7 @@ def test_rules_come_in_only_as_they_were_suggested() -> None:
 
     answer = play.allow("a", rules=[wider])
 
-    assert answer == "rules: Bash(npm:*) was not suggested for 'a'; suggested: Bash(npm test:*)"
+    assert answer == "rules: Bash(npm:*) was not suggested for 'a'; suggested: Bash(npm test)"
     assert play.allow("a", rules=[{**SUGGESTED, "source": "a forger"}]) == {"decided": ["a"]}
     assert _rules_of(play)[-1].source != "a forger"
 

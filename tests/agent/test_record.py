@@ -2,14 +2,14 @@
 
 import pytest
 
-from agent import entries as e
-from agent.calls import with_own_call_ids
-from agent.fold_requests import follow_up_id
-from agent.ledger import KEPT_REQUESTS
-from agent.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
-from agent.permission.facts import CallFacts
-from agent.record import Record
-from tests.agent.play import ENTRIES, NOON, SPEC, Play, calls, carried_over, site, succeeded, text
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger import KEPT_REQUESTS
+from longhaul.agent.fold.requests import follow_up_id
+from longhaul.agent.next.call_ids import with_own_call_ids
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
+from tests.agent.play import NOON, SPEC, Play, calls, succeeded, text
 
 OPENED = e.SessionOpened(seq=1, at=NOON, session_id="wall-7", spec=SPEC)
 
@@ -52,8 +52,8 @@ def test_only_the_newest_request_ids_are_remembered() -> None:
     for number in range(KEPT_REQUESTS + 3):
         play.write(e.RequestAccepted(request_id=f"r{number}", reply_id=f"R{number}", body_digest="d"))
 
-    assert len(play.record.handled) == KEPT_REQUESTS
-    assert next(iter(play.record.handled)) == "r3"
+    assert len(play.record.requests.handled) == KEPT_REQUESTS
+    assert next(iter(play.record.requests.handled)) == "r3"
 
 
 def test_only_the_newest_ends_are_remembered() -> None:
@@ -62,8 +62,8 @@ def test_only_the_newest_ends_are_remembered() -> None:
         play.say("Go", f"r{number}")
         play.run()
 
-    assert len(play.record.finished) == KEPT_REQUESTS
-    assert next(iter(play.record.finished)) == "reply-of-r2"
+    assert len(play.record.requests.finished) == KEPT_REQUESTS
+    assert next(iter(play.record.requests.finished)) == "reply-of-r2"
 
 
 def test_tools_that_did_not_change_are_kept() -> None:
@@ -75,18 +75,17 @@ def test_tools_that_did_not_change_are_kept() -> None:
 
     prepared = [entry for entry in play.record.log if isinstance(entry, e.Prepared)]
     assert [entry.tools is None for entry in prepared] == [False, True]
-    assert "Look" in play.record.tools
+    assert "Look" in play.record.provided.tools
 
 
-def test_a_model_calls_facts_are_carried_only_while_its_calls_are_open() -> None:
-    seen = {key: [CallFacts(cwd="/site", before="absent")] for key in ("a", "b")}
-    play = Play([calls("a Look"), calls("b Paint")], facts=seen)
+def test_a_reply_goes_by_the_rules_of_the_worker_that_prepared_it() -> None:
+    play = Play([text("One.")])
     play.say("Go")
-    play.run()
+    play.begin()
 
-    said = [entry for entry in play.record.carried() if isinstance(entry, e.ModelSaid)]
+    play.write(e.Prepared(behaviour=7, spec_digest="s", workspace_root="/site", workspace_nonce="n"))
 
-    assert [sorted(entry.facts) for entry in said] == [[], ["b"]]
+    assert play.record.state.behaviour == 7
 
 
 def test_an_approval_within_which_facts_are_missing_is_looked_at_again() -> None:
@@ -120,8 +119,8 @@ def test_a_message_with_an_anchor_that_fits_moves_the_anchor() -> None:
     play.say("How many?")
     play.run()
 
-    assert play.record.anchor.length == 2
-    assert play.record.anchor.digest != ""
+    assert play.record.context.anchor.length == 2
+    assert play.record.context.anchor.digest != ""
 
 
 def test_the_follow_up_of_a_follow_up_is_no_longer_than_the_first() -> None:
@@ -171,31 +170,6 @@ def test_a_model_that_guesses_the_replacement_id_gets_another() -> None:
     own = with_own_call_ids(_said("a-2-2", "a", "a"), Record.of([OPENED]))
 
     assert len(set(_ids(own))) == 3
-
-
-def test_the_weight_covers_everything_that_is_carried() -> None:
-    play = Play([calls("a Paint"), text("ü" * 5_000)], facts={"a": [CallFacts(notice="ü" * 4_000)]})
-    play.say("ü" * 3_000)
-    play.run()
-    play.deny("a", reason="ü" * 20_000)
-    play.tell("configure", {"rules": [{"tool_name": "Look", "rule_content": "ü" * 9_000}] * 20})
-    play.run()
-
-    assert len(ENTRIES.dump_json(play.record.carried())) <= play.record.weight + 2
-    assert carried_over(play.record).weight <= play.record.weight
-
-
-def test_findings_about_calls_that_are_over_are_not_carried() -> None:
-    moved = e.CallUnsettled(call_id="a", facts=CallFacts(cwd="/site/b"), reason="the folder had moved")
-    play = Play([calls("a Look"), calls("b Paint")], facts={"b": [site("/site/c")]}, outcomes={"a": [moved]})
-    play.say("Look, then paint")
-    play.run()
-
-    over = carried_over(play.record)
-
-    assert [entry.facts for entry in over.log if isinstance(entry, e.CallUnsettled)] == [CallFacts()]
-    assert over.reply is not None
-    assert over.reply.calls["b"].facts == site("/site/c")
 
 
 def test_a_result_that_moved_the_folder_makes_the_findings_about_open_calls_old() -> None:

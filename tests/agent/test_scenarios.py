@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from agent.events import EventFold
-from agent.keeping import Load
-from agent.messages import FinishedReason, TextBlock, ToolCallBlock
-from agent.permission.facts import CallFacts
-from agent.steps import Act, Idle, Park, Prepare, RollOver, Step, Think
-from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, succeeded, text
+from longhaul.agent.next.keeping import Load
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.steps import Act, Idle, Park, Prepare, RollOver, Think
+from longhaul.agent.values.messages import FinishedReason, TextBlock, ToolCallBlock
+from longhaul.agent.views.events import EventFold
+from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, text
 
 
 def test_an_answer_without_tools_takes_one_model_call() -> None:
@@ -102,10 +102,10 @@ def test_what_is_observed_while_the_model_thinks_reaches_the_next_call() -> None
     play.tell("observe", {"messages": "It rains."})
     play.complete()
 
-    assert play.record.anchor.length == 0
-    unanchored = play.record.state.context[play.record.anchor.length :]
+    assert play.record.context.anchor.length == 0
+    unanchored = play.record.state.context[play.record.context.anchor.length :]
     assert spoken(unanchored) == ["Look", "It rains.", "call a"]
-    assert [bool(mark.digest) for mark in play.record.marks] == [False, False, True]
+    assert [bool(mark.digest) for mark in play.record.context.marks] == [False, False, True]
 
 
 def test_an_unknown_tool_is_an_error_that_the_model_reads() -> None:
@@ -152,51 +152,13 @@ def test_a_long_history_rolls_over_between_steps() -> None:
     assert play.run() == RollOver()
 
 
-def test_a_full_session_ends_the_reply_and_says_what_to_do() -> None:
-    play = Play([calls("a Look")])
-    play.outcomes["a"] = [succeeded("a", "Look", "x" * 1_800_000)]
-    play.say("Look")
-
-    assert play.run() == Idle()
-
-    error = play.record.finished["reply-of-r1"].error
-    assert error is not None
-    assert error.message.startswith("The session is full")
-    assert str(play.say("More", "r2")).startswith("The session is full")
-
-
-@pytest.mark.parametrize(("chars", "step"), [(1_800_000, RollOver()), (2_050_000, Idle())])
-def test_a_full_session_rolls_over_while_it_can_still_be_carried(chars: int, step: Step) -> None:
-    play = Play([calls("a Look")])
-    play.outcomes["a"] = [succeeded("a", "Look", "x" * chars)]
-    play.say("Look")
-    play.run()
-    play.load = Load(roll_over_suggested=True)
-
-    assert play.run() == step
-
-
-@pytest.mark.parametrize("way", ["allow", "deny", "interrupt"])
-def test_a_full_session_still_lets_a_waiting_call_be_ended(way: str) -> None:
-    play = Play([calls("a Look", "b Paint")])
-    play.outcomes["a"] = [succeeded("a", "Look", "x" * 1_800_000)]
-    play.say("Look and paint")
-    assert play.run() == Park("person")
-
-    answer = play.tell("interrupt") if way == "interrupt" else getattr(play, way)("b")
-
-    assert isinstance(answer, dict), answer
-    assert play.run() == Idle()
-    assert len(play.results()) == 2
-
-
 def _deciding(play: Play) -> dict[str, object]:
-    """All of the record but the log and its weight, whose slimmer twins are carried."""
+    """All of the record but the log, which tells the same events."""
     record = play.record
     fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
     state = record.state.model_dump(mode="json")
     events = EventFold().catch_up(record.log)
-    return {**fields, "log": None, "weight": None, "state": state, "events": list(events)}
+    return {**fields, "log": None, "state": state, "events": list(events)}
 
 
 def test_a_roll_over_in_mid_reply_while_parked_with_a_queue_changes_nothing() -> None:
@@ -211,12 +173,10 @@ def test_a_roll_over_in_mid_reply_while_parked_with_a_queue_changes_nothing() ->
     play.tell("configure", {"mode": "accept_edits", "max_iters": 9, "model": "scripted:other"})
     play.tell("confirm", {"decisions": "rubbish"})
     before = _deciding(play)
-    weight = play.record.weight
 
     play.roll_over()
 
     assert _deciding(play) == before
-    assert play.record.weight <= weight
     assert play.run() == Park("person")
     play.allow("b")
     play.run()
@@ -230,11 +190,13 @@ def test_a_roll_over_forgets_all_but_the_newest_refusals() -> None:
     for number in range(130):
         play.tell(f"nonsense-{number}")
 
-    over = carried_over(play.record)
+    play.begin()
+    left = carried_over(play.record)
 
-    assert [refusal.name for refusal in over.refusals] == [f"nonsense-{number}" for number in range(30, 130)]
-    assert over.refused_count == 130
-    assert len(over.log) == 101
+    assert [refusal.name for refusal in left.ledger.refused.newest] == [
+        f"nonsense-{number}" for number in range(30, 130)
+    ]
+    assert left.ledger.refused.count == 130
 
 
 def test_going_on_without_a_message_asks_the_model_about_what_stands() -> None:
@@ -250,7 +212,7 @@ def test_going_on_without_a_message_asks_the_model_about_what_stands() -> None:
     play.run()
 
     assert spoken(play.record.state.context) == ["Count", "One.", "Two."]
-    assert play.record.finished["reply-of-go on"].reason is FinishedReason.COMPLETED
+    assert play.record.requests.finished["reply-of-go on"].reason is FinishedReason.COMPLETED
 
 
 def test_a_reply_whose_preparation_was_cut_short_is_prepared_again() -> None:

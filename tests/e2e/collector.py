@@ -13,6 +13,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
+from tests.limits import SURE_SECONDS
+
 
 @dataclass(frozen=True)
 class Span:
@@ -56,7 +58,7 @@ class Collector:
                     newest[tuple(sorted(attributes.items()))] = value
         return sum(newest.values())
 
-    def until(self, holds: Callable[[], Any], what: str, seconds: float = 20) -> None:
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = SURE_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, f"{what} was not exported; {[span.name for span in self.spans()]}"

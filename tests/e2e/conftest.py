@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from starter.client import Longhaul
-from starter.provision.dev_server import DevServer
-from starter.settings import Settings
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.settings import Settings
 from tests.e2e import processes
+from tests.limits import SURE_SECONDS
 from tests.replay.record import server_suggesting
 
-CLI = [sys.executable, "-P", "-m", "starter.cli.main"]
+CLI = [sys.executable, "-P", "-m", "longhaul.starter.cli.main"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Cli:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=40,
+            timeout=SURE_SECONDS,
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
@@ -60,7 +61,7 @@ class Cli:
         file.write_text("\n".join(json.dumps(reply) for reply in replies))
         return f"scripted:{file}"
 
-    def waits_for(self, file: str, seconds: float = 15.0) -> bool:
+    def waits_for(self, file: str, seconds: float = SURE_SECONDS) -> bool:
         """Whether a file with something in it appears in the folder in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from temporalio.service import RPCError
 
-from agent.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
-from starter.asking import Stuck
+from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
+from longhaul.starter.client.asking import SILENCES
 from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says
 from tests.workflows.tools import page_text
 
@@ -91,7 +91,7 @@ async def _insisting(act: Callable[[], Awaitable[Answer]]) -> Answer:
     while True:
         try:
             return await act()
-        except (RPCError, Stuck):
+        except (RPCError, *SILENCES):
             await asyncio.sleep(0.2)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from activities.offload.local_workspace import LocalWorkspace
-from activities.offload.names import workdir_of
-from agent.messages import Msg
+from longhaul.agent.values.messages import Msg
+from longhaul.stores.names import workdir_of
+from longhaul.stores.offload.local_workspace import LocalWorkspace
 from tests.e2e.crash_tools import HOLD, POLL_SECONDS, write_down
 
 

@@ -15,17 +15,18 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from agent.messages import Msg, ToolResultBlock
-from agent.permission.rules import PermissionContext, PermissionRule
-from agent.settings import AgentSpec, Workspace
-from agent.stuck_config import StuckConfig
-from starter.client import Longhaul
-from starter.session import Session
-from starter.settings import Settings
+from longhaul.agent.values.messages import Msg, ToolResultBlock
+from longhaul.agent.values.permission import PermissionContext, PermissionRule
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import DATA_CONVERTER
+from longhaul.workflows.session import AgentSession
 from tests.e2e.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import CRASH_TOOLS, WorkerSettings
-from workflows.contract import DATA_CONVERTER
-from workflows.session import AgentSession
+from tests.limits import SURE_SECONDS
 
 TOOLS = ("look", "put", "send", "sign", "odd", "walk", "Bash")
 UNASKED = tuple(PermissionRule(tool_name=name) for name in TOOLS if name != "sign")
@@ -46,7 +47,7 @@ def says(text: str = "", *calls: Mapping[str, Any], **more: Any) -> dict[str, An
     return {"text": text, "tool_calls": list(calls), **more}
 
 
-async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = 20) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = SURE_SECONDS) -> None:
     """Ask again and again; fail with the sentence when the time is up."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
@@ -119,7 +120,7 @@ class Job:
         body = {"decisions": [{"call_id": "sign", "decision": "allow"}], "approver": "ana"}
         await self.handle.signal("confirm", body)
 
-    async def finish(self, seconds: float = 60) -> Msg:
+    async def finish(self, seconds: float = SURE_SECONDS) -> Msg:
         """The final message; `sign` is approved on the way, and nothing else may ask."""
         async with asyncio.timeout(seconds):
             message = await self.session.wait(self.reply_id)

@@ -12,11 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from activities.tools.resuming import note, noted
-from activities.tools.tool import Place, Tool, ToolCall, ToolOutput
-from agent.messages import TextBlock
-from agent.permission.facts import CallFacts
-from agent.tools import Effect
+from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
+from longhaul.activities.tools.notes import note, noted
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.tools import Effect
 
 LEDGER = "ledger.jsonl"
 HOLD = "hold"

@@ -22,11 +22,12 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from activities.models.providers import Providers
-from starter import event_loop
-from starter.connection import connect
-from starter.settings import Settings
-from worker import READY, build
+from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.providers import Providers
+from longhaul.starter.hosting import event_loop
+from longhaul.starter.reach.connection import connect
+from longhaul.starter.settings import Settings
+from longhaul.worker import READY, build
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 
@@ -66,7 +67,7 @@ async def serve() -> None:
     settings = Settings()
     config = (await connect(settings=settings)).config()
     config["interceptors"] = [Mortal()]
-    async with build(Client(**config), settings, Providers()):
+    async with build(Client(**config), settings, Providers(places=read_key_places(settings.model_keys))):
         print(READY, flush=True)
         await asyncio.Event().wait()
 

@@ -7,13 +7,13 @@ Sessions that have written something down can't go on with that.
 import os
 import sys
 
-import worker
-from agent.decision import decide
-from agent.keeping import Load
-from agent.record import Record
-from agent.steps import Checkpoint, Idle, Step
-from starter.cli import main as command_line
-from workflows import session
+from longhaul import worker
+from longhaul.agent.decision import decide
+from longhaul.agent.next.keeping import Load
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Checkpoint, Idle, Step
+from longhaul.starter.cli import main as command_line
+from longhaul.workflows import session
 
 
 def forgetful(record: Record, load: Load) -> Step:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from starter.provision.processes import bound_to_parent, tail
-from worker import READY
+from longhaul.starter.provision.processes import bound_to_parent, tail
+from longhaul.worker import READY
+from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 30.0
 CRASH_TOOLS = "tests.e2e.crash_tools"
 
 
@@ -27,7 +27,7 @@ class WorkerSettings:
     tools: str = CRASH_TOOLS
     offloaders: str = ""
     redis_url: str = ""
-    program: tuple[str, ...] = ("worker",)
+    program: tuple[str, ...] = ("longhaul.worker",)
     """The module that is run, and its arguments."""
     further: Mapping[str, str] = field(default_factory=dict[str, str])
     """More variables of its environment."""
@@ -46,21 +46,33 @@ class WorkerProcess:
         settings.directory.mkdir(parents=True, exist_ok=True)
         log = settings.directory / "worker.log"
         with log.open("ab") as sink:
-            process = await asyncio.create_subprocess_exec(
-                *bound_to_parent([sys.executable, "-m", *settings.program]),
-                env=environment(settings),
-                cwd=settings.directory,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=sink,
+            starting = asyncio.ensure_future(
+                asyncio.create_subprocess_exec(
+                    *bound_to_parent([sys.executable, "-m", *settings.program]),
+                    env=environment(settings),
+                    cwd=settings.directory,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=sink,
+                )
             )
+            try:
+                # Shielded: a process that is cancelled while it starts belongs to nobody.
+                process = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                await cls(await starting, log).kill()
+                raise
         assert process.stdout is not None
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(SURE_SECONDS):
                 said = await process.stdout.readline()
         except TimeoutError:
             said = b""
+        except asyncio.CancelledError:
+            await cls(process, log).kill()
+            raise
         if not said.startswith(READY.encode()):
+            await cls(process, log).kill()
             raise RuntimeError(f"the worker did not start; it said {said!r}, and its log ends with\n{tail(log)}")
         return cls(process, log)
 

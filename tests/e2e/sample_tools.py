@@ -3,10 +3,10 @@
 import asyncio
 import base64
 
-from activities.middlewares.runtime import runtime_context
-from activities.tools.function import tool
-from agent.messages import Base64Source, DataBlock
-from agent.tools import Effect
+from longhaul.activities.middlewares.runtime import runtime_context
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.messages import Base64Source, DataBlock
+from longhaul.agent.values.tools import Effect
 from tests.workflows.paying import pay  # noqa: F401  a worker finds it by its name
 
 

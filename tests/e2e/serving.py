@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from starter.provision.processes import bound_to_parent, tail
+from longhaul.starter.provision.processes import bound_to_parent, tail
+from tests.limits import SURE_SECONDS
 
 TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve"}
 """Eve may look at everything, and do nothing."""
@@ -29,7 +30,10 @@ class Serving:
 
     def client(self, user: str = "ana") -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            base_url=self.url, headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=40, trust_env=False
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {TOKENS[user]}"},
+            timeout=SURE_SECONDS,
+            trust_env=False,
         )
 
     async def kill(self) -> None:
@@ -39,7 +43,8 @@ class Serving:
 
 def tokens_file(folder: Path) -> Path:
     path = folder / "tokens"
-    scopes = {"ana": "", "bob": "", "eve": " read,admin"}
+    everything = " read,answer,approve,edit,steer"
+    scopes = {"ana": everything, "bob": everything, "eve": " read,admin"}
     lines = [f"{hashlib.sha256(TOKENS[user].encode()).hexdigest()} {user}{scopes[user]}\n" for user in TOKENS]
     path.write_text("# who may ask\n\n" + "".join(lines))
     path.chmod(0o600)
@@ -52,7 +57,7 @@ async def serving(folder: Path, environment: Mapping[str, str], *flags: str) -> 
     log = folder / "serve.log"
     with log.open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
-            *bound_to_parent([sys.executable, "-P", "-m", "starter.cli.main", "serve", "--port", "0", *flags]),
+            *bound_to_parent([sys.executable, "-P", "-m", "longhaul.starter.cli.main", "serve", "--port", "0", *flags]),
             env=dict(environment),
             cwd=folder,
             stdout=PIPE,
@@ -126,7 +131,7 @@ class Reader:
 
     async def replied(self, times: int) -> None:
         """Until so many replies have ended."""
-        async with asyncio.timeout(30), self.news:
+        async with asyncio.timeout(SURE_SECONDS), self.news:
             await self.news.wait_for(lambda: sum(f.data.get("type") == "REPLY_END" for f in self.frames) >= times)
 
     async def take(self, text: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Self
 import pyte
 
 from tests.e2e.conftest import CLI, Cli
+from tests.limits import SURE_SECONDS
 from tests.reflowing import laid_out_anew, shown
 
 SCROLLED_LINES = 2_000
@@ -61,7 +62,7 @@ class Terminal:
         """Scrolled lines and the screen."""
         return shown(self._screen)
 
-    def until(self, text: str, *, seconds: float = 15.0, raw: bool = False) -> str:
+    def until(self, text: str, *, seconds: float = SURE_SECONDS, raw: bool = False) -> str:
         """Read until it stands on the screen, or was written ever (`raw`). Raises AssertionError when it never does."""
         deadline = time.monotonic() + seconds
         while text not in (self.written if raw else self.shown):
@@ -69,6 +70,16 @@ class Terminal:
         return self.shown
 
     def types(self, keys: str) -> None:
+        """A newline is the Enter key, which sends a carriage return; `presses` sends each byte as it is."""
+        self.presses(keys.replace("\n", "\r"))
+
+    def steps(self, *steps: tuple[str, str]) -> None:
+        """Of each: press the keys, and wait until the text stands there. Enter is `\\r`, and Ctrl-J `\\n`."""
+        for keys, text in steps:
+            self.presses(keys)
+            self.until(text, seconds=30.0)
+
+    def presses(self, keys: str) -> None:
         os.write(self._terminal, keys.encode())
 
     def resized(self, columns: int, rows: int) -> None:
@@ -95,7 +106,7 @@ class Terminal:
         self._stream.feed(piece)
         return bool(data)
 
-    def end(self, seconds: float = 30.0) -> Seen:
+    def end(self, seconds: float = SURE_SECONDS) -> Seen:
         """Read to the end; closing the terminal ends what has not ended in time."""
         deadline = time.monotonic() + seconds
         while self.read(deadline):
@@ -109,7 +120,7 @@ class Terminal:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def at_a_terminal(cli: Cli, *arguments: str, answers: list[tuple[str, str]], seconds: float = 30.0) -> Seen:
+def at_a_terminal(cli: Cli, *arguments: str, answers: list[tuple[str, str]], seconds: float = SURE_SECONDS) -> Seen:
     """Run `longhaul …`; when it writes the first text of a pair, the second is typed."""
     with Terminal(cli, *arguments) as terminal:
         read_to, left = 0, list(answers)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.e2e.processes import ROOT, running_with
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(150)]
+pytestmark = pytest.mark.server
 
-DEMO = [sys.executable, "-P", "-m", "starter.demo"]
+DEMO = [sys.executable, "-P", "-m", "longhaul.starter.demo"]
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agent.messages import ToolResultState
-from agent.settings import AgentSpec
-from starter.client import Longhaul
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.workflows.letters import results, until
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from starter.provision.dev_server import DevServer
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.crash_stage import until
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.server
 
 SECRET = "sk-tide-table-4711"
 WORDS = ("greet the walrus", "I will sing", "barnacles", "all sung", "drowned")
@@ -21,14 +21,14 @@ WRITES = {"id": "write-7", "name": "Write", "input": {"file_path": "low-tide.txt
 SINKS = {"id": "sink-8", "name": "sink", "input": {}}
 BEGINS = """
 import sys, threading, worker
-from activities.masking import NO_SECRETS
+from longhaul.activities.masking.masker import NO_SECRETS
 worker.begin_logs("INFO", structured=False)
 around = worker.around_activities(worker.Settings(), NO_SECRETS)
 print(len(around), threading.active_count(), *sys.modules)
 """
 TOOLS = '''
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
 @tool(effect=Effect.READ)
@@ -94,5 +94,9 @@ def test_a_worker_with_nothing_switched_on_loads_starts_and_wraps_nothing(tmp_pa
     loaded = set(loaded_modules)
 
     assert (around, threads) == ("0", "1")
-    assert {"pythonjsonlogger", "activities.telemetry.log_lines", "activities.telemetry.counting"} & loaded == set()
-    assert "activities.telemetry.opening" in loaded
+    assert {
+        "pythonjsonlogger",
+        "longhaul.activities.telemetry.log_lines",
+        "longhaul.activities.telemetry.counting",
+    } & loaded == set()
+    assert "longhaul.activities.telemetry.opening" in loaded

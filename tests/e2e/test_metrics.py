@@ -7,13 +7,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from starter.provision.dev_server import DevServer
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.collector import collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
+from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.server
 
 
 def value_of(page: str, name: str, *labels: str) -> float:
@@ -30,9 +31,9 @@ def scraped(url: str) -> str:
 
 def started_beside(given: WorkerSettings, folder: Path) -> tuple[int, str]:
     """Exit status and errors of another worker with the same settings, which is to end by itself."""
-    command = [sys.executable, "-m", "worker"]
+    command = [sys.executable, "-m", "longhaul.worker"]
     ended = subprocess.run(
-        command, env=environment(given), cwd=folder, capture_output=True, text=True, check=False, timeout=30
+        command, env=environment(given), cwd=folder, capture_output=True, text=True, check=False, timeout=SURE_SECONDS
     )
     return ended.returncode, ended.stderr
 
@@ -42,6 +43,12 @@ PRICES = """
 input = 1_000
 output = 10_000
 """
+CHAT = ('gen_ai_operation_name="chat"', 'gen_ai_provider_name="scripted"', 'gen_ai_request_model="script.jsonl"')
+OF_EACH_CALL = (
+    ("operation_duration_seconds_count", 'gen_ai_response_model="scripted"'),
+    ("operation_duration_seconds_bucket", 'le="81.92"'),
+    ("token_usage_count", 'gen_ai_token_type="output"'),
+)
 USAGE = {"input_tokens": 70, "output_tokens": 9, "cache_input_tokens": 30}
 
 
@@ -76,6 +83,7 @@ async def test_a_worker_serves_what_it_and_the_sdk_have_counted(temporal_server:
     assert value_of(page, "longhaul_replies_total", 'finish_reason="completed"') == 1
     assert value_of(page, "longhaul_wait_seconds_count", 'tool="Write"', 'waits_for="person"') == 1
     assert value_of(page, "longhaul_wait_seconds_bucket", 'le="604800"') == 1
+    assert [value_of(page, f"gen_ai_client_{name}", *CHAT, *labels) for name, *labels in OF_EACH_CALL] == [3, 3, 3]
     assert value_of(page, "temporal_workflow_task_execution_latency_count") >= 1, page[:2000]
     assert code == 1
     assert said.startswith(f"longhaul worker: LONGHAUL_METRICS: nothing can be served at '{where}'")
@@ -91,7 +99,7 @@ async def test_a_worker_sends_them_to_a_collector(temporal_server: DevServer, tm
             },
         )  # fmt: skip
         cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
-        model = cli.script({"text": "Forty.", "usage": USAGE})
+        model = cli.script({"text": "Forty.", "usage": USAGE, "faults": [{"kind": "overloaded"}]})
         async with worker(given):
             done = cli("run", "greet the walrus", "--model", model, "--session", "sent")
             collector.until(lambda: collector.metric("longhaul_replies"), "the end of the reply")
@@ -100,6 +108,11 @@ async def test_a_worker_sends_them_to_a_collector(temporal_server: DevServer, tm
     assert collector.metric("longhaul_model_calls", model="scripted") == 1, collector.bodies
     assert collector.metric("longhaul_tokens", token_type="output") == 9
     assert collector.metric("longhaul_reply_seconds") > 0
+    call = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "scripted", "gen_ai.request.model": "script.jsonl"}
+    assert collector.metric("gen_ai.client.token.usage", **call, **{"gen_ai.token.type": "input"}) == 70
+    assert collector.metric("gen_ai.client.token.usage", **call, **{"gen_ai.token.type": "output"}) == 9
+    assert collector.metric("gen_ai.client.operation.duration", **call, **{"gen_ai.response.model": "scripted"}) > 0
+    assert collector.metric("gen_ai.client.operation.duration", **call, **{"error.type": "upstream"}) > 0
     assert collector.spans() == []
     assert b"walrus" not in collector.raw
     assert b"Forty" not in collector.raw

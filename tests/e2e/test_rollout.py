@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from agent.messages import FinishedReason, Msg
-from starter.cli.checks import Check
-from starter.cli.server_checks import versions
-from starter.provision.dev_server import DevServer
-from starter.rollout import set_current
-from starter.settings import Settings
+from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.server import versions
+from longhaul.starter.hosting.rollout import set_current
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.settings import Settings
 from tests.e2e.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.server
 
 PROGRAM = "tests.e2e.odd_build"
 SAYS_SO = "a versioned worker says that it gets no work"

@@ -6,14 +6,14 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from starter.provision.dev_server import DevServer
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.processes import ROOT
 
 pytestmark = pytest.mark.server
 
 ASKS = """
 import asyncio, sys
-from starter import Longhaul
+from longhaul import Longhaul
 
 async def main():
     async with Longhaul.connect(sys.argv[1]) as app:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from starter.provision.dev_server import DevServer
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.collector import Collector, Span, collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.server
 
 WORDS = ("greet the walrus", "I will sing", "low-tide.txt", "barnacles", "all sung")
 WRITES = {"id": "write-7", "name": "Write", "input": {"file_path": "low-tide.txt", "content": "barnacles"}}
@@ -37,13 +37,13 @@ async def test_one_trace_connects_client_model_and_tool_across_a_killed_worker(
         cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
         async with worker(given) as first:
             parked = cli("run", "greet the walrus", "--model", cli.script(*LINES), *SESSION)
-            collector.until(lambda: collector.spans("chat script.jsonl"), "the first model call")
+            collector.until(lambda: collector.spans("longhaul.call_model"), "the first model call")
             await first.kill()
         async with worker(given):
             approved = cli("approve", "shore", "write-7")
             finished = cli("run", "greet the walrus", *SESSION)
             collector.until(lambda: collector.spans("invoke_agent longhaul"), "the reply")
-            collector.until(lambda: len(collector.spans("chat script.jsonl")) == 2, "the second model call")
+            collector.until(lambda: len(collector.spans("longhaul.call_model")) == 2, "the second model call")
 
         assert (parked.code, approved.code, finished.code) == (3, 0, 0), finished.err
         (reply,) = collector.spans("invoke_agent longhaul")
@@ -101,15 +101,20 @@ async def test_words_are_exported_when_they_are_asked_for_and_secrets_never(
 def test_a_worker_without_traces_loads_nothing_that_makes_or_sends_them(tmp_path: Path) -> None:
     given = WorkerSettings(address="127.0.0.1:1", task_queue="nobody", directory=tmp_path, tools="")
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, worker; print(*sys.modules, sep='\\n')"],
+        [sys.executable, "-c", "import sys, longhaul.worker; print(*sys.modules, sep='\\n')"],
         env=environment(given), cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     loaded = told.stdout.split()
 
     # The client of Redis loads OpenTelemetry's metrics by itself.
-    makers = ("opentelemetry.sdk.trace", "opentelemetry.exporter", "opentelemetry.proto", "starter.traces")
-    assert "activities.telemetry.opening" in loaded
-    assert [name for name in loaded if name.startswith((*makers, "activities.telemetry.spans"))] == []
+    makers = (
+        "opentelemetry.sdk.trace",
+        "opentelemetry.exporter",
+        "opentelemetry.proto",
+        "longhaul.starter.telemetry.traces",
+    )
+    assert "longhaul.activities.telemetry.opening" in loaded
+    assert [name for name in loaded if name.startswith((*makers, "longhaul.activities.telemetry.spans"))] == []
 
 
 def test_a_way_of_sending_that_is_not_known_is_a_sentence(tmp_path: Path) -> None:
@@ -121,7 +126,7 @@ def test_a_way_of_sending_that_is_not_known_is_a_sentence(tmp_path: Path) -> Non
         further={"OTEL_TRACES_EXPORTER": "fax"},
     )
     told = subprocess.run(
-        [sys.executable, "-m", "worker"],
+        [sys.executable, "-m", "longhaul.worker"],
         env=environment(given),
         cwd=tmp_path,
         capture_output=True,

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from agent.ids import workflow_id
-from starter.provision.dev_server import DevServer
+from longhaul.agent.plain.ids import workflow_id
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.collector import Collector, collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.server
 
 LOOKS = 12
 READ = {"name": "Read", "input": {"file_path": "missing.txt"}}
@@ -24,12 +24,15 @@ def settings(address: str, folder: Path, collector: Collector, **more: str) -> W
     )
 
 
-async def test_a_reply_is_one_trace_across_fresh_histories(impatient_server: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("react", "histories"), [("", 3), ("[react_config]\nfuse_reads = true\n", 2)])
+async def test_a_reply_is_one_trace_across_fresh_histories(
+    impatient_server: str, tmp_path: Path, react: str, histories: int
+) -> None:
     with collecting() as collector:
         given = settings(impatient_server, tmp_path, collector, OTEL_METRICS_EXPORTER="none")
         cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
         agent = tmp_path / "reader.toml"
-        agent.write_text('name = "reader"\ntools = ["Read"]\n[stuck]\nenabled = false\n')
+        agent.write_text('name = "reader"\ntools = ["Read"]\n[stuck]\nenabled = false\n' + react)
         model = cli.script(*({"tool_calls": [{**READ, "id": f"look-{n}"}]} for n in range(LOOKS)), {"text": "Seen."})
         async with worker(given):
             done = cli("run", "look", "--agent", str(agent), "--model", model, "--session", "long", "--json")
@@ -39,7 +42,7 @@ async def test_a_reply_is_one_trace_across_fresh_histories(impatient_server: str
         runs = [row async for row in client.list_workflows(f"WorkflowId = '{workflow_id('reader', None, 'long')}'")]
 
     assert done.code == 0, done.err
-    assert len(runs) >= 3
+    assert len(runs) >= histories
     (reply,) = collector.spans("invoke_agent reader")
     asked = collector.spans("longhaul.submit")[0]
     steps = [*collector.spans("longhaul.call_model"), *collector.spans("execute_tool Read")]

@@ -1,12 +1,13 @@
-"""Record the histories anew: `python -m tests.replay.record [NAME …]`. Needs the `temporal` command.
+"""Record histories: `python -m tests.replay.record [NAME …]`. Needs the `temporal` command.
 
-A history is what live sessions of a released version hold, so a stored one is recorded again only when no session
-of its version can be alive any more; a new behaviour gets a scenario of its own.
+A history stands for the live sessions of a release. Once that release is out it stays as it is, until no session of it
+can be alive any more; a new behaviour gets a scenario of its own. CONTRIBUTING.md has the whole rule.
 """
 
 import asyncio
 import json
 import os
+import re
 import shutil
 import socket
 import sys
@@ -19,21 +20,23 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from activities.models.providers import Providers
-from agent.settings import AgentSpec, Workspace
-from starter.client import Longhaul
-from starter.provision.dev_server_config import DYNAMIC_CONFIG
-from starter.provision.temporal_cli import find_temporal
-from starter.settings import Settings
+from longhaul.activities.models.providers import Providers
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.settings import Settings
+from longhaul.worker import build
+from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 from tests.replay.scenarios import SCENARIOS, Scenario
-from worker import build
-from workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
 
 HISTORIES = Path(__file__).with_name("histories")
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/tmp/longhaul-demo")
 """Stands in the histories, and in digests of them, so it is the same on every machine; it must not exist."""
 IDENTITY = "recorder"
+_WORKER = re.compile(rf"\d+@{re.escape(socket.gethostname())}(/[\w-]+)*")
+"""As a worker calls itself, and the queue of what it has in memory."""
 
 
 async def record(name: str, scenario: Scenario) -> None:
@@ -46,7 +49,7 @@ async def record(name: str, scenario: Scenario) -> None:
     for number, events in enumerate(runs, start=1):
         suffix = f"_{number}" if len(runs) > 1 else ""
         text = json.dumps({"workflow_id": _workflow_id(name), "events": _without_traces(events)}, indent=1)
-        if any(mark in text for mark in (socket.gethostname(), str(Path.home()), str(ROOT))):
+        if any(mark in text for mark in (f"@{socket.gethostname()}", str(Path.home()), str(ROOT))):
             raise RuntimeError(f"{name}: the history names this machine")
         (HISTORIES / f"{name}{suffix}.json").write_text(text + "\n", encoding="utf-8")
 
@@ -118,12 +121,15 @@ async def _runs(newest: WorkflowHandle[Any, Any], client: Client) -> list[list[d
 
 
 def _without_traces(value: Any) -> Any:
-    """The same without stack traces: they name files of this machine, and replay does not look at them."""
+    """The same without stack traces, and with one name for all workers: those tell of this machine, and replay does
+    not look at them."""
     match value:
         case dict():
             return {key: _without_traces(inner) for key, inner in value.items() if key != "stackTrace"}
         case list():
             return [_without_traces(inner) for inner in value]
+        case str():
+            return _WORKER.sub(IDENTITY, value)
         case _:
             return value
 

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.bodies import ConfirmResult, UserConfirmResultEvent
-from agent.settings import ContextConfig
-from starter.session import Session
-from starter.wire import Refused
+from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
+from longhaul.agent.values.settings import ContextConfig
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import Refused
 from tests.workflows.letters import calls, next_call
 
 Line = dict[str, Any]
@@ -79,17 +79,12 @@ async def refusals(session: Session) -> None:
 
 
 async def roll_over(session: Session) -> None:
-    """Twice: between two steps, and while a call waits."""
+    """Between two steps, and while a call waits; then a result from outside that a worker has to shorten."""
     waiting = await session.reply("Read, then tell Ana", request_id="r-read")
     for number in range(8):
         await session.observe(f"The clock strikes {number}")
     await session.confirm("call_3_0", allow=True)
     await session.wait(waiting.id)
-
-
-async def kept_roll_over(session: Session) -> None:
-    """As `roll_over`, with checkpoints, and a result from outside that a worker has to shorten."""
-    await roll_over(session)
     waiting = await session.reply("Send the teapot", request_id="r-teapot")
     await session.external_result(waiting.get_tool_calls()[-1].id, "delivered " * 310)
     await session.wait(waiting.id)
@@ -129,6 +124,20 @@ async def steered(session: Session) -> None:
     await session.reply("Go on", request_id="r-on")
 
 
+async def structured(session: Session) -> None:
+    """A value that does not fit, one that does, and then words again."""
+    await session.reply("How high?", request_id="r-form", structured_model=FORM)
+    await session.reply("Thanks", request_id="r-thanks")
+
+
+FORM = {"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]}
+
+
+async def subagents(session: Session) -> None:
+    """They have the model of the session, and its script: what they call is no tool of theirs."""
+    await session.reply("Have it seen to", request_id="r-see")
+
+
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -161,11 +170,6 @@ SCENARIOS: dict[str, Scenario] = {
     "interrupt": Scenario((TELL_ANA, {"text": "I tell nobody."}, {"text": "Good."}), interrupt),
     "refusals": Scenario((TELL_ANA, {"text": "Told."}), refusals),
     "roll_over": Scenario(
-        (*(calls("fetch", page=page) for page in range(3)), TELL_ANA, {"text": "Told."}),
-        roll_over,
-        suggest_roll_over=30,
-    ),
-    "kept_roll_over": Scenario(
         (
             *(calls("fetch", page=page) for page in range(3)),
             TELL_ANA,
@@ -173,7 +177,7 @@ SCENARIOS: dict[str, Scenario] = {
             calls("courier", parcel="teapot"),
             {"text": "It came."},
         ),
-        kept_roll_over,
+        roll_over,
         suggest_roll_over=40,
     ),
     "compressed": Scenario(
@@ -182,11 +186,37 @@ SCENARIOS: dict[str, Scenario] = {
         spec={"model_config": {"context_length": 2_200, "max_output_tokens": 200}, "system_prompt": "Read."},
     ),
     "two_replies": Scenario((calls("fetch", page=7), {"text": "Read."}, {"text": "Still read."}), two_replies),
+    "fused_reads": Scenario(
+        (calls("Glob", pattern="*.md"), {"text": "None."}, {"text": "Still none."}),
+        two_replies,
+        spec={"tools": ("Glob",), "react_config": {"fuse_reads": True}},
+    ),
     "steered": Scenario(
         (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),
         steered,
         spec={"tools": ("send",)},
         middlewares="tests.workflows.middlewares:Parting",
+    ),
+    "structured": Scenario(
+        (
+            {"text": "Two metres."},
+            calls("generate_response", height="two"),
+            calls("generate_response", height=2),
+            {"text": "Any time."},
+        ),
+        structured,
+    ),
+    "subagents": Scenario(
+        (
+            {
+                "tool_calls": [
+                    {"name": "Agent", "input": {"agent": "scout", "task": task}} for task in ("look", "count")
+                ]
+            },
+            {"text": "It is seen to."},
+        ),
+        subagents,
+        spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
     ),
     "another_life": Scenario(
         ({"text": "Two metres."}, {"text": "Three."}), another_life, spec={"idle_close_seconds": 2}

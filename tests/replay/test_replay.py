@@ -11,13 +11,13 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, WorkflowRunne
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
+from longhaul.workflows.contract import DATA_CONVERTER
+from longhaul.workflows.session import AgentSession
 from tests.replay.scenarios import SCENARIOS
-from workflows.contract import DATA_CONVERTER
-from workflows.session import AgentSession
 
 HISTORIES = Path(__file__).with_name("histories")
 NAMES = sorted(path.stem for path in HISTORIES.glob("*.json"))
-LARGEST = 100_000
+LARGEST = 120_000
 
 Events = list[dict[str, Any]]
 

@@ -4,13 +4,17 @@ import os
 import sys
 from collections.abc import Callable
 
-from starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
+from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import find_aimock
 from tests.servers.bubblewrap import find_bubblewrap
+from tests.servers.chromium import find_chromium
+from tests.servers.compose import find_compose_loader
 from tests.servers.local import ServerUnavailable
 from tests.servers.mariadb_server import find_mariadb
+from tests.servers.mcp_packages import find_mcp_packages
 from tests.servers.postgres_server import find_postgres
 from tests.servers.redis_server import find_redis
+from tests.servers.vocabularies import find_vocabularies
 
 FINDERS: dict[str, Callable[[Say], object]] = {
     "temporal": find_temporal,
@@ -18,7 +22,11 @@ FINDERS: dict[str, Callable[[Say], object]] = {
     "postgres": find_postgres,
     "mariadb": find_mariadb,
     "aimock": find_aimock,
+    "vocabularies": find_vocabularies,
+    "MCP servers": find_mcp_packages,
     "bubblewrap": find_bubblewrap,
+    "chromium": find_chromium,
+    "compose loader": find_compose_loader,
 }
 
 

@@ -1,6 +1,5 @@
 """Providers over real HTTP: aimock speaks Anthropic's and OpenAI's wire formats and answers what a test wants."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,12 +7,9 @@ from typing import Any
 
 import httpx
 
-from starter.provision.processes import run_within
-from starter.provision.temporal_cli import Say
-from tests.servers.local import ServerUnavailable, free_port, running
-
-PACKAGE = Path(__file__).parents[1] / "mockserver"
-NPM_SECONDS = 180.0
+from longhaul.starter.provision.temporal_cli import Say
+from tests.servers.local import free_port, running
+from tests.servers.npm import installed
 
 
 class Aimock:
@@ -47,18 +43,8 @@ class Aimock:
 
 
 def find_aimock(say: Say) -> Path:
-    """Return the mock's program, installed by npm from the committed lock file. Raises ServerUnavailable."""
-    program = PACKAGE / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
-    installed, wanted = PACKAGE / "node_modules" / ".package-lock.json", PACKAGE / "package-lock.json"
-    if program.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
-        return program
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        raise ServerUnavailable("no node and npm on PATH; install Node.js 20 or newer for the provider tests")
-    say("installing the provider mock with npm")
-    install = ["npm", "ci", "--prefix", str(PACKAGE), "--ignore-scripts", "--no-audit", "--no-fund"]
-    if complaint := run_within(NPM_SECONDS, install, {}):
-        raise ServerUnavailable(f"npm could not install the provider mock: {complaint}")
-    return program
+    """Return the mock's program. Raises ServerUnavailable."""
+    return installed(say) / "@copilotkit" / "aimock" / "dist" / "cli.js"
 
 
 @contextmanager

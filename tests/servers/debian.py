@@ -5,8 +5,8 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from starter.provision.processes import run_within
-from starter.provision.temporal_cli import Say
+from longhaul.starter.provision.processes import run_within
+from longhaul.starter.provision.temporal_cli import Say
 from tests.servers.local import ServerUnavailable
 
 APT_SECONDS = 300.0

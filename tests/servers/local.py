@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from starter.provision.processes import bound_to_parent, kill_group, tail
-
-START_SECONDS = 20.0
+from longhaul.starter.provision.processes import bound_to_parent, kill_group, tail
+from tests.limits import SURE_SECONDS
 
 
 class ServerUnavailable(RuntimeError):
@@ -24,7 +23,7 @@ def running(command: Sequence[str], port: int, log: Path, is_up: Callable[[], bo
             bound_to_parent(command), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
         )
     try:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + SURE_SECONDS
         while not (_listens(port) and is_up()):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise ServerUnavailable(f"{command[0]!r} did not come up on port {port}:\n{tail(log)}")

@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from agent.messages import ToolResultState
-from agent.permission.facts import CallFacts, PathFact
-from agent.permission.rules import Behavior, PermissionRule
-from agent.preview import preview
-from agent.tools import Effect
-from starter import render
-from workflows.contract import PendingCall
+from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.permission.preview import preview
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.agent.values.tools import Effect
+from longhaul.starter import render
+from longhaul.workflows.contract import PendingCall
 
 
 def printed(text: Text, width: int = 80) -> str:
@@ -87,13 +87,52 @@ def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
     shown, whole = printed(render.pending_call(call)), printed(render.pending_call(call, whole=True))
 
     assert shown.startswith("Bash  c-1\n  command\n  │ lsxxx")
-    assert "x; rm⟨U+202E⟩\n  once: nobody can promise that it can be undone; in /site\n" in shown
+    assert "x; rm⟨U+202E⟩\n  once: it may have run if a worker dies, and is never repeated; in /site\n" in shown
     assert "  warning\n  │ it is dangerous: it is strange\n" in shown
     assert "  touches\n  │ write /etc/hosts (outside the workspace)\n" in shown
     assert shown.endswith("  not all of it is shown here; --show shows all\n")
     assert "x" * 9_000 + "; rm⟨U+202E⟩" in whole
     assert "not all" not in whole
     assert "approve s c-1 --seen=K7xQ-2222222\n" in printed(render.how_to_answer("s", call))
+
+
+CHANGE = "--- /w/a.py\n+++ /w/a.py\n@@ -1,2 +1,2 @@\n same\n-old\n+{}"
+
+
+def edit(new: str, notice: str, tool: str = "Edit") -> PendingCall:
+    arguments = json.dumps({"file_path": "/w/a.py", "old_string": "old", "new_string": new, "replace_all": False})
+    facts = CallFacts(cwd="/w", notice=notice)
+    return pending(tool=tool, input=arguments, notice=notice, preview=preview(arguments, facts, Effect.IDEMPOTENT))
+
+
+def test_what_would_change_is_shown_once_and_all_of_it_on_demand() -> None:
+    call = edit("brand new", CHANGE.format("brand new"))
+
+    shown, whole = printed(render.pending_call(call)), printed(render.pending_call(call, whole=True))
+
+    assert shown.count("brand new") == 1
+    assert "  file_path\n  │ /w/a.py\n  old_string: in the change below\n  new_string: in the change below\n" in shown
+    assert "  replace_all\n  │ false\n" in shown
+    assert "safe to repeat: it runs again if a worker dies; in /w\n" in shown
+    assert whole.count("brand new") == 2
+    assert render.is_cut(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        edit("x" * 500, CHANGE.format("x" * 396 + "[+103]")),
+        edit("lines", "--- /w/a.py\n+++ /w/a.py\n@@ -1 +1 @@\n+lines\n… 7 lines of this change are not shown here …"),
+        edit("a" + " " * 40 + "b", CHANGE.format("a" + " " * 40 + "b")),
+        edit("a" + "\n" * 40 + "b", CHANGE.format("a" + "\n+" * 40 + "b")),
+        edit("x", "This would fail: old_string was not found in the file"),
+        edit("x", "--- /w/a.py\n+++ /w/a.py\n7 bytes are replaced by 9 bytes; not shown as text"),
+        edit("x", CHANGE.format("x"), tool="my_edit"),
+    ],
+    ids=["a long line", "a long change", "far to the right", "far below", "no change", "no text", "another tool"],
+)
+def test_arguments_stay_that_the_change_may_not_say(call: PendingCall) -> None:
+    assert "in the change below" not in printed(render.pending_call(call))
 
 
 def test_a_diff_is_coloured_by_its_lines() -> None:

@@ -3,13 +3,13 @@
 import pytest
 from rich.text import Text
 
-from agent.messages import ErrorInfo
-from starter import render_session
-from starter.cards import SessionCard
-from starter.cli.leaving import Misuse
-from starter.cli.reading import sessions
-from starter.cli.screen import Screen
-from workflows.contract import Status
+from longhaul.agent.values.messages import ErrorInfo
+from longhaul.starter import render_session
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.show import sessions
+from longhaul.starter.client.cards import SessionCard
+from longhaul.workflows.contract import Status
 
 CARD = SessionCard("mend", "ana", "coder", "waiting", "", "2026-01-02T03:04:05+00:00", "longhaul/coder/ana/mend")
 

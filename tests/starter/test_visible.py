@@ -2,7 +2,7 @@
 
 import pytest
 
-from starter.visible import harmless, one_line, visible
+from longhaul.starter.visible import harmless, one_line, visible
 
 
 @pytest.mark.parametrize(

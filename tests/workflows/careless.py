@@ -6,9 +6,9 @@ import sys
 import traceback
 from urllib.parse import quote
 
-from activities.secrets import secret
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.attempt.secrets import secret
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 own = logging.getLogger("careless")
 own.addHandler(logging.StreamHandler())

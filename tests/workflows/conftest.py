@@ -6,6 +6,7 @@ from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,20 +15,34 @@ import pytest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
-from activities.models.providers import Providers
-from agent.settings import AgentSpec, Workspace
-from agent.stuck_config import StuckConfig
-from starter.client import Longhaul
-from starter.connection import connect, let_go
-from starter.provision.dev_server import DevServer
-from starter.session import Session
-from starter.settings import Settings
-from tests.activities.models.requests import KEYS
-from tests.activities.models.wire import Wire
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.past import readout
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.starter.client import asking, session_copies
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.reach import patience
+from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.settings import Settings
+from longhaul.worker import build
+from tests.activities.models.conftest import calling
+from tests.activities.models.requests import KEYS, WEATHER, keys_for
+from tests.activities.models.wire import (
+    BEGINNINGS,
+    Answer,
+    Wire,
+    chat_says,
+    claude_says,
+    on_a_port,
+    response_says,
+)
 from tests.e2e.processes import WorkerSettings, worker
-from worker import build
 
 TOOLS = "tests.workflows.tools"
+CLAUDE, RESPONSES, CHAT = BEGINNINGS
 
 Line = dict[str, Any]
 UNWATCHED = StuckConfig(enabled=False)
@@ -43,6 +58,8 @@ class Stage:
     workspace: Path
     name: str
     providers: Providers
+    places: list[KeyPlace] = field(default_factory=list)
+    """Of the operator's list; `agent` adds the address of the agent's model to it."""
     rest: AsyncExitStack = field(default_factory=AsyncExitStack)
     """Closed when the test ends."""
 
@@ -63,6 +80,8 @@ class Stage:
     def agent(self, *lines: Line, tools: Sequence[str] = ("fetch", "send", "courier"), **spec: Any) -> AgentSpec:
         """An agent whose model says these lines, in this test's workspace."""
         # Scripts repeat themselves; `test_stuck.py` has agents that are watched for it.
+        if "base_url" in (own := spec.get("model_config", {})):
+            self.places += keys_for(own["base_url"])
         given = {"name": "lamp", "model": self.script(*lines), "tools": tuple(tools), "stuck": UNWATCHED, **spec}
         return AgentSpec.model_validate({"workspace": Workspace(root=str(self.workspace)), **given})
 
@@ -118,7 +137,8 @@ async def unserved(temporal_server: DevServer, tmp_path: Path, request: pytest.F
     workspace.mkdir()
     settings = Settings(task_queue=name, data_dir=tmp_path / "data", tools=TOOLS)
     client = await connect(temporal_server.address, settings=settings)
-    stage = Stage(client, settings, tmp_path, workspace, name, Providers(KEYS))
+    places: list[KeyPlace] = []
+    stage = Stage(client, settings, tmp_path, workspace, name, Providers(KEYS, places), places)
     async with stage.rest:
         yield stage
     await stage.end_sessions()
@@ -133,13 +153,34 @@ async def stage(unserved: Stage) -> AsyncIterator[Stage]:
         yield unserved
 
 
+@pytest.fixture(scope="session")
+async def used_sdks() -> None:
+    """Each SDK has made a call. What it imports and builds for its first one outlasts an attempt's heartbeats on a busy
+    machine, and the attempt that comes instead would find that its answer was given away."""
+    async with on_a_port() as told, calling(told.url) as caller:
+        for model, says in ((CLAUDE, claude_says), (RESPONSES, response_says), (CHAT, chat_says)):
+            told.answers = [Answer(says("Ready."))]
+            await caller.call(model, "Hi", tools=[WEATHER])
+
+
 @pytest.fixture
-async def wire() -> AsyncIterator[Wire]:
-    told = Wire()
-    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
-    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
-    async with server:
+async def wire(used_sdks: None) -> AsyncIterator[Wire]:
+    async with on_a_port() as told:
         yield told
+
+
+@pytest.fixture
+async def other_wire(used_sdks: None) -> AsyncIterator[Wire]:
+    async with on_a_port() as told:
+        yield told
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients and workers of this process take silence for an answer after two seconds, not after eight to fifteen."""
+    for module, name in ((patience, "STUCK_SECONDS"), (asking, "SILENT_SECONDS"), (session_copies, "SILENT_SECONDS")):
+        monkeypatch.setattr(module, name, 2.0)
+    monkeypatch.setattr(readout, "QUERY_TIMEOUT", timedelta(seconds=2))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """Middlewares for the tests: LONGHAUL_MIDDLEWARES=tests.workflows.middlewares:NAME."""
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.middlewares.middleware import AskModel, Interruption, Middleware, RunTool, ToolUse
-from activities.middlewares.runtime import RuntimeContext, runtime_context
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.function import tool
-from activities.tools.tool import ToolOutput
-from agent.tools import Effect
+from longhaul.activities.middlewares.middleware import AskModel, Interruption, Middleware, RunTool, Stopped, ToolUse
+from longhaul.activities.middlewares.runtime import RuntimeContext, runtime_context
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.tool import ToolOutput
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
 class Marks(Middleware):
@@ -38,12 +40,37 @@ class Broken(Middleware):
         raise RuntimeError("the words of the error are for the log")
 
 
+class BrokenBefore(Middleware):
+    name = "broken_before"
+
+    async def on_reply(self, request: str, context: RuntimeContext) -> tuple[str, ...]:
+        raise RuntimeError("the words of the error are for the log")
+
+
 @tool(effect=Effect.READ, read_only=True)
 def whoami(about: Annotated[str, Field(description="What to tell")]) -> str:
     """Say for whom this call is made."""
     context = runtime_context()
     basket, ticket = context.get("basket"), context.get("ticket")
     return f"{about}: {context.user_id} ticket {ticket} with {basket}, call {context.call_id}"
+
+
+def _write_down(line: str) -> None:
+    with Path(os.environ["WITNESS"]).open("a") as file:
+        file.write(line)
+
+
+class Witness(Middleware):
+    """Writes down what each model call is for, into the file WITNESS; stops those for WITNESS_STOPS."""
+
+    name = "witness"
+    changes_answers = False
+
+    async def on_model_call(self, request: ModelRequest, context: RuntimeContext, call_next: AskModel) -> ModelReply:
+        _write_down(f"{request.purpose} for {context.agent} of {context.user_id}\n")
+        if request.purpose == os.environ.get("WITNESS_STOPS"):
+            raise Stopped("not today")
+        return await call_next(request)
 
 
 class Parting(Middleware):

@@ -4,8 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 
 
 @tool(effect=Effect.ONCE, concurrency_safe=True)

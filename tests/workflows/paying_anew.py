@@ -1,7 +1,7 @@
 """The tool `pay` of a later release, which asks for more."""
 
-from activities.tools.function import tool
-from agent.tools import Effect
+from longhaul.activities.tools.function import tool
+from longhaul.agent.values.tools import Effect
 from tests.workflows import paying
 
 

@@ -1,6 +1,6 @@
 """Hooks on the system prompt for the tests: LONGHAUL_HOOKS=tests.workflows.prompt_hooks:NAME."""
 
-from activities.prompt_hooks import PromptContext
+from longhaul.activities.context.prompt_hooks import PromptContext
 
 
 async def number_calls(system_prompt: str, context: PromptContext) -> str:

@@ -8,14 +8,14 @@ from typing import Any, Self
 from temporalio.client import Client
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from activities.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
-from starter.connection import connect
-from starter.session import Session
+from longhaul.starter.client.session import Session
+from longhaul.starter.reach.connection import connect
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
+from longhaul.worker import build
+from longhaul.workflows.contract import TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in
+from longhaul.workflows.session import AgentSession
+from longhaul.workflows.storage import BY_REFERENCE_BYTES
 from tests.workflows.conftest import Stage
-from worker import build
-from workflows.contract import FORMAT, TASK_TIMEOUT, WORKFLOW, SessionStart, converter_with, stored_in
-from workflows.session import AgentSession
-from workflows.storage import BY_REFERENCE_BYTES
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Roomy(Stage):
     async def opened(self, *lines: dict[str, Any], **spec: Any) -> Session:
         """A session that runs, in the format that does not carry all of its entries."""
         session = self.session(*lines, **spec)
-        start = SessionStart(session_id=session.id, spec=session.spec, format=FORMAT)
+        start = SessionStart(session_id=session.id, spec=session.spec)
         await self.client.start_workflow(
             WORKFLOW,
             start,
@@ -95,6 +95,9 @@ class Moody:
 
     async def delete_prefix(self, prefix: str) -> int:
         return await self.real.delete_prefix(prefix)
+
+    async def mark(self, new: str = "") -> str:
+        return await self.real.mark(new)
 
     async def close(self) -> None:
         await self.real.close()

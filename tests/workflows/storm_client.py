@@ -7,10 +7,10 @@ import asyncio
 import json
 import sys
 
-from agent.settings import AgentSpec
-from starter.client import Longhaul
-from starter.connection import connect
-from starter.settings import Settings
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.reach.connection import connect
+from longhaul.starter.settings import Settings
 
 
 async def main(address: str, queue: str, session_id: str, spec: str, name: str, count: str) -> None:

@@ -5,11 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from activities.secrets import secret
-from activities.tools.function import tool
-from activities.tools.progress import progress
-from activities.tools.tool import Found, ToolCall, ToolOutput
-from agent.tools import Effect
+from longhaul.activities.attempt.secrets import secret
+from longhaul.activities.process.progress import progress
+from longhaul.activities.tool import Found, ToolCall, ToolOutput
+from longhaul.activities.tools.function import tool
+from longhaul.activities.tools.postprocessors import postprocessor
+from longhaul.agent.values.tools import Effect
 
 
 def marker(page: int) -> str:
@@ -41,6 +42,24 @@ def open_gate(how: str) -> ToolOutput:
     if how == "raise":
         raise RuntimeError(f"the gate took no {key}")
     return ToolOutput(f"opened with {key.upper()}", metadata={"key": [key]})
+
+
+@postprocessor
+def page_alone(tool: str, output: ToolOutput) -> str:
+    """The marker of a page without its filler, and how long all of it was."""
+    text = str(output.output)
+    return f"{tool}: {text[: text.index('>>') + 2]} of {len(text)}"
+
+
+@postprocessor
+async def breaks(tool: str, output: ToolOutput) -> None:
+    raise RuntimeError(f"no more of {tool}")
+
+
+@tool(effect=Effect.READ, read_only=True)
+def farewell(to: str) -> ToolOutput:
+    """Say goodbye for the agent, and end its reply."""
+    return ToolOutput("said", metadata={"response_msg": f"Goodbye, {to}."})
 
 
 @tool(effect=Effect.ONCE)

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from activities.middlewares.hooked import HookedMiddleware
-from activities.middlewares.middleware import ToolUse
-from activities.middlewares.runtime import RuntimeContext
-from activities.models.model import ModelReply, ModelRequest
-from activities.tools.tool import ToolOutput
-from agent.messages import TextBlock
+from longhaul.activities.middlewares.hooked import HookedMiddleware
+from longhaul.activities.middlewares.middleware import ToolUse
+from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.tool import ToolOutput
+from longhaul.agent.values.messages import TextBlock
 
 hooks = HookedMiddleware("shop")
 

@@ -1,7 +1,7 @@
 """Analyzers of an operator's own, as LONGHAUL_ANALYZERS names them."""
 
-from activities.analysis.analyzer import Case, Finding
-from agent.permission.rules import Risk
+from longhaul.activities.analysis.analyzer import Case, Finding
+from longhaul.agent.values.permission import Risk
 
 
 class Suspicious:

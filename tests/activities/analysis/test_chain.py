@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from activities.analysis.analyzer import Analyzer, Case, Finding
-from activities.analysis.chain import Analyzers, AnalyzerSetupError, load_analyzers
-from activities.analysis.judging_model import ARGUMENTS_CHARS, JudgingModel
-from activities.models.model import ModelReply, ModelRequest
-from agent.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg
-from agent.permission.facts import CallFacts
-from agent.permission.rules import Risk
-from agent.settings import ModelConfig
-from agent.tools import ToolDescriptor
+from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
+from longhaul.activities.analysis.chain import Analyzers, AnalyzerSetupError, load_analyzers
+from longhaul.activities.analysis.judging_model import ARGUMENTS_CHARS, JudgingModel
+from longhaul.activities.models.failures import ProviderError
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.permission import Risk
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.tools import ToolDescriptor
 
 OWN = "tests.activities.analysis.own:Suspicious"
 
@@ -126,9 +127,13 @@ class Judge:
     def __init__(self, answer: str) -> None:
         self._answer = answer
         self.requests: list[ModelRequest] = []
+        self.failures: list[Exception] = []
+        """Raised first, one for each call."""
 
     async def __call__(self, model: str, request: ModelRequest) -> ModelReply:
         self.requests.append(request)
+        if self.failures:
+            raise self.failures.pop(0)
         block = ToolCallBlock(id="x", name="assess", input=self._answer)
         return ModelReply((block,), Usage(input_tokens=50, output_tokens=9), "judge-1", "tool_use")
 
@@ -144,6 +149,19 @@ async def test_a_model_says_how_risky_a_call_is_and_its_cost_is_counted() -> Non
 
     assert (finding.risk, finding.reason) == (Risk.MEDIUM, "judge-1: It writes to a stranger.")
     assert finding.usage == Usage(input_tokens=50, output_tokens=9)
+
+
+async def test_a_model_that_is_away_for_a_moment_is_asked_again_and_one_that_refuses_is_not() -> None:
+    judge = Judge('{"risk": "low", "reason": "It only reads."}')
+    judge.failures = [ProviderError(529, "overloaded_error", "full", 0.01), ConnectionResetError("gone")]
+    refusing = Judge("never")
+    refusing.failures = [ProviderError(401, "authentication_error", "who?", None)]
+
+    finding = await Analyzers({"model": JudgingModel(judge)}).analyze(case(), ["model"], "d")
+    refused = await Analyzers({"model": JudgingModel(refusing)}).analyze(case(), ["model"], "d")
+
+    assert (finding.risk, [request.attempt for request in judge.requests]) == (Risk.LOW, [1, 2, 3])
+    assert (refused.risk, len(refusing.requests)) == (Risk.HIGH, 1)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.tools.bash import Bash
-from activities.tools.tool import ToolCall
-from agent.permission.facts import CallFacts
+from longhaul.activities.tool import ToolCall
+from longhaul.activities.tools.bash import Bash
+from longhaul.agent.permission.facts import CallFacts
 from tests.activities.corpora.stage import Stage
 
 

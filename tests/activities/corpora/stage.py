@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.tools.tool import Place
+from longhaul.activities.tool import Place
 
 HERE = Path(__file__).parent
 SECRET = "marmalade-4711"

@@ -1,42 +1,43 @@
 """Providers on real ports: aimock for what the world's providers do, `wire` for exact bytes."""
 
-import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from activities.models.providers import Providers
-from tests.activities.models.requests import KEYS, Caller
-from tests.activities.models.wire import Wire
+from longhaul.activities.models.providers import Providers
+from tests.activities.models.requests import KEYS, Caller, keys_for
+from tests.activities.models.wire import Wire, on_a_port
 from tests.servers.aimock import Aimock
 
 
 @pytest.fixture
-async def providers() -> AsyncIterator[Providers]:
-    made = Providers(KEYS)
-    yield made
-    await made.close()
-
-
-@pytest.fixture
 async def wire() -> AsyncIterator[Wire]:
-    told = Wire()
-    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
-    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
-    async with server:
+    async with on_a_port() as told:
         yield told
 
 
 @pytest.fixture
-def by_wire(wire: Wire, providers: Providers) -> Caller:
-    return Caller(wire.url, providers)
+async def by_wire(wire: Wire) -> AsyncIterator[Caller]:
+    async with calling(wire.url) as caller:
+        yield caller
 
 
 @pytest.fixture
-def claude(aimock: Aimock, providers: Providers) -> Caller:
-    return Caller(aimock.url, providers)
+async def claude(aimock: Aimock) -> AsyncIterator[Caller]:
+    async with calling(aimock.url) as caller:
+        yield caller
 
 
 @pytest.fixture
-def gpt(aimock: Aimock, providers: Providers) -> Caller:
-    return Caller(f"{aimock.url}/v1", providers)
+async def gpt(aimock: Aimock) -> AsyncIterator[Caller]:
+    async with calling(f"{aimock.url}/v1") as caller:
+        yield caller
+
+
+@asynccontextmanager
+async def calling(url: str) -> AsyncIterator[Caller]:
+    """Calls that address, for whose keys it is listed."""
+    providers = Providers(KEYS, keys_for(url))
+    yield Caller(url, providers)
+    await providers.close()

@@ -5,13 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.models.model import Delta, ModelReply, ModelRequest
-from activities.models.providers import Providers
-from agent.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock, ToolResultState, UserMsg
-from agent.settings import ModelConfig
-from agent.tools import ToolDescriptor
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.providers import Providers
+from longhaul.agent.values.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock, ToolResultState, UserMsg
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.tools import ToolDescriptor
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-lilac", "OPENAI_API_KEY": "sk-proj-heather", "DASHSCOPE_API_KEY": "sk-dash-fern"}
+
+
+def keys_for(url: str) -> list[KeyPlace]:
+    """What an operator lists so that all of these may go to that address."""
+    return [KeyPlace(name, url) for name in KEYS]
+
 
 WEATHER = ToolDescriptor(
     name="weather",

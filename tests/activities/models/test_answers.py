@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from activities.models.answers import NOT_FORCED, BadAnswer, answer_of
-from activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from agent.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
-from agent.settings import ModelConfig
+from longhaul.activities.models.answers import NOT_FORCED, BadAnswer, answer_of
+from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
+from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.settings import ModelConfig
 from tests.activities.models.requests import WEATHER, Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 from tests.servers.aimock import Aimock

@@ -1,12 +1,13 @@
 """What goes to Anthropic and what comes back, byte for byte, through the real SDK."""
 
+import re
 from typing import Any
 
 import pytest
 
-from activities.models.failures import IncompleteStreamError
-from activities.models.verdicts import judge
-from agent.messages import (
+from longhaul.activities.models.failures import IncompleteStreamError
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.messages import (
     AssistantMsg,
     Base64Source,
     DataBlock,
@@ -131,7 +132,7 @@ async def test_names_that_the_api_refuses_are_replaced_on_both_sides(by_wire: Ca
     _, assistant, answer = await sent(by_wire, wire, messages)
 
     use, result = assistant["content"][0], answer["content"][0]
-    assert use["name"] == "os_system_"
+    assert re.fullmatch(r"os_system__[0-9a-f]{8}", use["name"])
     assert use["id"] == result["tool_use_id"]
     assert use["id"].startswith("call_")
     assert len(use["id"]) == 29
@@ -373,3 +374,16 @@ async def test_blocks_of_the_providers_own_tools_are_left_out_and_noted(by_wire:
 
     assert reply.content == (TextBlock(text="Found"),)
     assert reply.notes == ("A block of type 'server_tool_use' in the reply was left out.",)
+
+
+async def test_a_failed_call_with_a_picture_is_told_in_words(wire: Wire, by_wire: Caller) -> None:
+    """The field for it may stand beside text alone."""
+    wire.answers = [Answer(claude_says("I see."))]
+    shown = DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"))
+    failed = returned("c-1", "shoot", (TextBlock(text="The page is torn."), shown), ToolResultState.ERROR)
+
+    await by_wire.call("anthropic:claude-haiku-4-5", [UserMsg("user", "Go"), called("c-1", "shoot", "{}"), failed])
+
+    (result,) = wire.bodies[0]["messages"][-1]["content"]
+    assert "is_error" not in result
+    assert [part.get("text", part["type"]) for part in result["content"]] == ["[error]", "The page is torn.", "image"]

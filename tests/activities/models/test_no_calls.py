@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from activities.models.answers import NOT_FORBIDDEN
-from activities.models.model import ModelReply, ModelRequest
-from agent.messages import TextBlock, UserMsg
-from agent.settings import ModelConfig
-from agent.tools import ToolDescriptor
+from longhaul.activities.models.answers import NOT_FORBIDDEN
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.agent.values.messages import TextBlock, UserMsg
+from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.models.requests import TIDES, WEATHER, Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from activities.models.failures import IncompleteStreamError
-from activities.models.model import ModelRequest
-from activities.models.openai_chat_prompt import build_payload
-from activities.models.verdicts import judge
-from agent.messages import (
+from longhaul.activities.models.failures import IncompleteStreamError
+from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.openai_chat_prompt import build_payload
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.messages import (
     AssistantMsg,
     Base64Source,
     DataBlock,
@@ -21,7 +21,7 @@ from agent.messages import (
     Usage,
     UserMsg,
 )
-from agent.settings import ModelConfig
+from longhaul.agent.values.settings import ModelConfig
 from tests.activities.models.requests import PIXEL, WEATHER, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, chat_chunk, chat_says, chunks
 
@@ -96,7 +96,8 @@ async def test_reasoning_content_becomes_thinking_and_usage_may_be_missing(by_wi
 
     reply = await by_wire.call("openai-chat:qwen3", "2+2?")
 
-    assert reply.content == (ThinkingBlock(thinking="Let me see"), TextBlock(text="Four"))
+    thought = ThinkingBlock.model_validate({"thinking": "Let me see", "reasoning_field": "reasoning_content"})
+    assert reply.content == (thought, TextBlock(text="Four"))
     assert (reply.usage, reply.stop_reason, reply.model) == (Usage(), "stop", "qwen-from-the-wire")
 
 
@@ -177,7 +178,7 @@ def test_openai_itself_gets_the_new_name_of_the_limit_and_no_temperature() -> No
     assert payload == {
         "model": "gpt-5.1",
         "messages": [{"role": "user", "content": "Hi"}],
-        "max_completion_tokens": 8192,
+        "max_completion_tokens": 33_192,
         "stream_options": {"include_usage": True},
         "reasoning_effort": "high",
     }
@@ -250,3 +251,22 @@ async def test_a_whole_reply_in_one_message_is_taken_apart_again(by_wire: Caller
         ("tool", "high"),
         ("assistant", "High."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "roles"),
+    [
+        ("mistral-large-latest", ["user", "assistant", "tool", "assistant", "user"]),
+        ("mistralai/Devstral-2", ["user", "assistant", "tool", "assistant", "user"]),
+        ("qwen3", ["user", "assistant", "tool", "user"]),
+    ],
+)
+async def test_a_word_stands_between_a_result_and_what_is_said_meanwhile_where_servers_want_one(
+    by_wire: Caller, wire: Wire, model: str, roles: list[str]
+) -> None:
+    wire.answers.append(Answer(chat_says("ok")))
+    record = [UserMsg("user", "Go"), called("c1", "weather", "{}"), returned("c1", "weather", "sun")]
+
+    await by_wire.call(f"openai-chat:{model}", [*record, UserMsg("user", "Hurry.")])
+
+    assert [message["role"] for message in wire.bodies[0]["messages"]] == roles

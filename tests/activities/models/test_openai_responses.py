@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from activities.models.verdicts import judge
-from agent.messages import (
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.messages import (
     AssistantMsg,
     Base64Source,
     DataBlock,
@@ -171,7 +171,7 @@ FAILURES = [
     ),
     (
         response_event("response.failed", status="failed", error={"code": "invalid_image", "message": "Bad"}),
-        "never",
+        "repair",
         "invalid_request",
     ),
     (

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from activities.models.context_windows import context_length
-from activities.models.failures import SetupError
-from activities.models.model import Delta, ModelRequest
-from activities.models.providers import ModelName, Providers, parse_model_name
-from activities.models.verdicts import judge
-from agent.messages import TextBlock, UserMsg
-from agent.settings import ModelConfig
+from longhaul.activities.context.context_windows import context_length
+from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.key_places import KeyPlace, read_key_places
+from longhaul.activities.models.model import Delta, ModelRequest
+from longhaul.activities.models.model_names import ModelName, parse_model_name
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.messages import TextBlock, UserMsg
+from longhaul.agent.values.settings import ModelConfig
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says
 
 
@@ -32,13 +34,16 @@ def ignore(_: Delta) -> None:
         ("openai-chat:qwen2.5:7b", ModelName("openai-chat", "qwen2.5:7b")),
         ("scripted:/tmp/a b.jsonl", ModelName("scripted", "/tmp/a b.jsonl")),
         ("qwen:qwen-plus", ModelName("qwen", "qwen-plus")),
+        ("ai:ollama:qwen3:8b", ModelName("ai:ollama", "qwen3:8b")),
     ],
 )
 def test_a_name_is_split_at_its_first_colon(full: str, parts: ModelName) -> None:
     assert parse_model_name(full) == parts
 
 
-@pytest.mark.parametrize("full", ["claude-x", "", "anthropic:", "anthropic: ", "mistral:large", ":x"])
+@pytest.mark.parametrize(
+    "full", ["claude-x", "", "anthropic:", "anthropic: ", "zebra:large", ":x", "ai:", "ai:google", "ai:google: "]
+)
 def test_an_unknown_name_is_refused_with_the_known_prefixes(full: str) -> None:
     with pytest.raises(
         SetupError, match=r"is unknown: write anthropic:NAME, openai:NAME .* qwen:NAME or scripted:FILE"
@@ -74,9 +79,9 @@ async def test_an_address_without_a_scheme_is_refused() -> None:
         await Providers({"OPENAI_API_KEY": "k"}).call("openai:g", ask(base_url="localhost:8000"), ignore)
 
 
-async def test_address_and_key_come_from_the_environment_or_from_names_in_the_settings(wire: Wire) -> None:
+async def test_address_and_key_come_from_the_environment_or_from_the_operators_list(wire: Wire) -> None:
     environ = {"ANTHROPIC_BASE_URL": wire.url, "ANTHROPIC_API_KEY": " sk-usual\n", "TEAM_KEY": "sk-team"}
-    providers = Providers(environ)
+    providers = Providers(environ, [KeyPlace("TEAM_KEY", wire.url)])
     wire.answers += [Answer(claude_says("a")), Answer(claude_says("b"))]
 
     await providers.call("anthropic:claude-haiku-4-5", ask(), ignore)
@@ -87,19 +92,9 @@ async def test_address_and_key_come_from_the_environment_or_from_names_in_the_se
     assert ["authorization: bearer sk-team" in head.lower() for head in wire.heads] == [False, True]
 
 
-async def test_a_server_of_ones_own_needs_no_key(wire: Wire) -> None:
-    providers = Providers({})
-    wire.answers.append(Answer(chat_says("hello")))
-
-    reply = await providers.call("openai-chat:llama", ask(base_url=wire.url), ignore)
-    await providers.close()
-
-    assert reply.stop_reason == "stop"
-
-
 def test_no_sdk_is_loaded_before_its_first_use() -> None:
     script = (
-        "import sys, activities.models.providers, activities.models.verdicts, activities.models.scripted\n"
+        "import sys\nfrom longhaul.activities.models import providers, scripted, verdicts\n"
         "print([name for name in ('anthropic', 'openai', 'httpx', 'httpx2') if name in sys.modules])"
     )
 
@@ -110,7 +105,7 @@ def test_no_sdk_is_loaded_before_its_first_use() -> None:
 
 def test_a_worker_loads_ahead_what_it_has_keys_for_and_stumbles_over_no_bad_address() -> None:
     script = (
-        "import asyncio, sys\nfrom activities.models.providers import Providers\n"
+        "import asyncio, sys\nfrom longhaul.activities.models.providers import Providers\n"
         "keys = {'OPENAI_API_KEY': 'k', 'DASHSCOPE_API_KEY': 'k', 'DASHSCOPE_BASE_URL': 'nowhere'}\n"
         "asyncio.run(Providers(keys).warm())\n"
         "print([name for name in ('anthropic', 'openai') if name in sys.modules])"
@@ -142,7 +137,7 @@ async def test_only_the_scripted_model_does_without_a_key_that_was_chosen(tmp_pa
     file = tmp_path / "demo.jsonl"
     file.write_text('{"text": "Hello"}\n')
     wire.answers += [Answer(chat_says("a")), Answer(chat_says("b"))]
-    providers = Providers({"OPENAI_API_KEY": "sk-first"})
+    providers = Providers({"OPENAI_API_KEY": "sk-first"}, read_key_places(f"none={wire.url},TEAM_KEY={wire.url}"))
 
     scripted = await providers.call(f"scripted:{file}", ask(), ignore)
     calls = [providers.call("openai-chat:m", ask(base_url=wire.url), ignore) for _ in range(2)]
@@ -153,15 +148,3 @@ async def test_only_the_scripted_model_does_without_a_key_that_was_chosen(tmp_pa
     assert len(wire.bodies) == 2
     with pytest.raises(SetupError, match="TEAM_KEY is not set"):
         await providers.call("openai-chat:m", ask(base_url=wire.url, api_key_env="TEAM_KEY"), ignore)
-
-
-async def test_keys_are_not_sent_to_an_address_that_the_worker_does_not_know() -> None:
-    with pytest.raises(SetupError, match=r"does not send keys to 'https://evil.example/v1'"):
-        await Providers({"OPENAI_API_KEY": "k"}).call("openai:g", ask(base_url="https://evil.example/v1"), ignore)
-
-
-async def test_an_address_that_only_begins_like_an_allowed_one_gets_no_key() -> None:
-    providers = Providers({"OPENAI_API_KEY": "k", "LONGHAUL_BASE_URLS": "https://models.example"})
-
-    with pytest.raises(SetupError, match="does not send keys"):
-        await providers.call("openai:g", ask(base_url="https://models.example.evil.net"), ignore)

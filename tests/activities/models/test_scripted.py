@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from activities.models.failures import ScriptError
-from activities.models.model import Delta, ModelRequest
-from activities.models.script import read_script
-from activities.models.scripted import ScriptedModel
-from activities.models.verdicts import judge
-from agent.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
-from agent.settings import ModelConfig
+from longhaul.activities.models.failures import ScriptError
+from longhaul.activities.models.model import Delta, ModelRequest
+from longhaul.activities.models.script import read_script
+from longhaul.activities.models.scripted import ScriptedModel
+from longhaul.activities.models.verdicts import judge
+from longhaul.agent.values.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.settings import ModelConfig
 from tests.activities.models.requests import TIDES, WEATHER, returned
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from activities.models.answers import answer_of
-from activities.models.failures import ProviderError, ScriptError
-from activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from activities.models.scripted import ScriptedModel
-from agent.messages import TextBlock, UserMsg
-from agent.settings import ModelConfig
+from longhaul.activities.models.answers import answer_of
+from longhaul.activities.models.failures import ProviderError, ScriptError
+from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
+from longhaul.activities.models.scripted import ScriptedModel
+from longhaul.agent.values.messages import TextBlock, UserMsg
+from longhaul.agent.values.settings import ModelConfig
 
 FORM = AnswerSchema(
     "write_summary",

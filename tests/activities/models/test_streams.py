@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from activities.models.failures import IncompleteStreamError
-from activities.models.verdicts import judge
+from longhaul.activities.models.failures import IncompleteStreamError
+from longhaul.activities.models.verdicts import judge
 from tests.activities.models.requests import Caller
 from tests.activities.models.wire import BEGINNINGS, Answer, Wire
+from tests.limits import SURE_SECONDS
 
 
 @pytest.fixture(params=list(BEGINNINGS))
@@ -19,14 +20,14 @@ def model(request: pytest.FixtureRequest) -> str:
 async def test_cancelling_closes_the_connection(by_wire: Caller, wire: Wire, model: str) -> None:
     wire.answers.append(Answer(BEGINNINGS[model], whole=False, then_wait=True))
     running = asyncio.create_task(by_wire.call(model, "Hi"))
-    await asyncio.wait_for(by_wire.began.wait(), timeout=20)
+    await asyncio.wait_for(by_wire.began.wait(), timeout=SURE_SECONDS)
 
     running.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await running
     assert by_wire.heard("text") == "never ends"
-    await asyncio.wait_for(wire.hung_up.wait(), timeout=5)
+    await asyncio.wait_for(wire.hung_up.wait(), timeout=SURE_SECONDS)
 
 
 async def test_a_call_ends_after_its_time(by_wire: Caller, wire: Wire, model: str) -> None:
@@ -36,7 +37,7 @@ async def test_a_call_ends_after_its_time(by_wire: Caller, wire: Wire, model: st
         await by_wire.call(model, "Hi", call_timeout_seconds=0.5)
 
     assert (judge(caught.value).kind, judge(caught.value).error_type) == ("retry", "connection")
-    await asyncio.wait_for(wire.hung_up.wait(), timeout=5)
+    await asyncio.wait_for(wire.hung_up.wait(), timeout=SURE_SECONDS)
 
 
 async def test_a_stream_that_stops_early_is_no_reply(by_wire: Caller, wire: Wire, model: str) -> None:

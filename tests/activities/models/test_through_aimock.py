@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
-from activities.models.verdicts import judge
-from agent.messages import AssistantMsg, Base64Source, DataBlock, TextBlock, ThinkingBlock, ToolCallBlock, UserMsg
+from longhaul.activities.models.verdicts import judge
+from longhaul.activities.tools.registry import describe
+from longhaul.activities.tools.structured_output import GenerateResponse
+from longhaul.agent.values.messages import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    UserMsg,
+)
 from tests.activities.models.requests import PIXEL, TIDES, WEATHER, Caller, called, returned
 from tests.servers.aimock import Aimock
 
@@ -81,7 +91,11 @@ async def test_thinking_comes_before_the_text(aimock: Aimock, caller: Caller, mo
     assert isinstance(thought, ThinkingBlock)
     assert (thought.thinking, text) == ("It flies, it heals.", TextBlock(text="Time."))
     kept = thought.model_extra or {}
-    expected = {"anthropic": ["signature"], "openai": ["encrypted_content", "item_id"], "openai-chat": []}
+    expected = {
+        "anthropic": ["signature"],
+        "openai": ["encrypted_content", "item_id"],
+        "openai-chat": ["reasoning_field"],
+    }
     assert sorted(kept) == expected[model.partition(":")[0]]
 
 
@@ -187,3 +201,27 @@ async def test_an_answer_of_garbage_is_worth_a_retry(aimock: Aimock, caller: Cal
         await caller.call(model, "garbage")
 
     assert judge(caught.value).kind == "retry"
+
+
+async def test_the_finish_function_is_called_and_its_result_goes_back(
+    aimock: Aimock, caller: Caller, model: str
+) -> None:
+    schema = {"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]}
+    finish = describe(GenerateResponse(schema))
+    calls = [{"id": "call_tide", "name": "generate_response", "arguments": '{"height":"low"}'}]
+    again = [{"id": "call_again", "name": "generate_response", "arguments": '{"height":3.5}'}]
+    aimock.answer(
+        {"match": {"toolCallId": "call_tide"}, "response": {"toolCalls": again}}, answer("tide", toolCalls=calls)
+    )
+
+    first = await caller.call(model, "How high is the tide?", tools=[WEATHER, finish])
+    (asked,) = (block for block in first.content if isinstance(block, ToolCallBlock))
+    messages = [
+        UserMsg("user", "How high is the tide?"),
+        AssistantMsg("longhaul", first.content),
+        returned(asked.id, "generate_response", 'height: "low" is a string'),
+    ]
+    second = await caller.call(model, messages, tools=[WEATHER, finish])
+
+    assert (asked.name, asked.input) == ("generate_response", '{"height":"low"}')
+    assert [block.input for block in second.content if isinstance(block, ToolCallBlock)] == ['{"height":3.5}']

@@ -5,8 +5,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.models import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
-from agent.messages import AssistantMsg, HintBlock, Msg, TextBlock, ThinkingBlock, ToolCallBlock, UserMsg
+from longhaul.activities.models import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
+from longhaul.agent.values.messages import (
+    AssistantMsg,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    UserMsg,
+)
 from tests.activities.models.requests import returned
 from tests.activities.models.rules import (
     assert_taken_by_anthropic,

@@ -12,10 +12,10 @@ import openai
 import pytest
 from anthropic._error_classes import ERROR_CLASSES, make_status_error
 
-from activities.models.failures import IncompleteStreamError, ProviderError, ScriptError, SetupError
-from activities.models.retry_after import read_retry_after
-from activities.models.verdict_table import BY_CLASS
-from activities.models.verdicts import class_names, judge
+from longhaul.activities.models.failures import IncompleteStreamError, ProviderError, ScriptError, SetupError
+from longhaul.activities.models.retry_after import read_retry_after
+from longhaul.activities.models.verdict_table import BY_CLASS
+from longhaul.activities.models.verdicts import class_names, judge
 
 REQUEST = httpx2.Request("POST", "https://provider.example/v1", headers={"x-api-key": "sk-ant-secretsecret"})
 
@@ -86,11 +86,12 @@ def test_every_error_code_of_anthropic_has_a_verdict_with_a_cause() -> None:
         verdict = judge(claude_error(status, message="words", code=code or ""))
         kinds.add(verdict.kind)
         assert verdict.error_type != "internal", (status, code)
-    assert kinds == {"retry", "fall_back", "compress", "never"}
+    assert kinds == {"retry", "fall_back", "compress", "repair", "never"}
 
 
 CLAUDE: list[tuple[Exception, str, str]] = [
     (claude_error(400, "invalid_request_error", "messages.0: bad"), "never", "invalid_request"),
+    (claude_error(400, "invalid_request_error", "Could not process image"), "repair", "invalid_request"),
     (claude_error(401, "authentication_error", "invalid x-api-key"), "fall_back", "authentication"),
     (claude_error(403, "permission_error", "no"), "fall_back", "permission"),
     (claude_error(404, "not_found_error", "model: claude-9"), "fall_back", "invalid_request"),

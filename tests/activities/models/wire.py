@@ -5,6 +5,9 @@ For what aimock can't show (it keeps a normalised request) or do (a connection c
 
 import asyncio
 import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +31,8 @@ class Wire:
     """Sent in order, one per request."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
+    """When each came, in seconds of a clock that only runs on."""
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,6 +41,7 @@ class Wire:
             int(line.split(":")[1]) for line in head.split("\r\n") if line.lower().startswith("content-length")
         )
         self.heads.append(head)
+        self.moments.append(time.monotonic())
         self.bodies.append(json.loads(await reader.readexactly(length)))
         answer = self.answers.pop(0)
         declared = len(answer.body) if answer.whole else len(answer.body) + 1000
@@ -47,6 +53,16 @@ class Wire:
             await reader.read()
             self.hung_up.set()
         writer.close()
+
+
+@asynccontextmanager
+async def on_a_port() -> AsyncIterator[Wire]:
+    """One that is told nothing yet."""
+    told = Wire()
+    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
+    told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
+    async with server:
+        yield told
 
 
 def events(*payloads: dict[str, Any]) -> bytes:
@@ -109,6 +125,26 @@ def chat_says(text: str) -> bytes:
     return chunks(chat_chunk({"role": "assistant", "content": text}), chat_chunk({}, "stop"))
 
 
+def google_chunk(*parts: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+    candidate = {"index": 0, "content": {"role": "model", "parts": list(parts)}}
+    told = {**candidate, "finishReason": reason} if reason else candidate
+    return {"candidates": [told], "modelVersion": "gemini-from-the-wire", "responseId": "r1", **more}
+
+
+def google_says(text: str) -> bytes:
+    usage = {"promptTokenCount": 21, "candidatesTokenCount": 5, "totalTokenCount": 26}
+    return chunks(
+        google_chunk({"text": text}), google_chunk({"text": ""}, reason="STOP", usageMetadata=usage), done=False
+    )
+
+
+def says_of(provider: str, text: str) -> bytes:
+    """An answer as the servers of this provider give it, by the prefix of models' names."""
+    if provider == "ai:google":
+        return google_says(text)
+    return {"anthropic": claude_says, "openai": response_says}.get(provider, chat_says)(text)
+
+
 def claude_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:
     block = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
     return events(
@@ -125,6 +161,52 @@ def gpt_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:
     function = {"name": name, "arguments": arguments}
     call = {"index": 0, "id": call_id, "type": "function", "function": function}
     return chunks(chat_chunk({"role": "assistant", "tool_calls": [call]}), chat_chunk({}, "tool_calls"))
+
+
+def claude_turn(thought: tuple[str, str] | None, text: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
+    """A signed thought, then a call or words. Of a call: its id, its tool, its arguments."""
+    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    if thought is not None:
+        begun = {"type": "thinking", "thinking": "", "signature": ""}
+        signed = {"type": "signature_delta", "signature": thought[1]}
+        blocks.append((begun, [{"type": "thinking_delta", "thinking": thought[0]}, signed]))
+    if call is not None:
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
+        blocks.append(({"type": "tool_use", "id": call[0], "name": call[1], "input": {}}, [delta]))
+    else:
+        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": text}]))
+    told: list[dict[str, Any]] = []
+    for index, (block, deltas) in enumerate(blocks):
+        told.append({"type": "content_block_start", "index": index, "content_block": block})
+        told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        told.append({"type": "content_block_stop", "index": index})
+    end = {"stop_reason": "end_turn" if call is None else "tool_use"}
+    return events(
+        {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
+        *told,
+        {"type": "message_delta", "delta": end, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    )
+
+
+def response_turn(encrypted: str, text: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
+    """Encrypted reasoning, then a call or words."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": encrypted}
+    item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    item["content"] = [{"type": "output_text", "text": text, "annotations": []}]
+    if call is not None:
+        named = {"call_id": call[0], "name": call[1], "arguments": json.dumps(call[2])}
+        item = {"type": "function_call", "id": "fc_1", **named}
+    done = {"type": "response.output_item.done", "sequence_number": 3}
+    return events(
+        {**done, "output_index": 0, "item": reasoning},
+        {**done, "output_index": 1, "item": item},
+        response_event("response.completed", status="completed"),
+    )
+
+
+def chat_calls(call_id: str, name: str, arguments: dict[str, Any]) -> bytes:
+    return gpt_calls(call_id, json.dumps(arguments), name)
 
 
 BEGINNINGS = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from activities.failing import failed_for_good
-from activities.masked_logs import mask_logs
-from activities.masking import Masker
-from activities.telemetry.failure_class import class_of
-from activities.telemetry.log_lines import JsonLines, about, fields
-from starter.metrics import BadTelemetrySetting
-from starter.telemetry import LogsWanted, logs_wanted
+from longhaul.activities.masking.logs import mask_logs
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.models.retries import failed_for_good
+from longhaul.activities.telemetry.failure_class import class_of
+from longhaul.activities.telemetry.log_lines import JsonLines, about, fields
+from longhaul.starter.telemetry.metrics import BadTelemetrySetting
+from longhaul.starter.telemetry.switches import LogsWanted, logs_wanted
 
 SECRET = "sk-tide-table-4711"
 BADLY_FILLED = ("not a number",)
@@ -24,7 +24,7 @@ class Written:
 
     def __init__(self, secrets: dict[str, str] | None = None) -> None:
         self._sink = io.StringIO()
-        self.log = logging.Logger("activities.act", logging.DEBUG)
+        self.log = logging.Logger("activities.run_tool", logging.DEBUG)
         handler = logging.StreamHandler(self._sink)
         handler.setFormatter(JsonLines())
         self.log.addHandler(handler)
@@ -43,7 +43,7 @@ def test_a_line_says_when_how_bad_and_from_where() -> None:
 
     line = written.line()
     assert line.pop("time").endswith("+00:00")
-    assert line == {"level": "WARNING", "logger": "activities.act", "message": "only the first 20 skills are used"}
+    assert line == {"level": "WARNING", "logger": "activities.run_tool", "message": "only the first 20 skills are used"}
 
 
 def test_names_are_told_and_sentences_are_not() -> None:

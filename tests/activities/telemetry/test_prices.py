@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.telemetry.prices import BadPrices, Price, Prices, load_prices
-from agent.messages import Usage
+from longhaul.activities.telemetry.prices import BadPrices, Prices, load_prices
+from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.price import Price
 
 LIST = """
 ["claude-sea"]

@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from activities.tools.tool import Place, Tool, ToolCall, ToolOutput
-from agent.permission.facts import CallFacts
+from longhaul.activities.tool import Place, Tool, ToolCall, ToolOutput
+from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.agent.permission.facts import CallFacts
+
+RIPGREP = find_ripgrep() or "rg"
+"""The one that was installed with Longhaul; where it is missing each search fails."""
 
 
 def place_at(root: Path) -> Place:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.bash import Bash
-from activities.tools.shell_environment import scrubbed
-from activities.tools.tool import NeedsDecision, Place, ToolError
-from agent.permission.facts import CallFacts
+from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.bash import Bash
+from longhaul.agent.permission.facts import CallFacts
 from tests.activities.tools.calls import called, text_of, use
 
 

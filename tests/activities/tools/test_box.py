@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.bash import DESCRIPTION, Bash
-from activities.tools.box import Box, Limits, Sandbox, boxed, bwrap_problem
-from activities.tools.tool import Place, ToolError, ToolOutput
+from longhaul.activities.process.box import Box, Limits, Sandbox, boxed, bwrap_problem
+from longhaul.activities.tool import Place, ToolError, ToolOutput
+from longhaul.activities.tools.bash import DESCRIPTION, Bash
+from longhaul.agent.permission.facts import Confined
 from tests.activities.tools.calls import called, place_at, text_of, use
+from tests.limits import SURE_SECONDS
 
-IN_BOX = Box("bwrap")
+IN_BOX = Box("all")
 SMALL = Limits(cpu_seconds=1, file_mb=1, memory_mb=256)
 
 
@@ -122,22 +124,21 @@ async def test_it_ends_as_outside_of_the_box(place: Place) -> None:
     assert running("5.0651") == []
 
 
-@pytest.mark.parametrize("sandbox", ["bwrap", "auto"])
-def test_kill_9_of_the_worker_leaves_no_process(sandbox: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if sandbox == "bwrap":
-        request.getfixturevalue("bubblewrap")
-    mark = f"6{os.getpid()}.07{len(sandbox)}"
+@pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.parametrize("confined", ["read", "edit", ""])
+def test_kill_9_of_the_worker_leaves_no_process(confined: str, tmp_path: Path) -> None:
+    mark = f"6{os.getpid()}.07{len(confined)}"
     program = f"""
 import asyncio, sys
 from pathlib import Path
-from activities.tools import box
-from activities.tools.bash import Bash
-from activities.tools.box import Box
-from tests.activities.tools.calls import place_at, use
-if {sandbox!r} == "auto":
-    box.bwrap_problem = lambda: "not here"
+from dataclasses import replace
+from longhaul.activities.tools.bash import Bash
+from longhaul.activities.process.box import Box
+from tests.activities.tools.calls import called, place_at
 command = "setsid sleep " + ".".join({mark.split(".")!r}) + " & sleep " + ".".join({mark.split(".")!r})
-asyncio.run(use(Bash(box=Box({sandbox!r})), place_at(Path({str(tmp_path)!r})), command=command))
+bash, place = Bash(box=Box("all")), place_at(Path({str(tmp_path)!r}))
+facts = asyncio.run(bash.examine(dict(command=command), place))
+asyncio.run(bash.run(replace(called(dict(command=command), place, facts), confined={confined!r})))
 """
     worker = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[3])
     while len(running(mark)) < 2:
@@ -147,7 +148,7 @@ asyncio.run(use(Bash(box=Box({sandbox!r})), place_at(Path({str(tmp_path)!r})), c
     worker.send_signal(signal.SIGKILL)
     worker.wait()
 
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + SURE_SECONDS
     while running(mark):
         assert time.monotonic() < deadline, running(mark)
         time.sleep(0.02)
@@ -165,7 +166,7 @@ def without_bwrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_bwrap")
-async def test_bwrap_refuses_to_run_where_it_can_not_confine(place: Place) -> None:
+async def test_nothing_runs_where_all_is_to_be_confined_and_can_not_be(place: Place) -> None:
     with pytest.raises(ToolError) as refusal:
         await use(Bash(box=IN_BOX), place, command="touch ran")
 
@@ -176,7 +177,7 @@ async def test_bwrap_refuses_to_run_where_it_can_not_confine(place: Place) -> No
     assert not (place.root / "ran").exists()
 
 
-async def test_bwrap_refuses_where_it_is_missing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nor_where_bubblewrap_is_missing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(place.root))
     bwrap_problem.cache_clear()
 
@@ -184,26 +185,31 @@ async def test_bwrap_refuses_where_it_is_missing(place: Place, monkeypatch: pyte
         await use(Bash(box=IN_BOX), place, command="true")
 
 
-@pytest.mark.usefixtures("without_bwrap")
+@pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.parametrize("confined", ["read", "edit", ""])
 @pytest.mark.parametrize(
     ("command", "limited"),
     [
-        ("head -c 3000000 /dev/zero > big; stat -c %s big", "1048576"),
+        ("head -c 3000000 /dev/zero > /tmp/big; stat -c %s /tmp/big", "1048576"),
         ("while :; do :; done", "exit code 137"),
         ("python3 -c 'bytearray(400_000_000)'", "MemoryError"),
     ],
 )
-async def test_auto_falls_back_to_limits(place: Place, command: str, limited: str) -> None:
-    output: ToolOutput = await use(Bash(box=Box("auto", limits=SMALL)), place, command=command)
+async def test_the_kernel_limits_a_command_in_the_box(
+    place: Place, command: str, limited: str, confined: Confined
+) -> None:
+    bash = Bash(box=Box("all", limits=SMALL))
+    facts = await bash.examine({"command": command}, place)
+
+    output: ToolOutput = await bash.run(replace(called({"command": command}, place, facts), confined=confined))
 
     assert limited in str(output.output)
 
 
-@pytest.mark.usefixtures("without_bwrap")
 def test_the_model_is_told_what_holds() -> None:
     assert Bash().description == DESCRIPTION
-    assert "There is no sandbox here" in Bash(box=Box("auto")).description
-    assert "no network" in Bash(box=IN_BOX).description.lower()
+    assert "without anybody being asked runs in a sandbox" in Bash(box=Box("proven")).description
+    assert "There is no network" in Bash(box=IN_BOX).description
     assert "can be reached" in Bash(box=replace(IN_BOX, network=True)).description
 
 
@@ -211,11 +217,11 @@ def test_the_model_is_told_what_holds() -> None:
     ("worker", "agent", "holds"),
     [
         (("off", False), ("off", None), ("off", False)),
-        (("off", False), ("bwrap", True), ("bwrap", True)),
-        (("off", False), ("auto", None), ("auto", False)),
-        (("bwrap", False), ("off", True), ("bwrap", False)),
-        (("bwrap", True), ("auto", None), ("bwrap", True)),
-        (("auto", True), ("bwrap", False), ("bwrap", False)),
+        (("off", False), ("all", True), ("all", True)),
+        (("off", False), ("proven", None), ("proven", False)),
+        (("all", False), ("off", True), ("all", False)),
+        (("all", True), ("proven", None), ("all", True)),
+        (("proven", True), ("all", False), ("all", False)),
     ],
 )
 def test_the_stricter_of_worker_and_agent_holds(
@@ -228,11 +234,10 @@ def test_the_stricter_of_worker_and_agent_holds(
 
 @pytest.mark.usefixtures("without_bwrap")
 async def test_an_agent_can_ask_for_more_than_its_worker(place: Place) -> None:
-    bash = Bash()
-    call = called({"command": "true"}, place, await bash.examine({"command": "true"}, place))
+    bash, place = Bash(), replace(place, sandbox="all")
 
     with pytest.raises(ToolError, match="there is none"):
-        await bash.run(replace(call, sandbox="bwrap"))
+        await use(bash, place, command="true")
 
 
 def test_without_a_sandbox_a_command_is_started_as_it_is(tmp_path: Path) -> None:

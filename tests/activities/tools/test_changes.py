@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.edit import Edit, replaced
-from activities.tools.files import ABSENT, Changed, digest_of, replace, snapshot
-from activities.tools.tool import NeedsDecision, Place, ToolError
-from activities.tools.write import Write
+from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.edit import Edit, replaced
+from longhaul.activities.tools.files import ABSENT, Changed, digest_of, replace, snapshot
+from longhaul.activities.tools.write import Write
 from tests.activities.tools.calls import called, text_of, use
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.rehearsal import Rehearsal
-from activities.tools.read import Read
-from activities.tools.registry import Toolbox, default_tools
-from activities.tools.tool import NeedsDecision, Place, Tool, ToolError
-from activities.tools.write import Write
-from agent.permission.rules import PermissionContext, PermissionMode
+from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolError
+from longhaul.activities.tools.read import Read
+from longhaul.activities.tools.registry import Toolbox, default_tools
+from longhaul.activities.tools.write import Write
+from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from tests.activities.corpora.stage import HERE, SECRET, Stage, build
 from tests.activities.tools.calls import called
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from activities.rehearsal import Rehearsal
-from activities.tools.path_names import MAX_LINKS, further_names
-from activities.tools.paths import resolve
-from activities.tools.read import Read
-from activities.tools.registry import Toolbox, default_tools
-from activities.tools.tool import NeedsDecision, Place, ToolError
-from activities.tools.write import Write
-from agent.permission.rules import Behavior, PermissionContext, PermissionMode, PermissionRule
+from longhaul.activities.rehearsal import Rehearsal
+from longhaul.activities.shell.path_names import MAX_LINKS, further_names
+from longhaul.activities.shell.paths import resolve
+from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.read import Read
+from longhaul.activities.tools.registry import Toolbox, default_tools
+from longhaul.activities.tools.write import Write
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.tools.calls import called
 
 TOOLBOX = Toolbox(default_tools())

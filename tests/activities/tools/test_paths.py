@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.paths import path_fact, resolve, resolve_file
-from activities.tools.sensitive import Access
-from activities.tools.tool import Place, ToolError
+from longhaul.activities.repository.sensitive import Access
+from longhaul.activities.shell.paths import path_fact, resolve, resolve_file
+from longhaul.activities.tool import Place, ToolError
 
 
 @pytest.mark.parametrize(

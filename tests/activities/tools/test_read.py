@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools.read import Read
-from activities.tools.tool import NeedsDecision, Place, ToolError
-from agent.messages import Base64Source, DataBlock, TextBlock
+from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.read import Read
+from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
 from tests.activities.tools.calls import called, text_of, use
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from activities.tools.recalled import PAGE_CHARS, Found, Newest, shown, wanted
-from agent.entries import AnyEntry
-from agent.history import messages
+from longhaul.activities.tools.recalled import PAGE_CHARS, FoundMessages, Newest, shown, wanted
+from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.life.history import messages
 from tests.agent.play import Play, calls, text
 
 ODD = 'a\tb  "c" \\n\r\n 漢字\u200b end  '
@@ -14,7 +14,7 @@ ODD = 'a\tb  "c" \\n\r\n 漢字\u200b end  '
 
 def entries(*words: str) -> list[AnyEntry]:
     """One reply for each; request and answer alternate, so the answers have odd numbers."""
-    play = Play([text(word) for word in words], format=2)
+    play = Play([text(word) for word in words], keeps=True)
     for number in range(len(words)):
         play.say(f"Ask {number}", f"r{number}")
         play.run()
@@ -23,7 +23,7 @@ def entries(*words: str) -> list[AnyEntry]:
 
 def ask(log: list[AnyEntry], **arguments: Any) -> str:
     want = wanted(arguments)
-    found, newest = Found(want), Newest(want)
+    found, newest = FoundMessages(want), Newest(want)
     pairs = list(messages(log))
     newest.look_at(pairs)
     found.add(newest.newest_first())
@@ -63,7 +63,7 @@ def test_a_body_is_exactly_what_it_was() -> None:
 
 
 def test_calls_and_results_are_found_too() -> None:
-    play = Play([calls("a Look", arguments='{"where":  "attic"}'), text("Done.")], format=2)
+    play = Play([calls("a Look", arguments='{"where":  "attic"}'), text("Done.")], keeps=True)
     play.say("Look")
     play.run()
 

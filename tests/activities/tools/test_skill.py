@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from activities.tools.skill import LoadSkill, loaded
-from activities.tools.tool import ToolError
-from agent.tools import Effect
+from longhaul.activities.tool import ToolError
+from longhaul.activities.tools.skill import LoadSkill, loaded
+from longhaul.agent.values.tools import Effect
 
 
 @pytest.fixture
@@ -33,16 +33,18 @@ def load(root: Path, **arguments: Any) -> str:
 def test_a_skill_is_its_text_and_the_names_of_its_files(root: Path) -> None:
     folder = root / "skills" / "mortar"
 
-    assert load(root, name="mortar") == (f"Three parts of sand.\n\nFiles of this skill, in {folder}:\n- tables/lime.md")
-    assert load(root, name="roof") == "Tiles."
-    assert load(root, name="mortar", file="tables/lime.md") == "Lime: one part.\n"
+    assert load(root, skill="mortar") == (
+        f"Three parts of sand.\n\nFiles of this skill, in {folder}:\n- tables/lime.md"
+    )
+    assert load(root, skill="roof") == "Tiles."
+    assert load(root, skill="mortar", file="tables/lime.md") == "Lime: one part.\n"
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(root: Path) -> None:
     with pytest.raises(ToolError, match=r"no skill 'mortal'; the nearest is 'mortar', and all are: mortar, roof"):
-        load(root, name="mortal")
+        load(root, skill="mortal")
     with pytest.raises(ToolError, match="this agent has no skills"):
-        loaded((), root, {"name": "mortar"})
+        loaded((), root, {"skill": "mortar"})
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_nothing_outside_of_a_skill_is_read(root: Path, file: str) -> None:
     (root / "skills" / "mortar" / "out").symlink_to(root / "secret.txt")
 
     with pytest.raises(ToolError) as refused:
-        load(root, name="mortar", file=file)
+        load(root, skill="mortar", file=file)
 
     assert "4711" not in str(refused.value)
 
@@ -62,9 +64,9 @@ def test_a_link_is_no_file_of_a_skill_and_no_skill(root: Path) -> None:
     (root / "skills" / "false").mkdir()
     (root / "skills" / "false" / "SKILL.md").symlink_to(root / "secret.txt")
 
-    assert "out" not in load(root, name="mortar")
+    assert "out" not in load(root, skill="mortar")
     with pytest.raises(ToolError, match="all are: mortar, roof"):
-        load(root, name="false")
+        load(root, skill="false")
 
 
 def test_it_may_run_beside_others_and_asks_nobody() -> None:

@@ -4,25 +4,29 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from openapi_spec_validator import validate
 
-from agent.event import AgentEvent
-from starter.cli.leaving import Misuse
-from starter.serve.application import application
-from starter.serve.calls import Served, path_values
-from starter.serve.door import caller_of, host_name
-from starter.serve.openapi import document
-from starter.serve.problems import Problem
-from starter.serve.routes import OPERATIONS
-from starter.serve.running import Place, hosts_of, listen
-from starter.serve.streaming import first_wanted, framed
-from starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
-from starter.settings import Settings
+from longhaul.agent.views.event import AgentEvent
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.work.serve import ListenPlace, hosts_of, listen
+from longhaul.starter.serve.application import application
+from longhaul.starter.serve.calls import Served, path_values
+from longhaul.starter.serve.door import caller_of, host_name
+from longhaul.starter.serve.openapi import document
+from longhaul.starter.serve.operation import Operation
+from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.routes import OPERATIONS
+from longhaul.starter.serve.streaming import first_wanted, framed
+from longhaul.starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
+from longhaul.starter.settings import Settings
 
+RULE = {"tool_name": "Bash", "rule_content": "make:*"}
 PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
 
 
@@ -31,12 +35,19 @@ def served(tokens: str = "") -> Served:
     return Served(None, Tokens.of(tokens), Caller(None, "me", frozenset(SCOPES)), frozenset())  # type: ignore[arg-type]
 
 
+@cache
+def asking(tokens: str) -> httpx.AsyncClient:
+    """Of the whole application, as far as it goes without a session."""
+    app = application(replace(served(tokens), hosts=frozenset({"here"})))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
+
+
 def test_the_document_is_valid_and_has_every_route() -> None:
     described = document(OPERATIONS, "/agents")
     validate(described)
     app = application(served())
 
-    routes = {route.path for route in app.routes} - {"/openapi.json"}  # type: ignore[attr-defined]
+    routes = {route.path for route in app.routes} - {"/openapi.json", "/mcp"}  # type: ignore[attr-defined]
     methods = {(path, method.upper()) for path, row in described["paths"].items() for method in row}
 
     assert set(described["paths"]) == routes
@@ -75,18 +86,112 @@ def test_the_document_says_what_each_field_of_a_request_is_for() -> None:
     assert "ISO time" in schemas["Status"]["properties"]["paused_since"]["description"]
 
 
-def test_only_probes_are_open_to_all() -> None:
-    assert [one.name for one in OPERATIONS if one.scope is None] == ["health", "ready"]
-    assert {one.name for one in OPERATIONS if one.scope == "approve"} == {
-        "decide",
-        "settle",
-        "configure",
-        "changeRules",
-        "replaceState",
-        "editState",
-        "copy",
+WANTS: dict[str | None, set[str]] = {
+    None: {"health", "ready"},
+    "read": {
+        *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
+        "state",
+    },
+    "answer": {"message", "externalResults", "interrupt", "notify", "observe"},
+    "approve": {"decide", "settle"},
+    "steer": {
+        *("configure", "compact", "pause", "step", "resume", "changeBudget", "changeRules"),
+        *("replaceState", "editState", "copy"),
+    },
+}
+"""Each route by the scope that it wants; what somebody may do who has more is in `fields`."""
+
+
+def test_each_route_wants_its_scope() -> None:
+    assert {scope: {one.name for one in OPERATIONS if one.scope == scope} for scope in WANTS} == WANTS
+    assert {one.name: dict(one.fields) for one in OPERATIONS if one.fields} == {
+        "decide": {"input": "edit", "rules": "steer"}
     }
-    assert {one.scope for one in OPERATIONS if one.method == "POST"} == {"write", "approve"}
+
+
+@pytest.mark.parametrize("one", [one for one in OPERATIONS if one.scope], ids=lambda one: one.name)
+async def test_a_token_opens_a_route_by_its_scope_and_by_no_other(one: Operation) -> None:
+    """All scopes but one are no help. Bodies are rubbish: whoever is let in is told of that (422)."""
+    path = re.sub(r"{\w+}", "x", one.path)
+    client = asking("; ".join(f"{digest_of(scope)} ana {scope}" for scope in SCOPES))
+    got = {
+        scope: (
+            await client.request(one.method, f"{path}?weight=3", headers={"Authorization": f"Bearer {scope}"})
+        ).status_code
+        for scope in SCOPES
+    }
+
+    assert got == {scope: 422 if scope == one.scope else 403 for scope in SCOPES}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "scope"),
+    [
+        ("input", {"command": "make"}, "edit"),
+        ("input", "", "edit"),
+        ("rules", True, "steer"),
+        ("rules", [RULE], "steer"),
+    ],
+)
+async def test_more_than_a_yes_wants_more_than_approve(field: str, value: object, scope: str) -> None:
+    client = asking(f"{digest_of('plain')} ana approve; {digest_of('more')} ana approve,{scope}")
+    body = {"call_id": "edit-7", "decision": "allow", "digest": "d", field: value}
+    url = "/v1/sessions/longhaul/night/decisions"
+    plain, more = [
+        await client.post(url, json=body, headers={"Authorization": f"Bearer {token}"}) for token in ("plain", "more")
+    ]
+
+    assert plain.status_code == 403
+    assert plain.json()["detail"] == f"{field}: this wants a token with the scope {scope!r}; leave it out"
+    assert more.status_code == 500, "let in, and there is no server here to ask"
+
+
+NAMED_IN = sorted(one.name for one in OPERATIONS if one.body is not None and "by" in one.body.model_fields)
+
+
+@pytest.mark.parametrize("name", NAMED_IN)
+async def test_nobody_acts_in_another_name_than_the_tokens(name: str) -> None:
+    (one,) = (one for one in OPERATIONS if one.name == name)
+    bodies: dict[str, dict[str, Any]] = {
+        "settle": {"call_id": "edit-7", "happened": True},
+        "notify": {"event": "dusk"},
+        "replaceState": {"state": {"context": []}},
+    }
+    client = asking(f"{digest_of('right')} ana {','.join(SCOPES)}")
+    others, own = [
+        await client.post(
+            re.sub(r"{\w+}", "x", one.path),
+            json={**bodies.get(name, {}), "by": by},
+            headers={"Authorization": "Bearer right"},
+        )
+        for by in ("bob", "ana")
+    ]
+
+    assert others.status_code == 422
+    assert others.json()["errors"][0]["field"] == "by"
+    assert "whoever asks is 'ana', by the token, and acts in no other name" in others.json()["detail"]
+    assert own.status_code != 422 or "errors" not in own.json()
+
+
+def test_a_body_that_names_nobody_takes_no_name() -> None:
+    """What a route takes either has `by`, which the door checks, or refuses it as it refuses any unknown field."""
+    bodies = [one.body for one in OPERATIONS if one.body is not None and "by" not in one.body.model_fields]
+
+    assert NAMED_IN == [
+        "changeBudget",
+        "changeRules",
+        "compact",
+        "configure",
+        "notify",
+        "pause",
+        "replaceState",
+        "resume",
+        "settle",
+        "step",
+    ]
+    for body in bodies:
+        assert body.model_config.get("extra") == "forbid", body
+        assert not {"approver", "author", "user"} & set(body.model_fields), body
 
 
 def test_every_route_is_on_the_page() -> None:
@@ -115,7 +220,7 @@ def test_whoever_is_not_known_or_may_not_is_told_so(header: str | None, status: 
     guarded = served(f"{digest_of('lh_right')} ana read")
 
     with pytest.raises(Problem) as problem:
-        caller_of(guarded, header, "write")
+        caller_of(guarded, header, "answer")
 
     assert problem.value.status == status
     assert ("WWW-Authenticate" in problem.value.headers) == (status == 401)
@@ -170,7 +275,7 @@ def test_a_host_is_known_without_its_port(header: str, name: str) -> None:
 
 
 def test_a_server_goes_by_its_address_and_the_names_it_is_given() -> None:
-    hosts = hosts_of(Place("::", 0), "Agents.example, agents.example:8443")
+    hosts = hosts_of(ListenPlace("::", 0), "Agents.example, agents.example:8443")
 
     assert hosts == {"localhost", "127.0.0.1", "[::1]", "[::]", "agents.example"}
 
@@ -178,7 +283,7 @@ def test_a_server_goes_by_its_address_and_the_names_it_is_given() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104  the point
 def test_other_addresses_than_this_machines_want_tokens(host: str) -> None:
     with pytest.raises(Misuse, match="without tokens only this machine is served"):
-        listen(Place(host, 0), is_guarded=False)
+        listen(ListenPlace(host, 0), is_guarded=False)
 
 
 def test_settings_name_no_tokens_hosts_and_pages_of_their_own() -> None:

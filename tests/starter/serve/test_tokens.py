@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from starter.serve.tokens import BadTokens, Caller, Tokens, digest_of, issue, parsed
+from longhaul.starter.serve.tokens import BadTokens, Caller, Tokens, digest_of, issue, parsed
 
 ANA = "a" * 64
 
@@ -12,16 +12,16 @@ ANA = "a" * 64
 def test_a_new_token_opens_its_users_sessions_and_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "tokens"
 
-    token = issue(path, "Ana Lima", "write,read")
+    token = issue(path, "Ana Lima", "answer,read")
     other = issue(path, "bob", "approve")
 
     tokens = Tokens.of(str(path))
     assert tokens is not None
-    assert tokens.caller_of(token) == Caller("Ana Lima", "Ana Lima", frozenset({"read", "write"}))
+    assert tokens.caller_of(token) == Caller("Ana Lima", "Ana Lima", frozenset({"read", "answer"}))
     assert tokens.caller_of(other) == Caller("bob", "bob", frozenset({"approve"}))
     assert path.stat().st_mode & 0o777 == 0o600
     assert token not in path.read_text()
-    assert path.read_text().startswith(f"{digest_of(token)} Ana%20Lima read,write\n")
+    assert path.read_text().startswith(f"{digest_of(token)} Ana%20Lima read,answer\n")
 
 
 @pytest.mark.parametrize("token", ["", "lh_", "x" * 300, ANA, "lh_\udcff"])
@@ -29,7 +29,7 @@ def test_what_is_no_token_lets_nobody_in(token: str) -> None:
     tokens = Tokens.of(f"{digest_of('lh_right')} ana; {ANA} bob")
 
     assert tokens is not None
-    assert tokens.caller_of("lh_right") == Caller("ana", "ana", frozenset({"read", "write", "approve"}))
+    assert tokens.caller_of("lh_right") == Caller("ana", "ana", frozenset({"read", "answer", "approve"}))
     assert tokens.caller_of(token) is None
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
         ("ana", "line 2 is not `sha256"),
         (f"{ANA[1:]} ana", "line 2 is not `sha256"),
         (f"{ANA} ana read extra", "line 2 is not `sha256"),
-        (f"{ANA} ana read,wirte", "there is no scope 'wirte'"),
+        (f"{ANA} ana read,anwser", "there is no scope 'anwser'"),
         (f"{ANA} ana ,", "there is no scope ''"),
         (f"{ANA} %ff", "user: '%ff' can't be used"),
         (f"{ANA} {'x' * 700}", "700 characters is too long"),

@@ -1,0 +1,76 @@
+"""Tells which attempts at a model call may have been billed, for a session with a budget.
+
+An attempt that never asked, or that the provider has turned away, has cost nothing. How many there were of these goes
+from attempt to attempt with the heartbeats; every other one before this may have been billed, whatever became of it.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
+from longhaul.activities.models.model import Delta
+from longhaul.activities.models.verdicts import is_turned_away
+
+
+class Billing:
+    """Of the attempt that runs. Without a budget (`paid` is 0) it counts nothing, and tells nothing."""
+
+    def __init__(self, paid: int) -> None:
+        info = activity.info()
+        told = info.heartbeat_details
+        self._paid = paid
+        self._free = int(told[0]) if paid and told else 0
+        self._asks = self._hears = False
+        self.lost = max(info.attempt - 1 - self._free, 0) if paid else 0
+        """Attempts before this one that may have been billed."""
+
+    def details(self) -> tuple[str, ...]:
+        """For each heartbeat: one without them would make the next attempt forget."""
+        return (str(self._free),) if self._free else ()
+
+    def asks(self, hears: Callable[[Delta], None]) -> Callable[[Delta], None]:
+        """The provider is asked now; returns who is to hear its answer."""
+        self._asks = True
+
+        def hear(delta: Delta) -> None:
+            self._hears = True
+            hears(delta)
+
+        return hear
+
+    def failed(self, error: Exception) -> None:
+        """The provider was not reached, or has refused: then this attempt costs nothing, unless it asks once more."""
+        self._asks = self._hears or not is_turned_away(error)
+
+    @asynccontextmanager
+    async def counted(self) -> AsyncIterator[None]:
+        """Around all of the attempt: its failure says how many may have been billed with it. Raises OutOfBudget where
+        no further one is paid."""
+        if not self._paid:
+            yield
+            return
+        if self.lost >= self._paid:
+            sentence = f"{self.lost} attempts of this call were lost and may have been billed; no other one is paid"
+            raise ApplicationError(sentence, {LOST_ATTEMPTS: self.lost}, type=OUT_OF_BUDGET, non_retryable=True)
+        try:
+            yield
+        except BaseException as error:
+            if not self._asks:
+                self._free += 1
+                activity.heartbeat(*self.details())
+            if not isinstance(error, ApplicationError):
+                raise
+            # What a failed compression was billed is told with its failure.
+            reported = len(error.details) > 1
+            lost = {LOST_ATTEMPTS: self.lost + (self._asks and not reported)}
+            raise ApplicationError(
+                error.message,
+                *error.details,
+                lost,
+                type=error.type,
+                non_retryable=error.non_retryable,
+                next_retry_delay=error.next_retry_delay,
+            ) from error

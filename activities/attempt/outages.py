@@ -1,0 +1,123 @@
+"""Waiting for a model's provider that is away: which failures are waited out, for how long, and who is told.
+
+The waiting is Temporal's: an attempt that failed is tried again after a pause, and costs the history nothing until the
+last one. The session is told now and then, so that whoever looks at it reads what it waits for.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.attempt import own_session
+from longhaul.activities.models.retries import failed_for_good
+from longhaul.agent.letters.bodies import WORKER_LACKS
+
+log = logging.getLogger(__name__)
+
+_AT_FIRST = RetryPolicy(initial_interval=timedelta(seconds=0.2))
+"""For an attempt that is not told its policy."""
+SPREAD = 0.1
+"""Of a pause that the provider asks for: what it has turned away together does not come back at the same moment."""
+FIRST_TOLD = 5
+TOLD_EACH = 30
+"""Attempts: some seconds after the first one, and then about each hour. Each word costs the history four events."""
+LONG_PAUSE_SECONDS = 2.0
+"""A provider that asks for so much is told of before `FIRST_TOLD` too: somebody looks at a session that stands."""
+TELL_SECONDS = 3
+
+
+class ProviderAway(ApplicationError):
+    """The provider can't be reached, is overloaded, or limits calls: it is tried again."""
+
+
+async def waited_out(failure: ApplicationError, wait_seconds: float) -> ApplicationError:
+    """The failure as the attempt is to end with it: to be tried again after a pause, or for good when it would be tried
+    for longer than `wait_seconds`. Where another model is next, or nothing is to be waited out, the server counts."""
+    if failure.non_retryable:
+        return failure
+    info = activity.info()
+    told = failure.next_retry_delay.total_seconds() if failure.next_retry_delay else 0.0
+    pause = pause_seconds(info.attempt, told, info.retry_policy or _AT_FIRST)
+    if not is_patient():
+        return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
+    next_at, until = time.time() + pause, info.scheduled_time.timestamp() + wait_seconds
+    if next_at > until:
+        waited = timedelta(seconds=round(time.time() - info.scheduled_time.timestamp()))
+        sentence = f"{failure.message} It was tried {info.attempt} times in {waited} (h:m:s), and outage_wait_seconds"
+        return failed_for_good(failure.type or "connection", f"{sentence} allows no more.")
+    early = info.attempt < FIRST_TOLD and told >= LONG_PAUSE_SECONDS
+    if early or info.attempt == FIRST_TOLD or info.attempt % TOLD_EACH == 0:
+        await _tell_session(failure.message, next_at, until)
+    return ProviderAway(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
+
+
+def pause_seconds(attempt: int, told_seconds: float, policy: RetryPolicy) -> float:
+    """Before the next try: what the provider asks for, or what the policy's growing interval comes to, whichever is
+    longer. A provider that always asks for 300 ms is not asked three times a second for the length of its outage. Both
+    are spread, for many calls fail at once."""
+    growing = policy.initial_interval.total_seconds() * policy.backoff_coefficient ** min(attempt - 1, 60)
+    longest = policy.maximum_interval.total_seconds() if policy.maximum_interval else growing
+    own = min(growing, longest) * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
+    return max(told_seconds * random.uniform(1.0, 1.0 + SPREAD), own)  # noqa: S311
+
+
+def is_patient() -> bool:
+    """Whether this call may be tried for hours: then the server counts no attempts. A first attempt that came with the
+    workflow task is not told its policy; only such a call has an end for all of its attempts."""
+    info = activity.info()
+    if info.retry_policy is None:
+        return info.schedule_to_close_timeout is not None
+    return info.retry_policy.maximum_attempts == 0
+
+
+@asynccontextmanager
+async def counted(retries: int) -> AsyncIterator[None]:
+    """What is no outage is tried no more often than elsewhere, also in a call that may wait for hours: a worker that
+    lacks something, a defect, and a call that takes its worker down each time."""
+    over = is_patient() and activity.info().attempt > retries
+    if over and await _was_lost():
+        raise failed_for_good("internal", "The workers that made the model call were lost each time.")
+    try:
+        yield
+    except ProviderAway:
+        raise
+    except ApplicationError as error:
+        if not over or error.non_retryable:
+            raise
+        raise ApplicationError(error.message, *error.details, type=error.type, non_retryable=True) from error
+    except Exception as error:
+        if not over:
+            raise
+        raise ApplicationError(str(error), type=type(error).__name__, non_retryable=True) from error
+
+
+async def _was_lost() -> bool:
+    """Whether the attempt before this one ended with its worker, or in silence."""
+    info = activity.info()
+    try:
+        found = await own_session.handle().describe(rpc_timeout=timedelta(seconds=TELL_SECONDS))
+    except Exception as error:  # noqa: BLE001  not knowing it, the call is made: the next attempt asks again
+        log.warning("session %s can't be described: %s", own_session.key(), type(error).__name__)
+        return False
+    pending = found.raw_description.pending_activities
+    return any(
+        one.last_failure.HasField("timeout_failure_info") for one in pending if one.activity_id == info.activity_id
+    )
+
+
+async def _tell_session(why: str, next_at: float, until: float) -> None:
+    info = activity.info()
+    away = {"attempt": info.attempt, "next_at": round(next_at * 1000), "until": round(until * 1000)}
+    lacks = {"worker": activity.client().identity, "doing": info.activity_type, "why": why[:4_000], "away": away}
+    try:
+        await own_session.handle().signal(WORKER_LACKS, lacks, rpc_timeout=timedelta(seconds=TELL_SECONDS))
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  nothing may take the place of the failure
+        log.warning("session %s could not be told that the provider is away: %s", own_session.key(), error)

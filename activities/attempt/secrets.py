@@ -1,0 +1,249 @@
+"""The secrets of this worker: who gets which, and what is cut out of everything that leaves an activity.
+
+Agents name secrets; values are known to workers alone. A tool gets those that its agent allows it, for one call: a
+command as environment variables, a function through `secret`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from longhaul.activities.attempt import marks
+from longhaul.activities.attempt.attached_secrets import left_out, out_of_attachment
+from longhaul.activities.masking.extras import without_secret_extras, without_secrets
+from longhaul.activities.masking.masker import Masker, mark
+from longhaul.activities.shell.danger import dangerous_variable
+from longhaul.activities.tool import ToolError
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.values.messages import (
+    ContentBlock,
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    with_content,
+)
+
+SHORTEST_CHARACTERS = 6
+LONGEST_CHARACTERS = 20_000
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+CUT, CUT_END = "… (", " more characters)"
+"""Around the count of what is missing of a line."""
+_given: ContextVar[Mapping[str, str]] = ContextVar("secrets of the running call")
+
+
+class SecretsSetupError(BadSetup):
+    """The operator's mistake: a secret that can't be kept, named without its value."""
+
+
+def secret(name: str) -> str:
+    """For functions under `@tool`: the value of a secret that the agent allows this tool. ToolError otherwise."""
+    given = _given.get({})
+    if name not in given:
+        raise ToolError(f"this call was given no secret {name!r}; the agent's [secrets] must allow it")
+    return given[name]
+
+
+@contextmanager
+def given(secrets: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, `secret` gives these."""
+    token = _given.set(secrets)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+class WorkerSecrets:
+    """Values by name, fixed at the start of the worker. Raises SecretsSetupError for one that could not be masked."""
+
+    def __init__(self, values: Mapping[str, str] | None = None, own: Mapping[str, str] | None = None) -> None:
+        """`own`: what nobody is given, and is masked like the others."""
+        self._values = dict(values or {})
+        for name, value in self._values.items():
+            _check(name, value, self._values)
+        given = self._values.values()
+        hidden = {name: text for name, text in (own or {}).items() if text not in given and not _NO_TEXT.search(text)}
+        self._known = {**hidden, **self._values}
+        self.masker = Masker(self._known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that agents may name."""
+        return tuple(self._values)
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that this worker does not have."""
+        return [name for name in names if name not in self._values]
+
+    def named(self, names: Iterable[str]) -> dict[str, str]:
+        """For one call of one tool."""
+        return {name: self._values[name] for name in names}
+
+    def marked(self, arguments: str) -> str:
+        """Arguments of a call as they are recorded for those who read them; the same when they hold no secret."""
+        return marks.marked(arguments, self.masker)
+
+    def kept(self, arguments: str) -> str:
+        """The same, where what runs is made of them with `filled`."""
+        return marks.kept(arguments, self.masker, self._known)
+
+    def filled(self, arguments: str, names: Iterable[str]) -> str:
+        """The arguments that a tool gets which is given these secrets. Nobody is given the worker's own."""
+        return marks.filled(arguments, {name: self._values[name] for name in names if name in self._values})
+
+    def out_of_result(self, result: ToolResultBlock) -> ToolResultBlock:
+        """What a tool gave back, without secrets. Never raises: the call has run."""
+        if not self.masker:
+            return result
+        shown = result.output
+        output = self.masker.masked(shown) if isinstance(shown, str) else tuple(map(self._out_of_part, shown))
+        try:
+            metadata = self.out_of(result.metadata)
+        except RecursionError:
+            metadata = {}
+        return result.model_copy(update={"output": output, "metadata": metadata})
+
+    def out_of_facts(self, facts: CallFacts) -> CallFacts:
+        """Findings without secrets in what people and models read. Paths and commands stay: they are compared."""
+        if not self.masker:
+            return facts
+        texts = ("arguments_error", "not_understood", "safety", "risk_reason")
+        masked = {name: self.masker.masked(getattr(facts, name)) for name in texts}
+        return facts.model_copy(update={**masked, "notice": self._out_of_cut(facts.notice)})
+
+    def out_of_findings(self, facts: CallFacts, arguments: str) -> CallFacts:
+        """Findings about a call with these arguments. Where they hold a secret, so may paths and commands: it is cut
+        out there too, and what rules can't see any more is said to be not understood. Of what such a call would write
+        no digest is kept, for a short secret could be guessed by it."""
+        facts = self.out_of_facts(facts)
+        name = self.masker.found(arguments)
+        if not name:
+            return facts
+        shown = {
+            "commands": tuple(
+                command.model_copy(update={"words": self._out_of_words(command.words)}) for command in facts.commands
+            ),
+            "paths": tuple(
+                path.model_copy(
+                    update={
+                        "path": self.masker.masked(path.path),
+                        "named": tuple(map(self.masker.masked, path.named)),
+                        "danger": self.masker.masked(path.danger),
+                    }
+                )
+                for path in facts.paths
+            ),
+            "mentioned": tuple(tuple(map(self.masker.masked, names)) for names in facts.mentioned),
+        }
+        hidden = any(getattr(facts, part) != shown[part] for part in shown)
+        why = facts.not_understood or (f"the value of the secret {name}" if hidden else "")
+        return facts.model_copy(update={**shown, "not_understood": why, "after": ""})
+
+    def _out_of_words(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        masked = tuple(map(self.masker.masked, words))
+        if name := self.masker.found(" ".join(masked)):
+            return (mark(name),)  # it goes on from one word to the next
+        return masked
+
+    def _out_of_cut(self, text: str) -> str:
+        """Of a text with lines that were cut, without what may be the beginning of a secret there."""
+        return self.masker.masked("\n".join(map(self._out_of_cut_line, text.split("\n"))))
+
+    def _out_of_cut_line(self, line: str) -> str:
+        body, cut, count = line.rpartition(CUT)
+        if not cut or not count.endswith(CUT_END):
+            return line
+        return f"{body[: self.masker.opening(body, max(0, len(body) - self.masker.reach))]}{cut}{count}"
+
+    def out_of_content(self, content: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
+        """What a model said, or is told. Arguments of calls stay as they are, for they are what runs."""
+        return tuple(self._out_of_block(block) for block in content) if self.masker else content
+
+    def out_of_messages(self, messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
+        return tuple(each.model_copy(update={"content": self.out_of_content(each.content)}) for each in messages)
+
+    def out_of_message(self, message: Msg) -> Msg:
+        """A message that no activity made; the same one when it holds no secret. Of attachments, texts are read."""
+        content = tuple(self._out_of_said(block) for block in message.content) if self.masker else message.content
+        if content == message.content:
+            return message
+        return with_content(message, content)
+
+    def out_of_words(self, words: Mapping[str, str]) -> dict[str, str]:
+        """Those that hold a secret, without it."""
+        return {place: shown for place, text in words.items() if (shown := self.masker.masked(text)) != text}
+
+    def _out_of_said(self, block: ContentBlock) -> ContentBlock:
+        match block:
+            case ToolCallBlock():
+                return without_secret_extras(block, self.masker).model_copy(update={"input": self.marked(block.input)})
+            case ToolResultBlock():
+                return self.out_of_result(block)
+            case _:
+                return self._out_of_block(block)
+
+    def _out_of_block(self, block: ContentBlock) -> ContentBlock:
+        match block:
+            case TextBlock():
+                return self._out_of_part(without_secret_extras(block, self.masker))
+            case ToolCallBlock():
+                return without_secret_extras(block, self.masker)
+            case HintBlock(hint=str(hint)):
+                return block.model_copy(update={"hint": self.masker.masked(hint)})
+            case HintBlock(hint=tuple(parts)):
+                return block.model_copy(update={"hint": tuple(map(self._out_of_part, parts))})
+            case DataBlock():
+                return out_of_attachment(block, self.masker)
+            case ThinkingBlock():
+                return without_secrets(block, self.masker)
+            case _:
+                return block
+
+    def _out_of_part(self, part: TextBlock | DataBlock) -> TextBlock | DataBlock:
+        if isinstance(part, TextBlock):
+            return part.model_copy(update={"text": self.masker.masked(part.text)})
+        shown = out_of_attachment(part, self.masker)
+        return left_out(name) if (name := self.masker.found(shown.model_dump_json())) else shown
+
+    def out_of(self, value: Any) -> Any:
+        """Keys included; what is not JSON comes back as it is, or as the mark alone."""
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case str():
+                return self._out_of_cut(value)
+            case dict():
+                return {self.out_of(key): self.out_of(inner) for key, inner in value.items()}
+            case list() | tuple():
+                return [self.out_of(inner) for inner in value]
+            case _:
+                name = self.masker.found(repr(value))
+                return mark(name) if name else value
+
+
+def _check(name: str, value: str, all_names: Iterable[str]) -> None:
+    if not _NAME.fullmatch(name):
+        raise SecretsSetupError(f"the secret {name!r} can't be a variable: use letters, digits and _")
+    if why := dangerous_variable(name.upper()):
+        raise SecretsSetupError(f"the secret {name!r} can't be given to commands: {why}; take another name")
+    visible = value.strip()
+    if len(visible) < SHORTEST_CHARACTERS:
+        raise SecretsSetupError(
+            f"the secret {name!r} has fewer than {SHORTEST_CHARACTERS} characters: cut out of every output, it would "
+            "take harmless text along; take a longer one"
+        )
+    if len(value) > LONGEST_CHARACTERS or _NO_TEXT.search(value):
+        raise SecretsSetupError(
+            f"the secret {name!r} can't be given to a command: it must be text of at most {LONGEST_CHARACTERS} "
+            "characters, without NUL"
+        )
+    if any(visible.lower() in mark(other).lower() for other in all_names):
+        raise SecretsSetupError(f"the secret {name!r} is a word that stands in a name; take one that can't be guessed")

@@ -1,0 +1,162 @@
+"""Workspaces: the directory that a session's tools work in, and proof that this worker sees the same one."""
+
+import asyncio
+import hashlib
+import os
+import secrets
+import stat
+import time
+from datetime import timedelta
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.contract import NOT_HERE, RecordedPlace
+from longhaul.activities.tool import Place
+from longhaul.agent.plain.nearest import nearest
+from longhaul.agent.values.settings import Workspace
+from longhaul.stores.names import owner_name, readable_folders, workdir_of
+from longhaul.stores.offload.opening import Offloaders
+
+MARKER = Path(".longhaul") / "workspace"
+"""In each workspace: a nonce. A worker that reads another one, or none, sees other files."""
+
+NONCE_CAP_BYTES = 100
+
+SEEN_LASTS_SECONDS = 5.0
+"""A marker that was just read is not read again with each activity, nor with each step."""
+
+KEPT_PLACES = 1_000
+"""Workspaces of which is remembered when their marker was read."""
+
+QUICK_TRIES = 20
+QUICK_SECONDS = 0.2
+"""Attempts of one activity, and between them; `not_here` says why they are quick."""
+NEIGHBOURS = 1_000
+"""Folders among which the nearest name is looked for."""
+
+
+class Workspaces:
+    """The workspaces that this worker can see; those that nobody named lie in its data directory."""
+
+    def __init__(self, data_dir: Path, offloaders: Offloaders | None = None) -> None:
+        """`offloaders`: those whose files its sessions' tools may read back."""
+        self._data_dir = data_dir.resolve()
+        self._offloaders = offloaders or Offloaders(data_dir)
+        self._seen: dict[tuple[str, str], float] = {}
+
+    def bind(self, wanted: Workspace | None, session_key: str) -> tuple[Path, str]:
+        """Root and nonce of the workspace, made if it is the session's own. Blocking."""
+        if wanted is not None:
+            root = Path(wanted.root)
+            if not root.is_absolute() or not root.is_dir():
+                raise not_here(f"there is no directory {wanted.root!r} on this worker{nearest_folder(root)}")
+        else:
+            name = hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+            root = self._data_dir / "workspaces" / name
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root = root.resolve()
+        return root, _nonce(root)
+
+    async def find(self, recorded: RecordedPlace) -> Place:
+        """The place as this worker sees it; NotHere when the marker says that it is another."""
+        key = (recorded.root, recorded.nonce)
+        if time.monotonic() - self._seen.get(key, -SEEN_LASTS_SECONDS) >= SEEN_LASTS_SECONDS:
+            await asyncio.to_thread(_look, recorded)
+            self._seen.pop(key, None)
+            self._seen = {key: time.monotonic(), **dict(islice(self._seen.items(), KEPT_PLACES))}
+        whose = (recorded.agent, recorded.user_id, recorded.session_id)
+        by_own = await self._offloaders.folders(recorded.offloader, *whose)
+        return Place(
+            root=Path(recorded.root),
+            cwd=Path(recorded.cwd or recorded.root),
+            offloaded=(*_offloaded(self._data_dir, *whose), *by_own),
+            ruled=recorded.ruled,
+            closed=recorded.closed,
+            opened=tuple(map(Path, recorded.opened)),
+            sandbox=recorded.sandbox,
+            sandbox_network=recorded.sandbox_network,
+        )
+
+
+@lru_cache(KEPT_PLACES)
+def _offloaded(data_dir: Path, agent: str, user_id: str | None, session_id: str) -> tuple[Path, ...]:
+    """Folders that the session's reading tools may read beside the workspace; they need not exist."""
+    if not session_id:
+        return ()
+    return readable_folders(workdir_of(data_dir, owner_name(agent, user_id)), session_id)
+
+
+def _look(recorded: RecordedPlace) -> None:
+    marker = Path(recorded.root) / MARKER
+    found = _read(marker)
+    if found != recorded.nonce:
+        seen = "no marker" if found is None else "another marker"
+        raise not_here(f"this worker does not see the session's workspace: {seen} at {str(marker)!r}")
+
+
+def not_here(why: str) -> ApplicationError:
+    """The error of a worker that can't do what another one may; nothing was done.
+
+    The server hands tasks to pollers in turn, five of each worker: the first tries are quick, to get past those of a
+    worker that can't, and so that the session hears of it within two seconds (`lacking.TOLD_AT`); later ones wait for
+    a worker that is only starting.
+    """
+    quick = not activity.in_activity() or activity.info().attempt <= QUICK_TRIES
+    return ApplicationError(why, type=NOT_HERE, next_retry_delay=timedelta(seconds=QUICK_SECONDS if quick else 5))
+
+
+def nearest_folder(missing: Path) -> str:
+    """The end of a sentence about a folder that is not there: its neighbour that was probably meant, and no other one.
+    Blocking."""
+    try:
+        with os.scandir(missing.parent) as found:
+            folders = [entry.name for entry in islice(found, NEIGHBOURS) if entry.is_dir()]
+    except (OSError, ValueError):
+        return ""
+    meant = nearest(missing.name, folders)
+    return f"; did you mean {str(missing.with_name(meant))!r}?" if meant else ""
+
+
+def _nonce(root: Path) -> str:
+    marker = root / MARKER
+    if marker.parent.is_symlink():
+        raise not_here(f"{str(marker.parent)!r} is a link; the marker would be written elsewhere")
+    marker.parent.mkdir(exist_ok=True)
+    nonce = _read(marker)
+    if nonce is None:
+        _publish(marker, secrets.token_hex(8))
+        nonce = _read(marker)
+    if nonce is None:
+        raise not_here(f"the marker {str(marker)!r} can't be read")
+    return nonce
+
+
+def _publish(marker: Path, nonce: str) -> None:
+    """All or nothing, first one wins: two workers that bind at once must agree."""
+    draft = marker.with_name(f"workspace.{nonce}")
+    draft.write_text(nonce, encoding="ascii")
+    try:
+        os.link(draft, marker)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _read(marker: Path) -> str | None:
+    """The nonce, or None. The workspace may be hostile: a pipe here would hold a thread of the worker for ever, a long
+    file would be recorded, and a link would record what lies elsewhere."""
+    try:
+        file = os.open(marker, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            regular = stat.S_ISREG(os.fstat(file).st_mode)
+            found = os.read(file, NONCE_CAP_BYTES + 1) if regular and not marker.parent.is_symlink() else b""
+        finally:
+            os.close(file)
+        return found.decode("ascii").strip() if 0 < len(found) <= NONCE_CAP_BYTES else None
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,256 @@
+"""call_model: put the context together, ask the provider, look at the calls that came back."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from temporalio import activity
+
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.billing import Billing
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.outages import counted, waited_out
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.streaming import Streaming
+from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.context.contexts import Contexts, SessionContext
+from longhaul.activities.context.fit_calls import FitCall
+from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
+from longhaul.activities.context.specs import Specs, prompt_digest
+from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
+from longhaul.activities.contract import CALL_MODEL, CallModel, SpecTexts
+from longhaul.activities.examine_calls import Examination
+from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.half_said import HalfSaid
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.privacy import for_a_person
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.recorded import recorded_content
+from longhaul.activities.models.retries import as_verdict, failed_for_good
+from longhaul.activities.models.said_once import MOST_NOTES, SaidOnce
+from longhaul.activities.models.usage import estimated_where_silent
+from longhaul.activities.tool import Place
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.entries.every import ModelSaid
+from longhaul.agent.fold.batches import without_too_many
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import ContentBlock, Msg, ToolCallBlock, message_digest
+from longhaul.agent.values.stops import REFUSALS, StopReason
+from longhaul.stores.streams.outlet import Outlet
+
+log = logging.getLogger(__name__)
+
+REPLY_LIMIT_BYTES = 1_500_000
+"""Above 2 MiB the server refuses the result, and nobody would hear why."""
+REPLY_LIMIT_BY_REFERENCE_BYTES = 4_500_000
+"""Where large values go to a blob store."""
+
+SHOWN_CALLS = 20
+"""Of a reply that was interrupted: calls that it was writing."""
+
+FACTS_LIMIT_BYTES = 300_000
+"""The findings cross with the reply: a thousand edits with their diffs would pass the server's limit together."""
+
+
+class Thinking:
+    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
+        self,
+        contexts: Contexts,
+        specs: Specs,
+        providers: Providers,
+        workspaces: Workspaces,
+        examination: Examination,
+        counter: TokenCounter,
+        streaming: Streaming,
+        secrets: WorkerSecrets,
+        hooks: PromptHooks | None = None,
+        wrapping: Wrapping | None = None,
+    ) -> None:
+        self._wrapping = wrapping or Wrapping()
+        self._secrets = secrets
+        self._counter = counter
+        self._streaming = streaming
+        self._hooks = hooks or PromptHooks()
+        self._contexts, self._specs = contexts, specs
+        self._providers, self._workspaces = providers, workspaces
+        self._examination = examination
+        self._notes = SaidOnce()
+
+    @activity.defn(name=CALL_MODEL)
+    async def call_model(self, ask: CallModel) -> ModelSaid:
+        """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
+        billing = Billing(ask.attempts_paid)
+        async with beating(billing.details), billing.counted(), counted(ask.config.max_retries):
+            place, wrapped = await self._workspaces.find(ask.place), self._wrapping.of_model_call(ask)
+            outlet = self._streaming.model_call(ask.call_number, ask.model)
+            epoch = ask.context.epoch
+            session = self._contexts.session(own_session.key(), epoch)
+            messages = await self._contexts.resolve(
+                session, ask.context, lambda start: own_session.pull_page(epoch, start)
+            )
+            spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
+            system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
+            told = _heard_by(ask.agent, session, messages)
+            origin = partial(self._providers.origin, ask.model)
+            fit = FitCall(session, told, ask.model, origin, takes_no_images=ask.takes_no_images)
+            await fit.look_into(ask.context.prefix_length)
+            request = _request(ask, spec, system, told)
+            heard = HalfSaid(partial(_publish, outlet))
+            hears = _nobody if wrapped.hides_pieces else heard.hear
+            try:
+                reply = await wrapped.model_call(request, partial(self._ask, fit=fit, hears=hears, billing=billing))
+            except asyncio.CancelledError:
+                if (half := self._half_said(ask, heard, session)) is None:
+                    raise
+                outlet.end()
+                return half.model_copy(update={"lost_attempts": billing.lost})
+            outlet.end()
+            said = await self._recorded(ask, place, reply, spec)
+            beside = await self._beside(said, ask, spec, system, session)
+            said = said.model_copy(update={**beside, "repair": fit.repair, "lost_attempts": billing.lost})
+            if said.stop in REFUSALS:
+                return said  # no model is shown it
+            context_digest = session.append(said.message, said.digest, said.tokens)
+            return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+    async def _beside(
+        self, said: ModelSaid, ask: CallModel, spec: SpecTexts, system: str, session: SessionContext
+    ) -> dict[str, object]:
+        """What is recorded with an answer beside its words."""
+        estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
+        digest = "" if system == spec.system_prompt else prompt_digest(system)
+        sent = {"message": _accounted(said, estimate), "sent_digest": digest, "input_estimate": estimate}
+        return {**sent, "marked": session.take_marked(), "words": self._secrets.out_of_words(ask.words)}
+
+    async def _hooked(self, system_prompt: str, ask: CallModel) -> str:
+        about = PromptContext(ask.agent, ask.place.user_id, ask.place.session_id, ask.model, ask.call_number)
+        try:
+            return await self._hooks.apply(system_prompt, about)
+        except SetupError as error:
+            raise as_verdict(error) from None
+
+    async def _tokens(self, session: SessionContext, model: str) -> int:
+        """Of all messages, in a thread when the event loop would stand still for it."""
+        measure = partial(self._counter.count_message, model=model)
+        if session.uncounted() <= INLINE_BYTES:
+            return session.tokens(measure)
+        return await asyncio.to_thread(session.tokens, measure)
+
+    async def _ask(
+        self, request: ModelRequest, fit: FitCall, hears: Callable[[Delta], None], billing: Billing
+    ) -> ModelReply:
+        hear = billing.asks(hears)
+        try:
+            reply = await fit.ask(request, lambda fitted: self._providers.call(fitted.model, fitted, hear))
+        except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
+            billing.failed(error)
+            failure = await waited_out(as_verdict(error), request.config.outage_wait_seconds)
+            raise failure from None  # the provider's error may quote the request
+        self._notes.tell(own_session.key(), request.model, reply)
+        if reply.stop is StopReason.UNKNOWN:
+            log.warning("%s: stopped for a reason that is not known here: %r", request.model, reply.stop_reason)
+        return reply
+
+    async def _recorded(self, ask: CallModel, place: Place, reply: ModelReply, spec: SpecTexts) -> ModelSaid:
+        refused = reply.stop in REFUSALS
+        content = recorded_content(reply, ask.call_number, closing=ask.closing)
+        content, dropped = without_too_many(content)
+        content, runs = self._examination.marked(self._secrets.out_of_content(content), ask.secrets)
+        message = Msg(name=ask.agent, role="assistant", content=content, usage=reply.usage)
+        size = sum(len(text.encode("utf-8", "replace")) for text in (message.model_dump_json(), *runs.values()))
+        if size > REPLY_LIMIT_BYTES and size > _reply_limit():
+            raise failed_for_good("invalid_request", f"The model's reply of {size // 1000} kB is too large to record.")
+        facts = await self._looked_at(content, runs, place, self._examination.known(ask.mcps, content, spec))
+        return ModelSaid(
+            message=message,
+            digest=message_digest(message),
+            tokens=await self._counter.count_aside(message, ask.model),
+            facts=facts,
+            unmarked={} if ask.secrets else runs,
+            model=reply.model,
+            stop_reason=reply.stop_reason,
+            stop=reply.stop,
+            asked=ask.model if refused else "",
+            refusal=for_a_person(self._secrets.masker.masked(reply.refusal)) if refused else "",
+            dropped_calls=dropped,
+            adjusted=tuple(for_a_person(self._secrets.masker.masked(note)) for note in reply.notes[:MOST_NOTES]),
+        )
+
+    def _half_said(self, ask: CallModel, heard: HalfSaid, session: SessionContext) -> ModelSaid | None:
+        """Of a reply that was interrupted: what clients have read of it, or None. A worker that shuts down leaves
+        nothing: another attempt says it all."""
+        details = activity.cancellation_details()
+        blocks, begun = heard.blocks(), heard.calls()
+        if details is None or not details.cancel_requested or not (blocks or begun):
+            return None
+        content = self._secrets.out_of_content(blocks)
+        message = Msg(name=ask.agent, role="assistant", content=content)
+        if len(message.model_dump_json().encode()) > REPLY_LIMIT_BYTES:
+            return None
+        said = ModelSaid(message=message, model=ask.model, stop_reason="interrupted", cut_short=True)
+        words = self._secrets.out_of_words(ask.words)
+        update = {"begun_calls": begun[:SHOWN_CALLS], "marked": session.take_marked(), "words": words}
+        return said.model_copy(update=update)
+
+    async def _looked_at(
+        self, content: tuple[ContentBlock, ...], runs: Mapping[str, str], place: Place, toolbox: Toolbox
+    ) -> dict[str, CallFacts]:
+        """Findings by call id. A call without any is examined when its turn comes, by a worker that has its tool."""
+        facts: dict[str, CallFacts] = {}
+        room = FACTS_LIMIT_BYTES
+        for block in content:
+            if isinstance(block, ToolCallBlock) and toolbox.get(block.name) is not None:
+                found = await self._examination.look(block.name, runs.get(block.id, block.input), place, toolbox)
+                room -= len(found.model_dump_json().encode())
+                if room < 0:
+                    break
+                facts[block.id] = found
+        return facts
+
+
+def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> ModelRequest:
+    return ModelRequest(
+        model=ask.model,
+        system=system,
+        messages=told,
+        tools=[tool for tool in spec.tools if tool.name not in ask.hidden_tools],
+        no_calls=ask.closing,
+        must_call=ask.must_call,
+        config=ask.config,
+        call_number=ask.call_number,
+        attempt=activity.info().attempt,
+    )
+
+
+def _accounted(said: ModelSaid, input_estimate: int) -> Msg:
+    """The message with a usage, also where the provider has reported none."""
+    output_estimate = said.tokens if said.message.content else 0
+    usage = estimated_where_silent(said.message.usage, input_estimate, output_estimate)
+    return said.message.model_copy(update={"usage": usage})
+
+
+def _reply_limit() -> int:
+    stored_outside = activity.client().data_converter.external_storage is not None
+    return REPLY_LIMIT_BY_REFERENCE_BYTES if stored_outside else REPLY_LIMIT_BYTES
+
+
+def _heard_by(agent: str, session: SessionContext, messages: list[Msg]) -> list[Msg]:
+    """Another agent's words are a user turn to this one: only its own may stand as the assistant's."""
+    if session.speakers <= {agent}:
+        return messages
+    return [
+        message.model_copy(update={"role": "user"})
+        if message.name != agent and message.role == "assistant"
+        else message
+        for message in messages
+    ]
+
+
+def _nobody(_: Delta) -> None:
+    """Pieces of an answer that a middleware may still change."""
+
+
+def _publish(outlet: Outlet, delta: Delta) -> None:
+    outlet.write(delta.kind, delta.text, block=delta.index, tool_call_id=delta.tool_call_id, name=delta.tool_name)

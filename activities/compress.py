@@ -1,0 +1,249 @@
+"""compress: make a context shorter, keep what was dropped where the agent can read it, and say what became of it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.billing import Billing
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.outages import counted, waited_out
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.compression import footer
+from longhaul.activities.compression.chain import run_chain
+from longhaul.activities.compression.condensers import BUILT_IN, masked
+from longhaul.activities.compression.footer import Footer
+from longhaul.activities.compression.prompts import check_config
+from longhaul.activities.compression.rendering import readable_text
+from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
+from longhaul.activities.compression.view import Condensation, Condenser, CountFor, View, by_bytes
+from longhaul.activities.context.context_windows import window_of
+from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.specs import Specs
+from longhaul.activities.contract import COMPRESS, CompressInput
+from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.retries import failed_for_good
+from longhaul.agent.entries.every import ContextCompressed
+from longhaul.agent.values.messages import ErrorInfo, Msg, Usage, message_digest
+from longhaul.agent.values.prompt import summary_message
+from longhaul.agent.values.sizes import FRAME_TOKENS
+from longhaul.agent.values.summary_template import BadTemplate
+from longhaul.stores.offload.opening import Offloaders
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Messages that leave the context, to be kept where the agent can read them."""
+
+    session_id: str
+    user_id: str | None
+    agent: str
+    offloader: str
+    """As the agent names it."""
+    batch: str
+    """The same for each attempt: what one wrote is replaced by the next, and never there twice."""
+    messages: tuple[Msg, ...]
+
+
+Offload = Callable[[Dropped], Awaitable[str]]
+"""Where the messages were written, for the agent to read; empty when nowhere. May raise anything."""
+
+
+class Compressing:
+    def __init__(  # noqa: PLR0913  one for each thing that a compression needs
+        self,
+        contexts: Contexts,
+        specs: Specs,
+        providers: Providers,
+        offload: Offload,
+        *,
+        condensers: Mapping[str, Condenser] = BUILT_IN,
+        count: CountFor = by_bytes,
+        wrapping: Wrapping | None = None,
+        secrets: WorkerSecrets | None = None,
+    ) -> None:
+        self._wrapping = wrapping or Wrapping()
+        self._secrets = secrets or WorkerSecrets()
+        self._contexts = contexts
+        self._specs = specs
+        self._providers = providers
+        self._offload = offload
+        self._condensers = {**BUILT_IN, **condensers}
+        self._count = count
+
+    @activity.defn(name=COMPRESS)
+    async def compress(self, ask: CompressInput) -> ContextCompressed:
+        """One compression. Raises what the verdict table says of its model calls, or ModelFailed for good, whose
+        details are [ErrorInfo, Usage]; nothing has changed then."""
+        billing = Billing(ask.attempts_paid)
+        async with beating(billing.details), billing.counted(), counted(ask.config.max_retries):
+            epoch = ask.context.epoch
+            session = self._contexts.session(own_session.key(), epoch)
+            messages = await self._contexts.resolve(
+                session, ask.context, lambda start: own_session.pull_page(epoch, start)
+            )
+            source_digest = session.chain[-1] if session.chain else ""
+            spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
+            asking = self._asking(ask, billing)
+            view = self._view(ask, messages, spec.system_prompt, asking)
+            name, made = await self._condensed(ask, view, asking)
+            made = self._masked(made)
+            entry = await self._entry(ask, view, made)
+            usage = asking.usage + (made.usage or Usage())
+            return entry.model_copy(
+                update={
+                    "condenser": name,
+                    "source_digest": source_digest,
+                    "usage": usage if usage != Usage() else None,
+                    "lost_attempts": billing.lost,
+                }
+            )
+
+    def _asking(self, ask: CompressInput, billing: Billing) -> SummaryCall:
+        info = activity.info()
+        most = info.retry_policy.maximum_attempts if info.retry_policy else ask.config.max_retries + 1
+        candidates = [Candidate(ask.model, ask.context_length)]
+        if (fallback := ask.config.fallback_model) is not None and fallback != ask.model:
+            config = ask.config.for_model(fallback, ask.model).model_copy(update={"context_length": None})
+            window = window_of(fallback, config, self._providers.look_up(fallback, config))
+            candidates.append(Candidate(fallback, min(window, ask.config.context_length or window)))
+        wrapped = self._wrapping.of_compression(ask)
+
+        async def call(model: str, request: ModelRequest) -> ModelReply:
+            return await wrapped.side_call(request, lambda given: self._call(model, given, billing))
+
+        return SummaryCall(
+            call,
+            candidates,
+            ask.config,
+            call_number=ask.call_number,
+            attempt=SummaryAttempt(info.attempt, is_last=0 < most <= info.attempt),
+            count=self._count,
+        )
+
+    async def _call(self, model: str, request: ModelRequest, billing: Billing) -> ModelReply:
+        hears = billing.asks(_unheard)
+        try:
+            reply = await self._providers.call(model, request, hears)
+        except Exception as error:
+            billing.failed(error)
+            raise
+        for note in reply.notes:
+            log.warning("%s: %s", model, note)
+        return reply
+
+    def _view(self, ask: CompressInput, messages: list[Msg], system_prompt: str, asking: SummaryCall) -> View:
+        old_summary = messages[0].get_text_content() if ask.has_summary and messages else ""
+        return View(
+            messages=tuple(messages[1:] if ask.has_summary else messages),
+            old_summary=old_summary,
+            keep_from=ask.keep_from,
+            pinned=ask.pinned,
+            goal_tokens=ask.goal_tokens,
+            system_prompt=system_prompt,
+            context_config=ask.context_config,
+            instructions=ask.instructions,
+            must_mention=ask.must_mention,
+            count=lambda text: self._count(text, ask.model),
+            ask=asking.ask,
+        )
+
+    async def _condensed(self, ask: CompressInput, view: View, asking: SummaryCall) -> tuple[str, Condensation]:
+        try:
+            check_config(ask.context_config)
+            return await run_chain(view, ask.context_config.condensers, self._condensers)
+        except BadTemplate as error:
+            raise failed_for_good("invalid_request", f"{error}.") from None
+        except ApplicationError as error:
+            failure = await waited_out(error, ask.config.outage_wait_seconds)
+            if not failure.non_retryable or asking.usage == Usage():
+                raise failure from None
+            info = ErrorInfo.model_validate(failure.details[0])
+            raise failed_for_good(info.type, info.message, asking.usage) from None
+
+    def _masked(self, made: Condensation) -> Condensation:
+        summary = None if made.summary is None else self._secrets.masker.masked(made.summary)
+        return replace(made, summary=summary, fields=self._secrets.out_of(made.fields))
+
+    async def _entry(self, ask: CompressInput, view: View, made: Condensation) -> ContextCompressed:
+        kept = [
+            masked(view.messages[index]) if index in made.masked else view.messages[index]
+            for index in (*made.pinned, *range(made.keep_from, len(view.messages)))
+        ]
+        dropped = tuple(view.messages[index] for index in range(made.keep_from) if index not in made.pinned)
+        written, reference = await self._written(ask, dropped)
+        summary = _whole_summary(view, made, kept, reference, not_written=not written)
+        digest, length = self._prime(ask, summary, kept)
+        changed = summary != view.old_summary
+        return ContextCompressed(
+            epoch=ask.epoch,
+            keep_from=made.keep_from,
+            pinned=made.pinned,
+            masked=made.masked,
+            summary=summary if changed else None,
+            summary_tokens=FRAME_TOKENS + await asyncio.to_thread(view.count, summary) if changed else 0,
+            fields=made.fields,
+            model=made.model,
+            prompt_digest=made.prompt_digest,
+            offloaded=reference,
+            context_digest=digest,
+            context_length=length,
+        )
+
+    async def _written(self, ask: CompressInput, dropped: tuple[Msg, ...]) -> tuple[bool, str]:
+        """Before the entry is returned: once the record has it, nobody else would write them down."""
+        if not dropped:
+            return True, ""
+        try:
+            reference = await self._offload(
+                Dropped(ask.session_id, ask.user_id, ask.agent, ask.offloader, f"epoch-{ask.epoch}", dropped)
+            )
+        except Exception as error:  # noqa: BLE001  offloaders are anybody's, and the session must go on without them
+            log.warning("dropped messages could not be written down: %s", type(error).__name__)
+            return False, ""
+        return True, reference
+
+    def _prime(self, ask: CompressInput, summary: str, kept: list[Msg]) -> tuple[str, int]:
+        """Keep the new epoch's context for the next model call; its digest and length."""
+        session = self._contexts.session(own_session.key(), ask.epoch)
+        session.cut(0)
+        digest = ""
+        for message in ([summary_message(summary)] if summary else []) + kept:
+            digest = session.append(message, message_digest(message))
+        return digest, len(session.messages)
+
+
+def _whole_summary(view: View, made: Condensation, kept: list[Msg], reference: str, *, not_written: bool) -> str:
+    """The text of the new summary layer; empty when there is none, and the old one when nothing has to be added."""
+    old_body, old = footer.split(view.old_summary)
+    body = old_body if made.summary is None else made.summary
+    went_unsaid = made.summary is None and len(kept) < len(view.messages)
+    new = Footer(
+        still_open=footer.missing(view.must_mention, [body, *(readable_text(message) for message in kept)]),
+        pointers=tuple(dict.fromkeys((*old.pointers, *([reference] if reference else [])))),
+        left_out=went_unsaid or (made.summary is None and old.left_out),
+        not_written=not_written,
+    )
+    return footer.join(body, new)
+
+
+def _unheard(delta: Delta) -> None:
+    """Nobody listens while a summary is written."""
+
+
+def offload_to(offloaders: Offloaders) -> Offload:
+    async def offload(dropped: Dropped) -> str:
+        offloader = await offloaders.get(dropped.offloader, dropped.agent, dropped.user_id)
+        if offloader is None:
+            return ""
+        return await offloader.offload_context(dropped.session_id, list(dropped.messages), batch=dropped.batch)
+
+    return offload

@@ -1,0 +1,42 @@
+"""Tells how many tokens a model's window holds, where the model's name tells it. `ModelConfig.context_length` overrules
+it."""
+
+import re
+
+from longhaul.activities.models.model_names import Called
+from longhaul.agent.values.known_names import split_model
+from longhaul.agent.values.settings import ModelConfig
+
+DEFAULT_TOKENS = 128_000
+
+_WINDOWS: tuple[tuple[str, int], ...] = (
+    (r"claude-", 200_000),
+    (r"gpt-[5-9]", 272_000),
+    (r"gpt-4\.1", 1_047_576),
+    (r"gpt-4o|gpt-4-turbo|chatgpt-4o", 128_000),
+    (r"gpt-4", 8_192),
+    (r"gpt-3\.5", 16_385),
+    (r"o1-mini|o1-preview", 128_000),
+    (r"o\d", 200_000),
+    (r"qwen3-(max|coder|vl)", 262_144),
+    (r"qwen-(max|vl)", 32_768),
+    (r"qwen|qwq", 131_072),
+    (r"deepseek", 65_536),
+    (r"gemini-", 1_048_576),
+)
+"""First match counts. Where sizes differ by plan or release the smaller one stands here: too early a compaction costs
+little, too late a one costs a refused call."""
+
+
+def window_of(model: str, config: ModelConfig, called: Called | None) -> int:
+    """Of a model as an agent names it. `called`: what that stands for, where it is known."""
+    if called is None:
+        return config.context_length or context_length(model)
+    return called.config.context_length or context_length(called.told_by)
+
+
+def context_length(full_model_name: str) -> int:
+    """Tokens of input and output together, for a name with or without its provider prefix and organisation."""
+    name = split_model(full_model_name)[1] or full_model_name
+    name = name.rpartition("/")[2].lower()
+    return next((tokens for pattern, tokens in _WINDOWS if re.match(pattern, name)), DEFAULT_TOKENS)

@@ -1,0 +1,25 @@
+"""Finds the images that a model takes alone, and not among many others.
+
+Claude takes 8,000 pixels a side, and 2,000 where a request has more than 20 images; it refuses all of a request that
+has a larger one ("Vision", platform.claude.com, as of 2026-11-23).
+"""
+
+from collections.abc import Sequence
+
+from longhaul.activities.context.attachment_tokens import pixel_size
+from longhaul.agent.values.messages import Base64Source, DataBlock
+
+MANY = 20
+MOST_PIXELS_A_SIDE = 2_000
+
+
+def too_large_among(images: Sequence[DataBlock], origin: str) -> list[tuple[DataBlock, str]]:
+    """Those, each with the reason. `origin`: whose model is asked, as `activities.models.thinking_origin` has it."""
+    if len(images) <= MANY or "claude" not in origin.lower():
+        return []
+    sizes = [(block, pixel_size(block.source.data)) for block in images if isinstance(block.source, Base64Source)]
+    return [
+        (block, f"it has {size[0]} x {size[1]} pixels, and {MOST_PIXELS_A_SIDE} a side are taken among so many images")
+        for block, size in sizes
+        if size is not None and max(size) > MOST_PIXELS_A_SIDE
+    ]

@@ -1,0 +1,176 @@
+"""Asks a model without what it would refuse: attachments that are broken, and whatever its provider names or means.
+
+What was left out is recorded with the answer, so no later request has it either, and is asked for only once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import assert_never
+
+from longhaul.activities.context.attachments import looked_into
+from longhaul.activities.context.many_images import too_large_among
+from longhaul.activities.context.text_only import is_text_only
+from longhaul.activities.models.model import ModelReply, ModelRequest
+from longhaul.activities.models.refusals import RefusedContent
+from longhaul.activities.models.thinking_origin import signed
+from longhaul.activities.models.verdicts import refusal_in
+from longhaul.agent.entries.repairs import LeftOut
+from longhaul.agent.fold.repairs import without, words_for
+from longhaul.agent.values.messages import (
+    IMAGES,
+    Base64Source,
+    ContentBlock,
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+
+log = logging.getLogger(__name__)
+
+MOST_REFUSALS = 4
+"""Of one call: one that has thinking, images and a document refused is asked a last time."""
+LONGEST_LOOK = 100_000
+"""Characters of attachments that are looked into on the event loop; more in a thread."""
+NO_IMAGES = "this model takes no images"
+
+
+class Repairing:
+    """Of one model call."""
+
+    def __init__(self, model: str, *, takes_no_images: bool) -> None:
+        self._instead: dict[str, DataBlock | TextBlock] = {}
+        """By the data or the address of an attachment."""
+        self._no_thinking = False
+        self._no_images = takes_no_images or is_text_only(model)
+        self.learned_no_images = False
+        self.refused: list[str] = []
+        """What the provider said, each time."""
+
+    async def look_into(self, messages: Sequence[Msg]) -> None:
+        """Into the attachments that no model has been sent before."""
+        blocks = _attachments(messages)
+        if sum(len(_key(block)) for block in blocks) > LONGEST_LOOK:
+            await asyncio.to_thread(self._look_into, blocks)
+        elif blocks:
+            self._look_into(blocks)
+
+    def _look_into(self, blocks: Sequence[DataBlock]) -> None:
+        for block in blocks:
+            if (shown := looked_into(block)) is not block:
+                self._instead[_key(block)] = shown
+
+    async def asked(
+        self, request: ModelRequest, ask: Callable[[ModelRequest], Awaitable[ModelReply]], origin: str
+    ) -> ModelReply:
+        """The reply; asked again without what was refused, as long as that leaves something out. Raises what `ask`
+        does. `origin`: whose model it is."""
+        images = [block for block in _attachments(self.fitted(request).messages) if block.source.media_type in IMAGES]
+        self._instead |= {
+            _key(block): TextBlock(text=words_for(block, why)) for block, why in too_large_among(images, origin)
+        }
+        for _ in range(MOST_REFUSALS):
+            fit = self.fitted(request)
+            try:
+                return await ask(fit)
+            except Exception as error:
+                refusal, words = refusal_in(error)
+                if refusal is None or not self._leave_out(refusal, fit.messages):
+                    raise
+                log.warning("%s refused part of the conversation, and is asked without it: %s", request.model, words)
+                self.refused.append(words)
+        return await ask(self.fitted(request))
+
+    def fitted(self, request: ModelRequest) -> ModelRequest:
+        """The request as the model is sent it."""
+        return request.with_messages([self._fitted(message) for message in request.messages])
+
+    def _fitted(self, message: Msg) -> Msg:
+        outs = tuple(self._outs(message, 0, images=self._no_images))
+        return without(message, outs) if outs else message
+
+    def left_out(self, context: Sequence[Msg]) -> tuple[LeftOut, ...]:
+        """What the context is to be without from now on, whatever the model."""
+        return tuple(out for place, message in enumerate(context) for out in self._outs(message, place, images=False))
+
+    def _outs(self, message: Msg, place: int, *, images: bool) -> Iterator[LeftOut]:
+        for at, part, block in _inner(message):
+            if isinstance(block, ThinkingBlock):
+                if self._no_thinking and signed(block):
+                    yield LeftOut(message=place, block=at)
+            elif isinstance(block, TextBlock | ToolCallBlock):
+                if self._no_thinking and block.extras:
+                    yield LeftOut(message=place, block=at, extras=True)
+            elif (shown := self._instead.get(_key(block))) is not None:
+                words = shown.text if isinstance(shown, TextBlock) else ""
+                kind = shown.source.media_type if isinstance(shown, DataBlock) else ""
+                yield LeftOut(message=place, block=at, part=part, words=words, media_type=kind)
+            elif images and block.source.media_type in IMAGES:
+                yield LeftOut(message=place, block=at, part=part, words=words_for(block, NO_IMAGES))
+
+    def _leave_out(self, refusal: RefusedContent, sent: Sequence[Msg]) -> bool:
+        """Whether there is something to leave out."""
+        match refusal.means:
+            case "thinking":
+                self._no_thinking = any(_comes_from_thinking(block) for message in sent for block in message.content)
+                return self._no_thinking
+            case "images at all":
+                self.learned_no_images = any(block.source.media_type in IMAGES for block in _attachments(sent))
+                self._no_images = self._no_images or self.learned_no_images
+                return self.learned_no_images
+            case "these":
+                return self._replace([block for block in _attachments(sent) if _key(block) in refusal.contents])
+            case "attachments":
+                # What was there at the last answer was taken then.
+                return self._replace(_attachments(sent[_newest(sent) :]) or _attachments(sent))
+            case _ as never:
+                assert_never(never)
+
+    def _replace(self, refused: Sequence[DataBlock]) -> bool:
+        why = "the model's provider refused it"
+        self._instead |= {_key(block): TextBlock(text=words_for(block, why)) for block in refused}
+        return bool(refused)
+
+
+def _newest(messages: Sequence[Msg]) -> int:
+    """Where what the model has not answered yet begins."""
+    for place in range(len(messages) - 1, -1, -1):
+        said = messages[place].content if messages[place].role == "assistant" else ()
+        if any(isinstance(block, TextBlock | ThinkingBlock | ToolCallBlock) for block in said):
+            return place + 1
+    return 0
+
+
+def _attachments(messages: Sequence[Msg]) -> list[DataBlock]:
+    return [block for message in messages for _, _, block in _inner(message) if isinstance(block, DataBlock)]
+
+
+def _comes_from_thinking(block: ContentBlock) -> bool:
+    return signed(block) or (isinstance(block, TextBlock | ToolCallBlock) and bool(block.extras))
+
+
+def _inner(message: Msg) -> Iterator[tuple[int, int | None, DataBlock | ThinkingBlock | TextBlock | ToolCallBlock]]:
+    """Attachments, thoughts and what may have extras with their places: of the block, and in it."""
+    for at, block in enumerate(message.content):
+        if isinstance(block, DataBlock | ThinkingBlock | TextBlock | ToolCallBlock):
+            yield at, None, block
+        for part, inner in enumerate(_parts(block)):
+            if isinstance(inner, DataBlock):
+                yield at, part, inner
+
+
+def _parts(block: ContentBlock) -> Sequence[TextBlock | DataBlock]:
+    match block:
+        case HintBlock(hint=tuple(parts)) | ToolResultBlock(output=tuple(parts)):
+            return parts
+        case _:
+            return ()
+
+
+def _key(block: DataBlock) -> str:
+    source = block.source
+    return source.data if isinstance(source, Base64Source) else source.url

@@ -1,0 +1,239 @@
+"""Makes of a tool's output one result that can be recorded and is short enough for the context. What is left out of it
+is kept whole where the agent can read it.
+
+A call that has run must be told of: nothing here raises, and cancellation waits until the result is made.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic_core import PydanticSerializationError
+
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.context.attachment_tokens import attachment_tokens
+from longhaul.activities.context.attachments import looked_into
+from longhaul.activities.context.contexts import size_of
+from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
+from longhaul.activities.context.truncation import Output, Truncated, truncate
+from longhaul.activities.contract import RunTool
+from longhaul.activities.tool import ToolOutput
+from longhaul.activities.tools.postprocessors import Postprocessors
+from longhaul.agent.values.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.stores.offload.opening import Offloaders
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+TEXT_LIMIT_CHARS = 300_000
+"""Whatever the agent's own limit: a longer answer could be refused by the server."""
+DATA_LIMIT_CHARS = 1_200_000
+"""Of base64, all attachments together: the server's limit is 2 MiB for the whole answer."""
+ANSWER_LIMIT_BYTES = 1_500_000
+
+METADATA_LEVELS = 60
+"""JSON is read back to a depth of about 200, the record's own levels included: one value beyond it would fail the
+session's task for ever."""
+
+QUICK_CHARS = 50_000
+"""So much text is counted on the event loop, and more in a thread."""
+OFFLOAD_SECONDS = 15.0
+REFERENCE_LIMIT_CHARS = 4_000
+
+
+class Returning:
+    def __init__(
+        self,
+        offloaders: Offloaders,
+        counter: TokenCounter,
+        secrets: WorkerSecrets,
+        behind: Postprocessors | None = None,
+    ) -> None:
+        self.behind = behind or Postprocessors()
+        self._secrets = secrets
+        self._offloaders = offloaders
+        self._counter = counter
+
+    async def result(
+        self, name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None = None
+    ) -> ToolResultBlock:
+        """The result as the session records it. Above `ask.result_limit` tokens the whole output is kept by the agent's
+        offloader first; where that fails, the result is cut all the same."""
+        if ask.postprocess and state is None:
+            async with beating():
+                output = await _undisturbed(self.behind.applied(ask.postprocess, name, output))
+        whole = await self._masked(_block(name, ask, output, state))
+        bounded, too_large = _bounded(whole.output)
+        shown = _sound(bounded)
+        if not too_large and _characters(shown) <= QUICK_CHARS:
+            made = _entire(self._truncated(ask, shown), whole)
+            if made is not None:
+                return made
+        async with beating():
+            return await _undisturbed(self._made(ask, whole, shown, too_large=too_large))
+
+    async def message(self, ask: RunTool, result: ToolResultBlock) -> tuple[Msg, int]:
+        """What the result becomes in the context, and its tokens."""
+        message = Msg(name=ask.agent, role="assistant", content=(result,))
+        if size_of(message) <= INLINE_BYTES:
+            return message, self._counter.count_message(message, ask.model)
+        return message, await _undisturbed(self._counter.count_aside(message, ask.model))
+
+    async def _masked(self, whole: ToolResultBlock) -> ToolResultBlock:
+        """Before anything is cut: half of a secret would not be known again."""
+        if not self._secrets.masker or _characters(whole.output) <= QUICK_CHARS:
+            return self._secrets.out_of_result(whole)
+        async with beating():
+            return await _undisturbed(asyncio.to_thread(self._secrets.out_of_result, whole))
+
+    async def _made(self, ask: RunTool, whole: ToolResultBlock, shown: Output, *, too_large: bool) -> ToolResultBlock:
+        truncated = await asyncio.to_thread(self._truncated, ask, shown)
+        made = None if too_large else _entire(truncated, whole)
+        if made is not None:
+            return made
+        reference = await self._kept(ask, whole)
+        return _recordable(replace(truncated, cut=True, reference=reference).applied_to(whole)) or _left_out(
+            whole, reference
+        )
+
+    def _truncated(self, ask: RunTool, shown: Output) -> Truncated:
+        count = partial(self._counter.count_text, model=ask.model)
+        return truncate(shown, ask.result_limit, count, None, partial(attachment_tokens, model=ask.model))
+
+    async def _kept(self, ask: RunTool, whole: ToolResultBlock) -> str | None:
+        """Where the whole output is; None when it was not kept."""
+        try:
+            async with asyncio.timeout(OFFLOAD_SECONDS):
+                offloader = await self._offloaders.get(ask.offloader, ask.agent, ask.place.user_id)
+                if offloader is None:
+                    return None
+                reference: object = await offloader.offload_tool_result(ask.place.session_id, whole)
+        except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001
+            # An offloader is somebody else's code, and its store somebody else's machine: the call ran all the same.
+            log.warning(
+                "the whole result of %s was not kept by the offloader %r, only its beginning (%s: %s)",
+                whole.name, ask.offloader, type(error).__name__, error,
+            )  # fmt: skip
+            return None
+        if not isinstance(reference, str) or not 0 < len(reference) <= REFERENCE_LIMIT_CHARS:
+            log.warning("the offloader %r gave no reference that could be shown", ask.offloader)
+            return None
+        return reference
+
+
+async def _undisturbed(work: Coroutine[Any, Any, Result]) -> Result:
+    """What `work` returns, although this task is cancelled: a `once` call that has run would otherwise count as one
+    that may be started again."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait((task,))
+    return task.result()
+
+
+def _entire(truncated: Truncated, whole: ToolResultBlock) -> ToolResultBlock | None:
+    """The result with nothing left out of it, when it may be recorded as it is."""
+    return None if truncated.cut else _recordable(truncated.applied_to(whole))
+
+
+def _block(name: str, ask: RunTool, output: ToolOutput, state: ToolResultState | None) -> ToolResultBlock:
+    try:
+        return ToolResultBlock(
+            id=ask.call_id,
+            name=name,
+            output=_told_of_edit(ask, _recordable_text(output.output)),
+            state=state or (ToolResultState.ERROR if output.failed else ToolResultState.SUCCESS),
+            metadata=output.metadata,
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        # The call has run. An error from here would start a `once` call a second time.
+        log.exception("tool %s gave an answer that is no ToolOutput", name)
+        text = f"[{name} ended, but what it returned can't be used ({type(error).__name__}). What it did stays done.]"
+        return ToolResultBlock(id=ask.call_id, name=name, output=text, state=state or ToolResultState.ERROR)
+
+
+def _told_of_edit(ask: RunTool, output: Output) -> Output:
+    """The model must know that what ran is not what it wrote."""
+    if ask.edited_by is None:
+        return output
+    note = f"[{ask.edited_by} changed the arguments before this ran: {ask.arguments}]"
+    return f"{note}\n{output}" if isinstance(output, str) else (TextBlock(text=note), *output)
+
+
+def _recordable_text(output: Output) -> Output:
+    """Without lone surrogates, which JSON could not be written with."""
+    if isinstance(output, str):
+        return output.encode("utf-8", "replace").decode("utf-8")
+    return tuple(
+        TextBlock(text=block.text.encode("utf-8", "replace").decode("utf-8")) if isinstance(block, TextBlock) else block
+        for block in output
+    )
+
+
+def _sound(output: Output) -> Output:
+    """With words for attachments that no provider would take: recorded, one would be refused with every request."""
+    if isinstance(output, str):
+        return output
+    return tuple(looked_into(block) if isinstance(block, DataBlock) else block for block in output)
+
+
+def _characters(output: Output) -> int:
+    parts = (TextBlock(text=output),) if isinstance(output, str) else output
+    return sum(len(part.text) for part in parts if isinstance(part, TextBlock))
+
+
+def _bounded(output: Output) -> tuple[Output, bool]:
+    """As much of the output as could be recorded at all, and whether anything is missing."""
+    if isinstance(output, str):
+        return output[:TEXT_LIMIT_CHARS], len(output) > TEXT_LIMIT_CHARS
+    kept: list[TextBlock | DataBlock] = []
+    text_room, data_room, missing = TEXT_LIMIT_CHARS, DATA_LIMIT_CHARS, False
+    for block in output:
+        if isinstance(block, TextBlock):
+            kept.append(TextBlock(text=block.text[:text_room]))
+            missing = missing or len(block.text) > text_room
+            text_room = max(text_room - len(block.text), 0)
+        elif block.source.type == "base64" and len(block.source.data) > data_room:
+            size = len(block.source.data) * 3 // 4000
+            kept.append(TextBlock(text=f"[{block.source.media_type} of {size} kB left out]"))
+            missing = True
+        else:
+            kept.append(block)
+            data_room -= len(block.source.data) if block.source.type == "base64" else 0
+    return tuple(kept), missing
+
+
+def _recordable(result: ToolResultBlock) -> ToolResultBlock | None:
+    """The result, without metadata that is not plain JSON; None when it is still too large or no JSON: an answer that
+    the server never gets counts as never given, and a call that ran would be lost or started again."""
+    if _can_be_written(result):
+        return result
+    bare = result.model_copy(update={"metadata": {}})
+    return bare if result.metadata and _can_be_written(bare) else None
+
+
+def _can_be_written(result: ToolResultBlock) -> bool:
+    try:
+        written = result.model_dump_json()
+    except (PydanticSerializationError, ValueError):
+        return False
+    if len(written.encode()) > ANSWER_LIMIT_BYTES:
+        return False
+    return not result.metadata or _is_flat(json.loads(written)["metadata"], METADATA_LEVELS)
+
+
+def _left_out(whole: ToolResultBlock, reference: str | None) -> ToolResultBlock:
+    place = f"; the whole of it is in {reference!r}" if reference else ""
+    text = f"[{whole.name} ended, but its result is too large, or can't be written as JSON, and was left out{place}]"
+    return whole.model_copy(update={"metadata": {}, "output": text})
+
+
+def _is_flat(value: object, levels: int) -> bool:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_flat(child, levels - 1) for child in children)

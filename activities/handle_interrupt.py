@@ -1,0 +1,31 @@
+"""handle_interrupt: what the middlewares of a session say when its reply was interrupted."""
+
+from temporalio import activity
+
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.contract import HANDLE_INTERRUPT, InterruptInput
+from longhaul.activities.middlewares.chain import MiddlewareFailed
+from longhaul.activities.middlewares.middleware import Interruption
+from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.agent.entries.every import InterruptHandled
+from longhaul.agent.next.interrupting import LONGEST_WORDS
+
+
+class Interrupting:
+    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets) -> None:
+        self._wrapping = wrapping
+        self._masker = secrets.masker
+
+    @activity.defn(name=HANDLE_INTERRUPT)
+    async def handle_interrupt(self, ask: InterruptInput) -> InterruptHandled:
+        """A hook that fails is told of, and ends the reply no less. Raises NotHere for one that this worker lacks."""
+        async with beating():
+            wrapped = self._wrapping.of_interrupt(ask)
+            try:
+                said = await wrapped.parting(Interruption(ask.message, ask.tools))
+            except MiddlewareFailed as error:
+                return InterruptHandled(reply_id=ask.reply_id, error=str(error))
+        # Lone surrogates can't be recorded.
+        words = said[:LONGEST_WORDS].encode("utf-8", "replace").decode()
+        return InterruptHandled(reply_id=ask.reply_id, said=self._masker.masked(words))

@@ -1,0 +1,222 @@
+"""One connection to an MCP server. It lives in a task of its own, so that whoever is cancelled ends a request and never
+the connection half way."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets as randomness
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.client import Client
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
+from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
+from longhaul.activities.process.clipping import words_of
+from longhaul.agent.plain.visible import harmless
+
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+"""The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""
+
+CONNECT_SECONDS = 10.0
+LEAVING_SECONDS = 15.0
+"""So long a connection may take to end; then its task is cancelled."""
+SAYING_SECONDS = 1.0
+"""So long after a request by HTTP has failed its error may take to be told."""
+TAIL_BYTES = 2_000
+"""Of what a program writes to its error output: shown where it can't be reached."""
+MOST_TOOLS = 1_000
+MOST_PAGES = 200
+
+_NO_SESSION = "Session terminated"
+"""What the `mcp` package says of a server that has forgotten the session: it has done nothing."""
+
+
+class McpConnection:
+    """Open from `opened` until `close`, or until the server is gone: `is_lost`."""
+
+    def __init__(self, server: Server, secrets: WorkerSecrets, on_change: Callable[[], None]) -> None:
+        self.id = randomness.token_hex(8)
+        self.is_lost = False
+        self._server, self._secrets, self._on_change = server, secrets, on_change
+        self._closing = asyncio.Event()
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._status = Outcomes()
+        self._tail = bytearray()
+        self._task = asyncio.create_task(self._live())
+
+    async def opened(self) -> None:
+        """Raises ServerAway or ServerBusy within CONNECT_SECONDS."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            self.close()
+            raise self._unreachable(f"it did not answer within {CONNECT_SECONDS:g} s") from None
+        except BaseException:
+            self.close()
+            raise
+
+    async def list_tools(self) -> list[types.Tool]:
+        """All pages. Raises ServerLost, MCPError."""
+        client = await self._ready
+        found: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await self._asked(client.list_tools(cursor=cursor, cache_mode="bypass"))
+            found += page.tools
+            cursor = page.next_cursor
+            if not cursor or len(found) >= MOST_TOOLS:
+                break
+        return found[:MOST_TOOLS]
+
+    async def call(self, tool: str, arguments: dict[str, Any], heard: ProgressFnT) -> types.CallToolResult:
+        """Raises ServerBusy where it has not begun, ServerLost where nobody knows, and MCPError for its own error."""
+        client = await self._ready
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
+        asked = client.session.send_request(
+            types.CallToolRequest(params=params), types.CallToolResult, progress_callback=heard
+        )
+        answer: types.CallToolResult = await self._asked(asked)
+        return answer
+
+    async def answers(self) -> bool:
+        """Whether it is there: what was lost between two calls must not look as if the second one had been lost."""
+        client = await self._ready
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._asked(client.session.send_ping())
+        except MCPError:
+            return True  # it knows no pings
+        except (ServerFailure, TimeoutError, ValidationError):
+            return False
+        return True
+
+    def when_ended(self, tell: Callable[[], object]) -> None:
+        self._task.add_done_callback(lambda _: tell())
+
+    def close(self) -> None:
+        """Begin to end it. Nobody needs to wait: `_live` sees to the rest."""
+        self.is_lost = True
+        self._closing.set()
+        if not self._task.done():
+            asyncio.get_running_loop().call_later(LEAVING_SECONDS, self._task.cancel)
+
+    async def closed(self) -> None:
+        """Wait until it has ended."""
+        self.close()
+        await asyncio.wait((self._task,), timeout=LEAVING_SECONDS + 1)
+
+    async def _asked(self, request: Awaitable[Any]) -> Any:
+        """What the request comes to. Cancelled, it tells the server so."""
+        self._status.forget()
+        asking, why = asyncio.ensure_future(request), "the connection was lost"
+        failing = asyncio.ensure_future(self._status.failed.wait())
+        try:
+            await asyncio.wait((asking, self._task, failing), return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                await asyncio.wait((asking,), timeout=SAYING_SECONDS)  # SSE says nothing more of it
+            if asking.done():
+                return asking.result()
+        except MCPError as error:
+            if error.code != types.CONNECTION_CLOSED and str(error) != _NO_SESSION and not self._status.refused:
+                raise
+            why = str(error)
+        finally:
+            failing.cancel()
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait((asking,), timeout=1)
+        raise self._without_answer(why)
+
+    def _without_answer(self, why: str) -> ServerFailure | MCPError:
+        status = self._status.refused
+        if status in NOT_NOW:
+            return self._busy()
+        if self._status.is_unsent or why == _NO_SESSION:
+            self.close()
+            return ServerBusy(self._sentence("can't be reached", why))
+        if 400 <= status < 500:
+            return MCPError(code=types.INVALID_REQUEST, message=f"HTTP {status}: {harmless(why[:500])}")
+        self.close()
+        if self._status.is_too_long:
+            return AnswerTooLong(self._sentence("has answered with too much", "more than can be read at once"))
+        return ServerLost(self._sentence("was lost while the call was under way", f"HTTP {status}" if status else why))
+
+    async def _live(self) -> None:
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb", 0) as errors:
+            reading = asyncio.ensure_future(self._read_errors(read_end))
+            try:
+                transport: Any = streams(self._server, self._secrets, errors, self._status)
+                # Newer versions of the protocol know no sessions of a server: what keeps state is met as before them.
+                mode = "legacy" if self._server.is_stateful else "auto"
+                async with Client(transport, message_handler=self._heard, cache=None, mode=mode) as client:
+                    if not self._ready.done():
+                        self._ready.set_result(client)
+                    await self._closing.wait()
+            except ServerAway as error:
+                self._fail(error)
+            except BaseException as error:  # noqa: BLE001  whatever a server does: it ends its connection alone
+                self._fail(self._unopened(_first(error)))
+            finally:
+                self.is_lost = True
+        with contextlib.suppress(asyncio.CancelledError):
+            reading.cancel()
+            await asyncio.wait((reading,))
+
+    def _fail(self, error: ServerFailure) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            self._ready.exception()  # looked at: nobody may wait for it any more
+
+    async def _heard(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._on_change()
+
+    async def _read_errors(self, descriptor: int) -> None:
+        reader = asyncio.StreamReader(limit=TAIL_BYTES)
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        try:
+            while piece := await reader.read(TAIL_BYTES):
+                self._tail += piece
+                del self._tail[:-TAIL_BYTES]
+                await asyncio.sleep(0.001)  # a flood must not take the loop from other sessions
+        finally:
+            pipe.close()
+
+    def _unopened(self, why: str) -> ServerFailure:
+        if self._status.refused in NOT_NOW:
+            return self._busy()
+        if self._status.is_too_long:
+            why = "it has answered with more than can be read at once"
+        return self._unreachable(why)
+
+    def _busy(self) -> ServerBusy:
+        return ServerBusy(self._sentence("takes no calls now", f"HTTP {self._status.refused}"))
+
+    def _unreachable(self, why: str) -> ServerAway:
+        return ServerAway(self._sentence("can't be reached", why))
+
+    def _sentence(self, what: str, why: str) -> str:
+        tail = self._tail.decode("utf-8", "replace").strip()
+        said = f"; it wrote: {tail[-500:]}" if tail else ""
+        text = f"the MCP server {self._server.name!r} {what}: {why[:500]}{said}"
+        return harmless(self._secrets.masker.masked(text))
+
+
+def _first(error: BaseException) -> str:
+    """Of a group of errors the first, in words."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return words_of(error, 500)

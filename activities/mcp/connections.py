@@ -1,0 +1,117 @@
+"""The open connections of one worker: one for each call, or, for servers that keep state, one for each session.
+
+Those that keep state are leases: few, ended when nobody uses them, and made anew when they are lost.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.offered import Server
+
+if TYPE_CHECKING:
+    from longhaul.activities.mcp.connection import McpConnection
+
+IDLE_SECONDS = 600.0
+MOST_KEPT = 50
+"""Beyond them the one that was not used for longest is ended."""
+
+
+@dataclass
+class Lease:
+    """A connection that keeps state for a session."""
+
+    connection: "McpConnection"
+    used_at: float
+    before: str | None
+    """The connection that the session had until this one was begun: calls that were made together know of that one."""
+    in_use: int = 0
+
+
+class Connections:
+    def __init__(
+        self, secrets: WorkerSecrets, on_change: Callable[[str], None], idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        """`on_change` is called with a server's key when it says that its tools have changed."""
+        self._secrets, self._on_change, self._idle_seconds = secrets, on_change, idle_seconds
+        self._kept: dict[tuple[str, str], Lease] = {}
+        self._open: set[McpConnection] = set()
+        self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
+
+    def new(self, server: Server) -> "McpConnection":
+        from longhaul.activities.mcp.connection import McpConnection  # noqa: PLC0415  needs the extra
+
+        connection = McpConnection(server, self._secrets, lambda: self._on_change(server.key))
+        self._open.add(connection)
+        connection.when_ended(lambda: self._open.discard(connection))
+        return connection
+
+    @asynccontextmanager
+    async def through(self, server: Server, last: str | None) -> AsyncIterator[tuple["McpConnection", bool]]:
+        """As `served_tool.Connecting`. `last`: the connection that the session's newest result came through."""
+        if not server.is_stateful:
+            connection = self.new(server)
+            try:
+                await connection.opened()
+                yield connection, False
+            finally:
+                connection.close()
+            return
+        kept, is_anew = await self._kept_for(server, last)
+        kept.in_use += 1
+        try:
+            yield kept.connection, is_anew
+        finally:
+            kept.in_use -= 1
+            kept.used_at = time.monotonic()
+            self._make_room(0)  # of many that are begun at once none finds another one to end
+            asyncio.get_running_loop().call_later(self._idle_seconds, self._end_unused, kept, kept.used_at)
+
+    async def close(self) -> None:
+        """End all, and what they have started."""
+        await asyncio.gather(*(connection.closed() for connection in [*self._open]))
+
+    async def _kept_for(self, server: Server, last: str | None) -> tuple[Lease, bool]:
+        key = (own_session.key(), server.key)
+        # Calls that are made together share one: each with its own, all but the last would be held by nobody.
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            kept = self._kept.get(key)
+            if kept is not None and await _goes_on(kept, last):
+                return kept, last not in (None, kept.connection.id)
+            if kept is not None:
+                kept.connection.close()
+                self._kept.pop(key, None)
+            self._make_room(1)
+            connection = self.new(server)
+            await connection.opened()
+            self._kept[key] = Lease(connection, time.monotonic(), last)
+            return self._kept[key], last is not None or kept is not None
+
+    def _make_room(self, places: int) -> None:
+        """End the ones that were not used for longest until so many may be added."""
+        idle = sorted((kept.used_at, key) for key, kept in self._kept.items() if not kept.in_use)
+        for _, key in idle[: max(len(self._kept) - MOST_KEPT + places, 0)]:
+            self._kept.pop(key).connection.close()
+
+    def _end_unused(self, kept: Lease, since: float) -> None:
+        """By the moment of its last use, and not by how long ago that is: timers come early by the loop's own clock."""
+        if not kept.in_use and kept.used_at == since:
+            self._kept = {key: one for key, one in self._kept.items() if one is not kept}
+            kept.connection.close()
+
+
+async def _goes_on(kept: Lease, last: str | None) -> bool:
+    """Whether a call may use it. One that another worker's has gone on without is as good as lost."""
+    if kept.connection.is_lost or last not in (None, kept.connection.id, kept.before):
+        return False
+    kept.in_use += 1
+    try:
+        return await kept.connection.answers()
+    finally:
+        kept.in_use -= 1

@@ -1,0 +1,108 @@
+"""A tool that an MCP server brings: what a call of it does when the server answers, refuses, or is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
+from typing import Any, Protocol
+
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from longhaul.activities.contract import CONNECTION
+from longhaul.activities.mcp.connection import McpConnection
+from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerLost
+from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.results import output_of
+from longhaul.activities.mcp.tool_list import Described
+from longhaul.activities.process.progress import progress
+from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.tools import Effect
+
+PAUSES = (0.2, 1.0, 3.0)
+"""Seconds between tries of a call that is known not to have begun, or that may run twice."""
+BEGAN_ANEW = (
+    "[The MCP server {!r} began anew before this call: what it had kept for this session (open pages, logins, working "
+    "folders) is gone.]"
+)
+
+
+class Connecting(Protocol):
+    def through(self, server: Server, last: str | None) -> AbstractAsyncContextManager[tuple[McpConnection, bool]]:
+        """A connection for one call, and whether the server keeps nothing of the calls before. Raises ServerAway."""
+        ...
+
+
+class ServedTool(Tool):
+    def __init__(self, server: Server, about: Described, connecting: Connecting) -> None:
+        self.name = about.name
+        self.description = about.description
+        self.input_schema = about.input_schema
+        self.effect = about.effect
+        self.read_only = about.read_only
+        self.timeout_seconds = server.timeout_seconds
+        self._server, self._about, self._connecting = server, about, connecting
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        notice = "The server says that this tool may destroy what is there." if self._about.destructive else ""
+        return CallFacts(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        async for pause in _pauses():
+            try:
+                return await self._once(call)
+            except ServerLost as error:
+                if self.effect is Effect.ONCE:
+                    raise GivenUp(
+                        f"{error}. It may have done part of its work, or all of it. Find out what is true before you "
+                        "repeat it."
+                    ) from error
+                if pause is None:
+                    raise ToolError(str(error)) from error
+            except (ServerBusy, ServerAway) as error:
+                if pause is None:
+                    raise ToolError(f"{error}. Nothing was done") from error
+            await asyncio.sleep(pause or 0)
+        raise AssertionError("the last try returns or raises")
+
+    async def _once(self, call: ToolCall) -> ToolOutput:
+        async with self._connecting.through(self._server, call.connection) as (connection, is_anew):
+            try:
+                result = await connection.call(self._about.remote_name, call.arguments, _teller())
+            except MCPError as error:
+                raise ToolError(f"the MCP server {self._server.name!r} answered with an error: {error}") from error
+            except AnswerTooLong as error:
+                raise ToolError(f"{error}. What the call did stays done") from error
+            except ValidationError as error:
+                raise ToolError(
+                    f"what the MCP server {self._server.name!r} answered can't be read ({error.error_count()} mistakes "
+                    "in it). What the call did stays done"
+                ) from error
+            output = output_of(result, {CONNECTION: connection.id} if self._server.is_stateful else {})
+        return _anew(output, self._server.name) if is_anew else output
+
+
+async def _pauses() -> AsyncIterator[float | None]:
+    """Before the next try; None with the last one."""
+    for pause in (*PAUSES, None):
+        yield pause
+
+
+def _teller() -> ProgressFnT:
+    """Tells of this call what the connection hears, which may be that of many calls."""
+    here, show = copy_context(), progress
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        here.run(show, f"{message} ({share})\n" if message else f"{share}\n")
+
+    return told
+
+
+def _anew(output: ToolOutput, server: str) -> ToolOutput:
+    note, shown = BEGAN_ANEW.format(server), output.output
+    blocks = f"{note}\n{shown}" if isinstance(shown, str) else (TextBlock(text=note), *shown)
+    return ToolOutput(blocks, output.failed, output.metadata)

@@ -1,0 +1,136 @@
+"""Reaches an MCP server: a program under a leash, or an address. Secrets are put in here, and nowhere else."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.failures import ServerAway
+from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.program import ServerProgram, program_streams
+from longhaul.activities.process import relay
+from longhaul.activities.shell.environment import scrubbed
+from longhaul.agent.values.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
+
+RELAY = str(Path(relay.__file__).resolve())
+ANSWER_BYTES = 64_000_000
+"""Of one answer: what is longer than a result may be guards the worker's memory alone."""
+EVENT_BYTES = 1 << 20
+"""Of one event of a stream: no more is read by the library."""
+NOT_NOW = frozenset({429, 503})
+"""What a server says that has not begun with a request."""
+
+
+class Outcomes:
+    """What came of the newest requests by HTTP, where that was no answer."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self.is_unsent = False
+        self.is_too_long = False
+        self.failed = asyncio.Event()
+
+    def forget(self) -> None:
+        self.refused, self.is_unsent, self.is_too_long = 0, False, False
+        self.failed.clear()
+
+    def end_too_long(self) -> None:
+        self.is_too_long = True
+
+
+@asynccontextmanager
+async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], status: Outcomes) -> AsyncIterator[object]:
+    """A transport as the `mcp` package takes it. Raises ServerAway, OSError and what HTTP raises."""
+    config = server.config
+    if isinstance(config, StdioMCPConfig):
+        async with program_streams(_started(server.name, config, secrets), errors, status.end_too_long) as both:
+            yield both
+        return
+    client = _http(config, server, secrets, status)
+    if is_sse(config.url):
+        async with sse_client(
+            config.url, httpx_client_factory=lambda headers=None, timeout=None, auth=None: client
+        ) as both:
+            yield both
+        return
+    async with client, streamable_http_client(config.url, http_client=client) as both:
+        yield both
+
+
+def is_sse(url: str) -> bool:
+    return url.rstrip("/").endswith(("/sse", "/messages"))
+
+
+def _started(name: str, config: StdioMCPConfig, secrets: WorkerSecrets) -> ServerProgram:
+    environment = scrubbed(os.environ)
+    program = shutil.which(config.command, path=environment["PATH"])
+    if program is None:
+        raise ServerAway(f"there is no program {config.command!r} on this worker, which the MCP server {name!r} needs")
+    environment |= _filled(config.env, secrets)
+    return ServerProgram((sys.executable, "-I", "-S", RELAY, program, *config.args), environment, config.cwd)
+
+
+def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status: Outcomes) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        headers=_filled(config.headers, secrets),
+        # An answer may take as long as a call; what is opened must open sooner.
+        timeout=httpx2.Timeout(config.timeout, read=server.timeout_seconds + config.timeout),
+        # Another address was not listed, and would be sent the headers.
+        follow_redirects=False,
+        transport=_Bounded(status),
+    )
+
+
+def _filled(texts: dict[str, str], secrets: WorkerSecrets) -> dict[str, str]:
+    values = secrets.named(secrets_in(texts.values()))
+    return {name: with_secrets(text, values) for name, text in texts.items()}
+
+
+class _Bounded(httpx2.AsyncHTTPTransport):
+    """Ends answers that would fill the worker's memory, and notes what is no answer."""
+
+    def __init__(self, status: Outcomes) -> None:
+        super().__init__()
+        self._status = status
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await super().handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
+            self._status.is_unsent = True
+            raise
+        if request.method == "POST":
+            self._status.refused = response.status_code if response.status_code >= 400 else 0
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Counted(response, response.stream, self._status)
+        return response
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """An answer, or one event of those that come as a stream."""
+
+    def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream, status: Outcomes) -> None:
+        self._stream, self._status = stream, status
+        self._has_events = "text/event-stream" in response.headers.get("content-type", "")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        most, so_far = EVENT_BYTES if self._has_events else ANSWER_BYTES, 0
+        async for piece in self._stream:
+            ended = piece.rfind(b"\n\n") if self._has_events else -1
+            so_far = so_far + len(piece) if ended < 0 else len(piece) - ended
+            if so_far > most:
+                self._status.is_too_long = True
+                raise httpx2.ReadError(f"the answer has more than {most} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,147 @@
+"""Reads the profiles of models that a worker's operator has written, and puts what a profile says into requests."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from longhaul.activities.models.key_places import NO_KEY, KeyPlace
+from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.openai_parts import is_reasoning_model
+from longhaul.activities.models.text import scrub_json
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
+from longhaul.agent.values.known_names import EXAMPLES
+from longhaul.agent.values.profiles import Api, ModelProfile, check_names
+from longhaul.agent.values.settings import ModelConfig
+
+SETTING = "LONGHAUL_MODELS"
+BETA = "anthropic-beta"
+_LIST = TypeAdapter(dict[str, ModelProfile])
+
+_BODY: Mapping[Api, Mapping[str, str]] = {
+    "messages": {"top_p": "top_p", "stop": "stop_sequences", "service_tier": "service_tier"},
+    "responses": {"top_p": "top_p", "service_tier": "service_tier"},
+    "chat": {name: name for name in ("top_p", "seed", "stop", "verbosity", "service_tier")},
+    "script": {},
+}
+"""What a profile says, by the API's own name of it."""
+_LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+class BadProfiles(BadSetup):
+    """The operator's profiles can't be read; the sentence says which one, and what to write."""
+
+
+def read_profiles(given: Mapping[str, Any] | str) -> dict[str, ModelProfile]:
+    """From tables `[models.NAME]` of `longhaul.toml`, or the same as JSON in LONGHAUL_MODELS. Raises BadProfiles."""
+    try:
+        tables = json.loads(given.strip() or "{}") if isinstance(given, str) else given
+        profiles = _LIST.validate_python(tables)
+        check_names(profiles)
+    except ValidationError as error:
+        raise BadProfiles(f"{SETTING}: models.{what_is_wrong(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadProfiles(f"{SETTING}: {error}; write [models.NAME] into longhaul.toml, or the same as JSON") from None
+    return profiles
+
+
+def keys_of(profiles: Mapping[str, ModelProfile]) -> list[KeyPlace]:
+    """Where the operator's profiles send which key, as far as they name both."""
+    return [
+        KeyPlace(profile.api_key_env or NO_KEY, profile.base_url or "")
+        for profile in profiles.values()
+        if profile.api_key_env or profile.base_url
+    ]
+
+
+def no_profile(name: str, known: Iterable[str]) -> str:
+    """The sentence about a name that stands for nothing here, without its full stop."""
+    return (
+        f"no model is named {name[:LONGEST_NAME]!r} in the agent's [models] nor in those of the workers that were "
+        f"asked ({SETTING}); {did_you_mean(name, known)}; without a profile write {EXAMPLES}"
+    )
+
+
+def config_with(profile: ModelProfile, config: ModelConfig) -> ModelConfig:
+    """The profile's word counts before the agent's, which is for all of its models. Of two limits the lower one."""
+    return config.model_copy(
+        update={
+            "base_url": profile.base_url,
+            "api_key_env": profile.api_key_env,
+            "reasoning_effort": profile.effort or config.reasoning_effort,
+            "temperature": config.temperature if profile.temperature is None else profile.temperature,
+            "context_length": profile.context_length or config.context_length,
+            "max_output_tokens": min(config.max_output_tokens, profile.max_output_tokens or config.max_output_tokens),
+            "profiles": {},
+        }
+    )
+
+
+def is_told_to_reason(request: ModelRequest) -> bool:
+    """Whether a profile says so: then a compatible server takes what OpenAI's own takes."""
+    told = request.profile.family if request.profile is not None else None
+    return told is not None and is_reasoning_model(told)
+
+
+def profiled(
+    payload: dict[str, Any], request: ModelRequest, headers: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """The SDK's arguments for the request with what its profile adds. `headers`: the client's, for betas that stand
+    there: a header of the request takes the place of the client's."""
+    profile = request.profile
+    if profile is None:
+        return payload
+    said = {**payload, "model": profile.model}
+    body = _body(profile)
+    if body:
+        said["extra_body"] = {**payload.get("extra_body", {}), **body}
+    if added := _headers(profile, payload.get("extra_headers", {}), headers or {}):
+        said["extra_headers"] = added
+    if profile.cache_ttl is not None:
+        said = {name: _kept_for(value, profile.cache_ttl) if name in _MARKED else value for name, value in said.items()}
+    if profile.token_field is not None:
+        limit = next(said.pop(name) for name in _LIMITS if name in said)
+        said[profile.token_field] = limit
+    return said
+
+
+def _body(profile: ModelProfile) -> dict[str, Any]:
+    """In the SDKs' `extra_body`, whatever their versions have arguments for."""
+    stated = {field: getattr(profile, name) for name, field in _BODY[profile.api].items()}
+    body = {field: list(value) if isinstance(value, tuple) else value for field, value in stated.items()}
+    if profile.api == "responses" and profile.verbosity is not None:
+        body["text"] = {"verbosity": profile.verbosity}
+    kept = {field: value for field, value in body.items() if value not in (None, [])}
+    return {**kept, **scrub_json(profile.extra_body)}
+
+
+def _headers(profile: ModelProfile, of_request: Mapping[str, str], of_client: Mapping[str, object]) -> dict[str, str]:
+    headers = {**of_request, **profile.headers}
+    if profile.betas:
+        headers[BETA] = with_betas(of_request.get(BETA) or of_client.get(BETA), profile.betas)
+    return headers
+
+
+def with_betas(before: object, betas: Iterable[str]) -> str:
+    """The header with these behind those that stood there, if any: one of the request takes the client's place."""
+    named = before.split(",") if isinstance(before, str) else []
+    return ",".join(dict.fromkeys([*filter(None, named), *betas]))
+
+
+_MARKED = ("system", "tools", "messages")
+"""Where `activities.models.anthropic_prompt` sets marks for the cache."""
+
+
+def _kept_for(parts: list[dict[str, Any]], ttl: str) -> list[dict[str, Any]]:
+    return [_marked(part, ttl) for part in parts]
+
+
+def _marked(part: dict[str, Any], ttl: str) -> dict[str, Any]:
+    if "cache_control" in part:
+        return {**part, "cache_control": {**part["cache_control"], "ttl": ttl}}
+    if part.get("role") and isinstance(part.get("content"), list):
+        return {**part, "content": _kept_for(part["content"], ttl)}
+    return part

@@ -1,0 +1,231 @@
+"""prepare_reply: what this worker finds for a reply: the tools by name, the workspace, the newest rules."""
+
+import asyncio
+from pathlib import Path
+
+from temporalio import activity
+
+from longhaul.activities.attempt.fused_reads import unfused
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.offered import Offered
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.user_rules import FoundRules, found
+from longhaul.activities.attempt.workspaces import Workspaces, not_here
+from longhaul.activities.compression.prompts import check_config
+from longhaul.activities.context.context_windows import window_of
+from longhaul.activities.context.prompting import Prompted, Prompting
+from longhaul.activities.context.specs import Specs, prompt_digest, spec_digest
+from longhaul.activities.context.tokens import TokenCounter
+from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
+from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
+from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.output_limit import most_written
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.retries import as_verdict, failed_for_good
+from longhaul.activities.telemetry.prices import Prices
+from longhaul.activities.tools.registry import Toolbox, describe
+from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
+from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.entries.every import Prepared
+from longhaul.agent.plain.nearest import did_you_mean, nearest
+from longhaul.agent.values.budget import Tariff
+from longhaul.agent.values.children import agents_text
+from longhaul.agent.values.known_names import without_tool
+from longhaul.agent.values.liveness import FAST_SECONDS
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.prompt import hint_message
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.summary_template import BadTemplate
+from longhaul.agent.values.tool_groups import described
+from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.stores.state.user_rules import UserRules
+
+ENCODING_SECONDS = 1.0
+"""How long a first reply waits for exact counts; estimates do as well, and are corrected by the provider's report."""
+AHEAD_SECONDS = 3.0
+"""What takes longer beside another activity is left to its own, which has the time."""
+
+
+class Preparation:
+    def __init__(  # noqa: PLR0913  what a worker has
+        self,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        specs: Specs,
+        counter: TokenCounter,
+        secrets: WorkerSecrets,
+        prompting: Prompting | None = None,
+        *,
+        rules: UserRules | None = None,
+        indexed: int = 1,
+        wrapping: Wrapping | None = None,
+        providers: Providers | None = None,
+        liveness: float = FAST_SECONDS,
+        offered: Offered | None = None,
+        mcp: McpServers | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._prices = prices or Prices({})
+        self._mcp = mcp or McpServers()
+        self._liveness = liveness
+        self._offered = offered or Offered()
+        self._providers = providers
+        self._wrapping = wrapping or Wrapping()
+        self._rules = rules
+        self._secrets = secrets
+        self._counter = counter
+        self._indexed = indexed
+        self._toolbox = toolbox
+        self._workspaces = workspaces
+        self._specs = specs
+        self._prompting = prompting or Prompting()
+
+    @activity.defn(name=PREPARE_REPLY)
+    async def prepare_reply(self, ask: PrepareReply) -> Prepared:
+        """Raises NotHere when what the agent names is missing here: another worker may have it; and ModelFailed
+        for a model that this worker's operator does not let agents call, or a schema that is none."""
+        async with beating():
+            return await self._prepare(ask)
+
+    async def ahead(self, ask: PrepareReply) -> Prepared | None:
+        """The same in an activity that has done its own work already; None when it is better left to one of its own."""
+        try:
+            if self._wrapping.of_reply(ask).adds_hints:
+                return None  # they may ask the session, which has not begun the reply
+            async with asyncio.timeout(AHEAD_SECONDS):
+                return await self._prepare(ask)
+        except Exception:  # noqa: BLE001  whatever it is, the activity of its own says it, and is tried again
+            return None
+
+    async def _prepare(self, ask: PrepareReply) -> Prepared:
+        self._check_names(ask.spec)
+        plain = self._toolbox.descriptors(ask.spec.all_tools)
+        served, unreachable = await self._mcp.for_reply(ask.spec.mcps)
+        tools = (
+            *(_as_told(tool, ask.spec) for tool in plain),
+            *served.descriptors([name for name in served.names if self._toolbox.get(name) is None]),
+            *_finish_function(ask),
+        )
+        root, nonce = await self._bind(ask)
+        of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
+        window = self._window(ask.spec)
+        hints = await self._hints(ask)
+        told = await asyncio.to_thread(self._told, ask, Path(root), window)
+        await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
+        fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
+        before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
+        return Prepared(
+            behaviour=BEHAVIOUR,
+            indexed=self._indexed,
+            spec_digest=self._specs.keep(told.system_prompt, tools),
+            tools=None if spec_digest(before, tools) == ask.tools_digest else tools,
+            system_prompt=None if now == before else told.system_prompt,
+            prompt_digest="" if now == before else now,
+            wrapped=self._wrapping.middlewares.for_everybody,
+            hooked_interrupts=self._wrapping.of_reply(ask).hears_interrupts,
+            hints=(*told.hints, *hints, *(hint_message(why, "mcp") for why in unreachable)),
+            workspace_root=root,
+            workspace_nonce=nonce,
+            user_rules=of_user.rules,
+            user_rules_digest=of_user.digest,
+            no_tool=self._no_tool(ask, of_user, served.names),
+            fixed_tokens=fixed,
+            context_length=window,
+            liveness=self._liveness,
+            tariffs=self._tariffs(ask.spec),
+        )
+
+    def _no_tool(self, ask: PrepareReply, of_user: FoundRules, served: tuple[str, ...]) -> tuple[str, ...]:
+        """What nobody has heard of, once: of the agent's rules when it begins, of the user's when they are new."""
+        own = () if ask.tools_digest else ask.spec.permission.rules
+        named = (rule.tool_name for rule in (*own, *(of_user.rules or ())))
+        return without_tool(named, (*ask.spec.all_tools, *self._toolbox.names, *served))
+
+    def _check_names(self, spec: AgentSpec) -> None:
+        """Raises NotHere for what another worker may have, and ModelFailed for what none can be right about."""
+        missing = [name for name in spec.all_tools if self._toolbox.get(name) is None]
+        if missing:
+            hint = did_you_mean(missing[0], self._toolbox.names, "they have")
+            raise not_here(f"no tool is named {missing[0]!r} on the workers that were asked; {hint}")
+        if unknown := self._secrets.missing(spec.secrets.names if spec.secrets else ()):
+            meant = nearest(unknown[0], self._secrets.names)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise not_here(f"no secret is named {unknown[0]!r} on the workers that were asked{hint}")
+        self._offered.check(spec)
+        try:
+            if self._providers is not None:
+                self._providers.check(spec)
+            if spec.context_config.summary_schema is not None:
+                check_config(spec.context_config)
+        except SetupError as error:
+            raise as_verdict(error) from None
+        except BadTemplate as error:
+            raise failed_for_good("setup", str(error)) from None
+
+    def _tariffs(self, spec: AgentSpec) -> dict[str, Tariff]:
+        """What calls of its models may take, for an agent with a budget. Raises ModelFailed where that is of money and
+        a model has no price: what it costs is not guessed."""
+        if spec.budget is None:
+            return {}
+        models = (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model)
+        tariffs = {model: self._tariff(model, spec) for model in models if model}
+        if spec.budget.max_cost is not None and (
+            unknown := [model for model, tariff in tariffs.items() if tariff.price is None]
+        ):
+            raise failed_for_good(
+                "setup",
+                f"budget.max_cost: the workers have no price for {unknown[0]!r}, and what it costs is not guessed. "
+                "Their operator writes it under [models.NAME.prices], or into the file of LONGHAUL_PRICES; or leave "
+                "max_cost out and limit tokens.",
+            )
+        return tariffs
+
+    def _tariff(self, model: str, spec: AgentSpec) -> Tariff:
+        config = spec.call_config.for_model(model, spec.model)
+        called = None if self._providers is None else self._providers.look_up(model, config)
+        name = model.partition(":")[2] if called is None else called.name.name
+        return Tariff(output_tokens=most_written(called, config), price=self._prices.of(name))
+
+    def _window(self, spec: AgentSpec) -> int:
+        config = spec.call_config.for_model(spec.model, spec.model)
+        called = None if self._providers is None else self._providers.look_up(spec.model, config)
+        return window_of(spec.model, config, called)
+
+    async def _hints(self, ask: PrepareReply) -> tuple[Msg, ...]:
+        """What middlewares add to the request. Raises NotHere for one that this worker does not have."""
+        wrapped = self._wrapping.of_reply(ask)
+        if not wrapped.adds_hints:
+            return ()
+        if activity.info().is_local:
+            raise unfused("middlewares add to the request, which may ask its session")
+        return self._secrets.out_of_messages(await wrapped.hints(ask.request or await newest_text()))
+
+    def _told(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
+        """Blocking. Files of the workspace may stand in the prompt, and a secret may stand in them."""
+        told = self._prompting.prompt_for(ask, root, window)
+        return Prompted(self._secrets.masker.masked(told.system_prompt), self._secrets.out_of_messages(told.hints))
+
+    async def _bind(self, ask: PrepareReply) -> tuple[str, str]:
+        if ask.place is not None:
+            await self._workspaces.find(ask.place)
+            return ask.place.root, ask.place.nonce
+        root, nonce = await asyncio.to_thread(self._workspaces.bind, ask.spec.workspace, ask.session_key)
+        return str(root), nonce
+
+
+def _finish_function(ask: PrepareReply) -> tuple[ToolDescriptor, ...]:
+    """Of a reply that is asked for in a form. Raises ModelFailed for a schema that is none."""
+    try:
+        return () if ask.structured_schema is None else (describe(GenerateResponse(ask.structured_schema)),)
+    except BadAskedSchema as error:
+        raise failed_for_good("invalid_request", str(error)) from None
+
+
+def _as_told(tool: ToolDescriptor, spec: AgentSpec) -> ToolDescriptor:
+    """The descriptor as this agent's model gets it: with its groups, or with the agents that it may start."""
+    if not tool.child:
+        return described(tool, spec.tool_groups)
+    agents = {name: agent.description for name, agent in spec.agents.items()}
+    text = agents_text(agents, spec.max_children, spec.levels - 1)
+    return tool.model_copy(update={"description": f"{tool.description}\n{text}"})

@@ -1,0 +1,250 @@
+"""Running a tool call: one dynamic activity, named by the tool, that turns whatever happens into one outcome."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from temporalio import activity
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.attempt import once, own_session
+from longhaul.activities.attempt.heartbeat import Stalled, beating
+from longhaul.activities.attempt.secrets import WorkerSecrets, given
+from longhaul.activities.attempt.streaming import Streaming
+from longhaul.activities.attempt.workspaces import Workspaces, not_here
+from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.contract import RunTool
+from longhaul.activities.examine_calls import Examination
+from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.middlewares.middleware import ToolUse
+from longhaul.activities.middlewares.runtime import as_current
+from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
+from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.own_thread import noting_threads
+from longhaul.activities.process.progress import told_to
+from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.arguments import ArgumentsError
+from longhaul.activities.tools.as_recorded import tool_as_recorded
+from longhaul.activities.tools.marked_arguments import checked
+from longhaul.activities.tools.notes import attempt_noting
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.entries.every import CallUnsettled, ToolReturned
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.tools import Effect
+
+log = logging.getLogger(__name__)
+
+
+UNKNOWN_OUTCOME = (
+    "Outcome unknown: this call was started, and {} It may have done part of its work, and it was not started again. "
+    "Find out what is true before you repeat it."
+)
+RUNS_ON = "It may still run, in a thread that nobody can end, and what it does may come later."
+
+
+class Acting:
+    def __init__(  # noqa: PLR0913, PLR0917  one for each thing that a call needs
+        self,
+        contexts: Contexts,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        examination: Examination,
+        returning: Returning,
+        streaming: Streaming,
+        secrets: WorkerSecrets,
+        wrapping: Wrapping | None = None,
+        mcp: McpServers | None = None,
+    ) -> None:
+        self._mcp, self._wrapping = mcp or McpServers(), wrapping or Wrapping()
+        self._secrets = secrets
+        self._contexts, self._toolbox = contexts, toolbox
+        self._workspaces = workspaces
+        self._examination, self._returning = examination, returning
+        self._streaming = streaming
+
+    @activity.defn(dynamic=True)
+    async def run_tool(self, arguments: Sequence[RawValue]) -> ToolReturned | CallUnsettled:
+        """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
+        name = activity.info().activity_type
+        ask = RunTool.model_validate_json(arguments[0].payload.data)
+        if ask.effect is not Effect.ONCE:
+            return await self._run_to_an_outcome(name, ask, await self._ready(name, ask))
+        if lost := await once.lost_before():
+            return await self._returned(name, ask, ToolOutput(UNKNOWN_OUTCOME.format(lost)), ToolResultState.UNKNOWN)
+        with once.beginning():
+            start = await self._ready(name, ask)
+        with once.started():
+            return await self._run_to_an_outcome(name, ask, start)
+
+    async def _ready(self, name: str, ask: RunTool) -> "_Start":
+        """Raises NotHere when this worker can't begin; nothing was done."""
+        toolbox = await self._mcp.for_call(self._toolbox, ask.mcp, name, ask.tool_digest)
+        tool = tool_as_recorded(toolbox, name, ask.tool_digest)
+        self._returning.behind.check(ask.postprocess)
+        if missing := self._secrets.missing(ask.secrets):
+            raise not_here(f"this worker has no secret {missing[0]!r}, which the agent allows {name}")
+        wrapped = self._wrapping.of_tool_call(ask)
+        place = await self._workspaces.find(ask.place)
+        arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
+        return _Start(toolbox, tool, wrapped, place, arguments)
+
+    async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> ToolReturned | CallUnsettled:
+        state: ToolResultState | None = None
+        runs_on = False
+        with noting_threads() as threads:
+            try:
+                use = ToolUse(ask.call_id, name, start.arguments, ask.effect)
+                with attempt_noting(self._secrets.masker) as notes, as_current(start.wrapped.context):
+                    async with beating(notes.details):
+                        output = await start.wrapped.acting(use, partial(self._run, start, ask))
+            except NeedsDecision as changed:
+                facts = self._secrets.out_of_findings(changed.facts, start.arguments)
+                reason = self._secrets.masker.masked(changed.reason)
+                return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)
+            except ToolError as error:
+                output = ToolOutput(output=str(error), failed=True)
+            except GivenUp as error:
+                runs_on = await threads.run_on()
+                unknown = ask.effect is Effect.ONCE or (runs_on and ask.effect is not Effect.READ)
+                state = ToolResultState.UNKNOWN if unknown else ToolResultState.ERROR
+                output = ToolOutput(output=str(error), failed=True)
+            except (asyncio.CancelledError, Stalled) as error:
+                if isinstance(error, Stalled) or activity.is_cancelled():
+                    return await self._stopped(name, ask, error, runs_on=await threads.run_on())
+                output = _failed(name, error)
+            except BaseException as error:
+                # A tool is somebody else's code: its bug is the model's to read, not the session's to die of. What
+                # would escape from here would count as an attempt that failed, or end the worker.
+                log.exception("tool %s failed", name)
+                output = _failed(name, error)
+            return await self._returned(name, ask, output, state, runs_on=runs_on)
+
+    async def _arguments(self, ask: RunTool) -> str:
+        """JSON as decided on. Raises NotHere when they can't be fetched now: nothing was done yet."""
+        if ask.arguments is not None:
+            return ask.arguments
+        if ask.said_in is None:
+            raise not_here("this call came without arguments, and without the place where they stand")
+        try:
+            async with beating():
+                return await self._examination.arguments_of(ask.call_id, ask.said_in)
+        except Exception as error:  # of whatever kind: it must not look like a call that has begun
+            raise not_here(f"the call's arguments could not be fetched from the session: {words_of(error)}") from error
+
+    async def _run(self, start: "_Start", ask: RunTool) -> ToolOutput:
+        tool = start.tool
+        try:
+            arguments = checked(start.toolbox, self._secrets, tool.name, start.arguments)
+        except ArgumentsError as error:
+            raise ToolError(str(error)) from error
+        call = ToolCall(
+            id=ask.call_id,
+            arguments=arguments,
+            place=start.place,
+            facts=await self._findings(start, ask, arguments),
+            attempt=activity.info().attempt,
+            confined=ask.confined,
+            secrets=self._secrets.named(ask.secrets),
+            masker=self._secrets.masker,
+            connection=ask.connection,
+        )
+        limit = asyncio.timeout(tool.timeout_seconds)
+        outlet = self._streaming.tool_call(ask.call_id, tool.name)
+        try:
+            with told_to(partial(outlet.write, "output")), given(call.secrets):
+                async with limit:
+                    output = await tool.run(call)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            # A plain function runs on in its thread, so nobody may say that it has ended.
+            raise GivenUp(
+                f"{tool.name} was given up: it ran longer than {tool.timeout_seconds:g} s. It may have done part of "
+                "its work, or still be at it. Find out what is true before you repeat it."
+            ) from None
+        outlet.end()
+        return output
+
+    async def _findings(self, start: "_Start", ask: RunTool, arguments: dict[str, Any]) -> CallFacts:
+        """Those that the decision rests on. Of a call that holds a secret they were recorded without it: they are made
+        again, and have to look the same. Raises NeedsDecision where they do not."""
+        if not self._secrets.masker.found(start.arguments):
+            return ask.facts
+        fresh = await start.tool.examine(arguments, start.place)
+        shown = self._secrets.out_of_findings(fresh, start.arguments)
+        if (shown.cwd, shown.paths, shown.before) != (ask.facts.cwd, ask.facts.paths, ask.facts.before):
+            raise NeedsDecision(fresh, "what it would touch has changed since it was decided on")
+        return fresh.model_copy(update={"notice": "", "commands": (), "read_only": ask.facts.read_only})
+
+    async def _stopped(
+        self, name: str, ask: RunTool, why: asyncio.CancelledError | Stalled, *, runs_on: bool
+    ) -> ToolReturned:
+        """This attempt was stopped from outside. What may run twice does so elsewhere; the rest is told truthfully."""
+        details = activity.cancellation_details()
+        interrupted = details is not None and details.cancel_requested
+        if interrupted and not runs_on:
+            raise why
+        if interrupted and ask.effect is Effect.READ:
+            text = f"Interrupted: the reply was interrupted while this call was under way. {RUNS_ON} It only reads."
+            return await self._returned(name, ask, ToolOutput(text), ToolResultState.INTERRUPTED)
+        if interrupted:
+            reason = "the reply was interrupted"
+        else:
+            reason = str(why) if isinstance(why, Stalled) else "its worker was shut down"
+        if not interrupted and ask.effect is not Effect.ONCE:
+            raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
+        how = f"then given up, because {reason}. {RUNS_ON}" if runs_on else f"then stopped, because {reason}."
+        output = ToolOutput(UNKNOWN_OUTCOME.format(how))
+        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, runs_on=runs_on)
+
+    async def _returned(
+        self,
+        name: str,
+        ask: RunTool,
+        output: ToolOutput,
+        state: ToolResultState | None = None,
+        *,
+        runs_on: bool = False,
+    ) -> ToolReturned:
+        result = await self._returning.result(name, ask, output, state)
+        message, tokens = await self._returning.message(ask, result)
+        digest = self._contexts.keep_result(own_session.key(), ask.epoch, message, tokens)
+        return ToolReturned(result=result, digest=digest, tokens=tokens, cwd=_moved_to(ask, output), runs_on=runs_on)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """All that a call needs to begin."""
+
+    toolbox: Toolbox
+    tool: Tool
+    wrapped: Wrapped
+    place: Place
+    arguments: str
+
+
+def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:
+    """The new working directory, when there is one that can be written down."""
+    cwd = getattr(output, "cwd", None)
+    if not isinstance(cwd, Path) or cwd == Path(ask.place.cwd or ask.place.root):
+        return None
+    return str(cwd) if _is_unicode(str(cwd)) else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _failed(name: str, error: BaseException) -> ToolOutput:
+    return ToolOutput(output=f"{name} failed: {words_of(error, 2_000)}", failed=True)

@@ -1,0 +1,205 @@
+"""Collects what is found out about one command line: its commands, its paths, and what speaks against it."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from longhaul.activities.shell import tree as shell_tree
+from longhaul.activities.shell.danger import danger_of
+from longhaul.activities.shell.files import folders_with, home_written_out, lies_in
+from longhaul.activities.shell.mentions import mentioned
+from longhaul.activities.shell.order import Leans, LinePart, PartEffect, undone
+from longhaul.activities.shell.path_names import Followed, followed, further_names
+from longhaul.activities.shell.paths import danger_of_name, path_fact, resolve
+from longhaul.activities.shell.tree import Node
+from longhaul.activities.shell.words import loosely
+from longhaul.activities.shell.wrappers import unwrap
+from longhaul.activities.tool import Place, ToolError
+from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
+
+MAX_PARSED_CHARACTERS = 20_000
+"""Some lines take the parser time by the square of their length: here-documents without an end, a second at this."""
+MAX_LISTED = 300
+MAX_SCRIPT_DEPTH = 3
+
+Directories = tuple[str, ...]
+"""Where the shell may be at this point: several when a `cd` may have failed, or a link makes `..` ambiguous."""
+
+
+@dataclass
+class Findings:
+    root: Path
+    cwd: str
+    foreign: str = ""
+    safety: str = ""
+    ruled: tuple[str, ...] = ()
+    commands: dict[tuple[str, ...], SubCommand] = field(default_factory=dict)
+    paths: dict[tuple[str, str], PathFact] = field(default_factory=dict)
+    closed: tuple[tuple[str, str], ...] = ()
+    """As in `Place`."""
+    at: tuple[str, ...] = ()
+    """Where the shell may be at the part that is looked at now."""
+    mentioned: dict[tuple[str, ...], None] = field(default_factory=dict)
+    step: int = 0
+    """Of the part that is looked at now: see `shell_order`."""
+    _parts: list[LinePart] = field(default_factory=list)
+    _inside: dict[str, bool] = field(default_factory=dict)
+    """Folders of PATH, and whether they lie in the workspace."""
+
+    def doubt(self, construct: str) -> None:
+        """Name what is not understood; the first one stays."""
+        self.foreign = self.foreign or construct
+
+    def warn(self, danger: str) -> None:
+        """Name what is dangerous, if anything; the first one stays."""
+        self.safety = self.safety or danger
+
+    def facts(self) -> CallFacts:
+        lost = undone(self._parts)
+        if any(words[0] == "<" for words in lost):
+            lost = set(self.commands)
+        self.commands.update({words: SubCommand(words=words) for words in lost})
+        read_only = not self.foreign and not self.safety and all(fact.access == "read" for fact in self.paths.values())
+        return CallFacts(
+            cwd=self.cwd,
+            read_only=read_only
+            and bool(self.commands)
+            and all(command.read_only for command in self.commands.values()),
+            commands=tuple(self.commands.values()),
+            paths=tuple(self.paths.values()),
+            mentioned=tuple(self.mentioned),
+            not_understood=self.foreign,
+            safety=self.safety,
+        )
+
+    def add(
+        self,
+        words: tuple[str, ...],
+        effect: PartEffect = PartEffect.RUNS,
+        leans: Leans = Leans.WORDS,
+        *,
+        read_only: bool = False,
+    ) -> None:
+        """List a sub-command; of two findings on the same words the worse one stays."""
+        edits_only = effect in (PartEffect.MAKES, PartEffect.MOVES)
+        self._parts.append(LinePart(words, effect, leans, self.step))
+        before = self.commands.get(words)
+        if before is None and len(self.commands) >= MAX_LISTED:
+            self.doubt(f"more than {MAX_LISTED} commands")
+            return
+        if before is not None:
+            read_only, edits_only = read_only and before.read_only, edits_only and before.edits_only
+        self.commands[words] = SubCommand(words=words, read_only=read_only, edits_only=edits_only)
+        self.warn(danger_of(words))
+
+    def reads_input(self, target: str) -> None:
+        """A redirection that reads is no sub-command, but where it leads may be changed by one."""
+        self._parts.append(LinePart(("<", target), PartEffect.NOTHING, Leans.PATHS, self.step))
+
+    def is_of_the_workspace(self, program: str) -> bool:
+        """Whether PATH leads to a program of that name in the workspace: only the system's are proven."""
+        for folder in folders_with(program):
+            if folder not in self._inside:
+                self._inside[folder] = lies_in(folder, self.root)
+            if self._inside[folder]:
+                return True
+        return False
+
+    def touch(
+        self, raw: str, access: Literal["read", "write"], directories: Directories, *, searched: bool = False
+    ) -> bool:
+        """Record where `raw` leads from each directory; False when that can't be told."""
+        for directory in directories:
+            try:
+                place = Place(self.root, Path(directory), ruled=self.ruled)
+                resolved = resolve(raw, place)
+                named = further_names(raw, resolved, place, self._followed)
+            except (ToolError, OSError, ValueError):
+                return False
+            before = self.paths.get((str(resolved), access))
+            named = tuple(dict.fromkeys((*(before.named if before else ()), *named)))
+            searched = searched or bool(before and before.searched)
+            fact = path_fact(resolved, access, self.root, named)
+            self.paths[str(resolved), access] = fact.model_copy(update={"searched": True}) if searched else fact
+            if access == "write" and (link := _link_itself(raw, directory)) not in ("", str(resolved)):
+                # `mv` and `rm` change the link, whatever it leads to.
+                self.paths[link, access] = path_fact(Path(link), access, self.root, named)
+        return True
+
+    @cached_property
+    def _followed(self) -> Followed:
+        return followed(self.ruled)
+
+    def list_loosely(self, tree: Node, depth: int = 0) -> None:
+        """The commands of a line that is not understood, wherever they stand: never proven, good for deny rules."""
+        for node, _ in shell_tree.every_node(tree):
+            if node.type == "command":
+                self._list_command(node, depth)
+            elif node.type == "file_redirect" and node.children:
+                target = loosely(node.children[-1].text)
+                operators = [child.type for child in node.children if ">" in child.type]
+                if operators and not leads_to_no_file(operators[0], target):
+                    self.redirected(target, (self.cwd,))
+
+    def _list_command(self, node: Node, depth: int) -> None:
+        parts = [child for child in node.children if not child.type.endswith("redirect")]
+        words = tuple(loosely(part.text) for part in parts if part.type != "variable_assignment")
+        if words:
+            self.list_wrapped(words, depth)
+
+    def list_wrapped(self, words: tuple[str, ...], depth: int = 0) -> None:
+        """List a command that is not proven, and all that it runs."""
+        self.add(words)
+        self._look_for_danger(words)
+        if self.closed:
+            self.mentioned.update(dict.fromkeys(mentioned(words, self.at or (self.cwd,), self.root, self.closed)))
+        unwrapped = unwrap(words)
+        if depth >= MAX_SCRIPT_DEPTH and (unwrapped.inner or unwrapped.script):
+            self.doubt("too deep nesting")
+            return
+        for inner in unwrapped.inner:
+            if inner not in self.commands:
+                self.list_wrapped(inner, depth + 1)
+        if unwrapped.script:
+            self.list_loosely(shell_tree.parse(unwrapped.script[:MAX_PARSED_CHARACTERS]), depth + 1)
+
+    def _look_for_danger(self, words: tuple[str, ...]) -> None:
+        """Any word of an unproven command that leads to a dangerous file: what the command does with it is unknown."""
+        if len(words) > MAX_LISTED:
+            self.warn(f"more than {MAX_LISTED} words are too many to look at")
+        for word in words[1:MAX_LISTED]:
+            raw = word.rpartition("=")[2] if word.startswith("-") or "=" in word else word
+            for candidate in {raw, raw.removeprefix("@")}:
+                self.warn(self._danger_at(candidate))
+
+    def _danger_at(self, raw: str) -> str:
+        try:
+            resolved = resolve(home_written_out(raw), Place(self.root, Path(self.cwd)))
+        except (ToolError, OSError, ValueError):
+            return ""
+        return danger_of_name(resolved, "write", self.root)
+
+    def redirected(self, target: str, directories: Directories) -> None:
+        """A redirection is a sub-command of its own, `> FILE`: a rule for `echo` says nothing about files."""
+        for directory in directories:
+            if not self.touch(target, "write", (directory,)):
+                self.doubt("a redirection to a path that can't be told")
+                return
+            resolved = os.path.realpath(Path(directory) / target)
+            self.add((">", resolved), PartEffect.MAKES, Leans.PATHS)
+            if resolved.startswith("/dev/"):
+                self.warn(f"writing to {resolved} reaches a device")
+
+
+def leads_to_no_file(operator: str, target: str) -> bool:
+    """Whether a redirection throws away what it is given, or leads to where another one leads (`2>&1`)."""
+    # Only bash's own digits name a descriptor, others a file; above 2 lies what the worker reads.
+    return target == "/dev/null" or (operator in (">&", "<&") and target in ("0", "1", "2"))
+
+
+def _link_itself(raw: str, directory: str) -> str:
+    """Where the name stands that `raw` ends with, if it is a link; empty otherwise. Raises OSError, ValueError."""
+    named = Path(directory, raw)
+    return str(Path(os.path.realpath(named.parent), named.name)) if named.is_symlink() else ""

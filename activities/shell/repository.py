@@ -1,0 +1,144 @@
+"""Decides whether git may read a repository unasked: only one that `git init` or `git clone` could have made, and no
+part of it lies elsewhere.
+
+A repository that came in an archive may hold anything: a configuration that names programs or files, links, stores of
+other repositories, submodules with a configuration of their own.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
+from longhaul.agent.permission.suggestions import names
+
+_FULL = frozenset({"objects", "refs", "logs", "lfs"})
+"""Not looked into for links any deeper than this: what they hold is read as hashes, or not at all."""
+_DEEPER = ("objects/info", "objects/pack", "refs/heads", "refs/tags", "refs/remotes", "logs/HEAD", "logs/refs")
+MOST_NAMES = 5_000
+"""Of a repository's own, looked at for links."""
+_FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
+            "objects/info/http-alternates", "info/grafts", "info/sparse-checkout")  # fmt: skip
+"""None of these is there: they lead elsewhere, or change what is read."""
+CONFIG_CAP_BYTES = 100_000
+_ANY = frozenset({"*"})
+_KEYS = {
+    "core": names(
+        "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol"
+        " safecrlf quotepath abbrev compression bigfilethreshold untrackedcache trustctime checkstat longpaths"
+        " protectntfs protecthfs commitgraph preloadindex hookspath fsmonitor"
+    ),
+    "remote": names("url fetch pushurl push tagopt prune prunetags mirror skipdefaultupdate skipfetchall"),
+    "branch": names("remote merge rebase pushremote description vscode-merge-base gh-merge-base autosetupmerge"),
+    "user": names("name email signingkey useconfigonly"),
+    "commit": names("gpgsign verbose"),
+    "tag": names("gpgsign"),
+    "pull": names("rebase ff"),
+    "push": names("default autosetupremote followtags gpgsign"),
+    "fetch": names("prune prunetags parallel"),
+    "merge": names("conflictstyle ff"),
+    "rebase": names("autostash autosquash updaterefs"),
+    "rerere": names("enabled autoupdate"),
+    "diff": names("algorithm renames renamelimit colormoved mnemonicprefix noprefix context"),
+    "init": names("defaultbranch"),
+    "status": names("short branch showuntrackedfiles"),
+    "lfs": names("repositoryformatversion"),
+    "advice": _ANY,
+    "color": _ANY,
+    "gc": _ANY,
+    "pack": _ANY,
+}
+"""Keys of a repository's own configuration by section that name neither a program nor a file, or (`core.hooksPath`,
+`core.fsmonitor`) are set otherwise for each line that leans on a proof."""
+_WITH_NAMES = ("remote", "branch", "color")
+"""Sections that may have a name behind them, as in `[remote "origin"]`; of others that would be another key."""
+_LINE = re.compile(
+    r'\[(?P<section>[A-Za-z]+)(?: "(?P<name>[^"\\]*)")?\]|(?P<key>[A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=(?P<value>[^\\]*))?'
+)
+
+
+def repository_above(start: str) -> str:
+    """What lies under the name `.git` at or above `start`; empty when nothing does."""
+    candidates = (f"{folder}/.git" for folder in (start, *map(str, Path(start).parents)))
+    return next((path for path in candidates if os.path.lexists(path)), "")
+
+
+def is_plain_repository(start: str) -> bool:
+    """Whether git begun in `start`, resolved, meets a repository without surprises, or none. Fails closed."""
+    repository = repository_above(start)
+    below = repository.removesuffix("/.git")
+    if any(_looks_bare(folder) for folder in _up_to(start, below)):
+        return False
+    if not repository:
+        return True
+    try:
+        return _is_plain(repository)
+    except (OSError, ValueError, UnreadableIndex):
+        return False
+
+
+def _is_plain(repository: str) -> bool:
+    if not stat.S_ISDIR(os.lstat(repository).st_mode):
+        return False
+    if any(os.path.islink(f"{repository}/{name}") for name in _DEEPER):  # noqa: PTH114  a Path for each takes longer
+        return False
+    if any(os.path.lexists(f"{repository}/{name}") for name in _FOREIGN) or _has_links(repository):
+        return False
+    # Each file there is an address, of a remote that no configuration names.
+    if os.path.isdir(f"{repository}/branches") and os.listdir(f"{repository}/branches"):  # noqa: PTH112, PTH208  as above
+        return False
+    config = Path(repository, "config")
+    if config.exists() and (config.stat().st_size > CONFIG_CAP_BYTES or not is_plain_config(config.read_text("utf-8"))):
+        return False
+    # git looks into each submodule, and hands it none of what is set for the line.
+    return not tracked_in(Path(repository, "index")).modules
+
+
+def _has_links(repository: str) -> bool:
+    """Whether a name in there is a link: git prints what it finds in many of them (`rebase-merge/done`)."""
+    seen, waiting = 0, [repository]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.is_symlink() or seen > MOST_NAMES:
+                    return True
+                if entry.is_dir() and not (folder == repository and entry.name in _FULL):
+                    waiting.append(entry.path)
+    return False
+
+
+def is_plain_config(text: str) -> bool:
+    """Whether each line of a repository's configuration is known to name neither a program nor a file."""
+    known: frozenset[str] = frozenset()
+    for raw in text.split("\n"):
+        line = raw.strip(" \t")
+        if not line or line[0] in "#;":
+            continue
+        read = _LINE.fullmatch(line)
+        if read is None:
+            return False
+        if read["section"]:
+            section = read["section"].lower()
+            known = _KEYS.get(section, frozenset()) if read["name"] is None or section in _WITH_NAMES else frozenset()
+        elif not _is_known(read["key"].lower(), (read["value"] or "").strip(), known):
+            return False
+    return True
+
+
+def _is_known(key: str, value: str, known: frozenset[str]) -> bool:
+    if key == "bare" and value != "false":
+        return False
+    return key in known or known is _ANY
+
+
+def _up_to(start: str, end: str) -> list[str]:
+    """`start` and the folders above it, as far as git looks for a repository; the one with `.git` left out."""
+    folders = [start, *map(str, Path(start).parents)]
+    return folders[: folders.index(end or "/")] if (end or "/") in folders else folders
+
+
+def _looks_bare(folder: str) -> bool:
+    return all(os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs"))

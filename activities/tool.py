@@ -1,0 +1,149 @@
+"""A tool has a description for the model, a look at what a call would do, and the call itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longhaul.activities.masking.masker import NO_SECRETS, Masker
+from longhaul.activities.process.box import Sandbox
+from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.permission.facts import CallFacts, Confined
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.messages import DataBlock, TextBlock
+from longhaul.agent.values.tools import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call works: the workspace and the session's working directory in it."""
+
+    root: Path
+    """Workspace root: absolute, symlinks resolved."""
+    cwd: Path
+    """Working directory of the session, absolute; Bash may have moved it, also out of the root."""
+    offloaded: tuple[Path, ...] = ()
+    """Folders with what was offloaded for the session, links resolved: open to Read, Grep and Glob, to nobody else."""
+    ruled: tuple[str, ...] = ()
+    """Folders as the session's deny and ask rules spell them, absolute or below `~`: links in them are followed."""
+    closed: tuple[tuple[str, str], ...] = ()
+    """Tool and pattern of each deny and ask rule about paths: searches leave out what they match."""
+    opened: tuple[Path, ...] = ()
+    """Further folders that the agent works in as in the workspace, as it names them."""
+    sandbox: Sandbox = "off"
+    sandbox_network: bool | None = None
+    """What the agent wants around commands; the worker may want more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One run of one call."""
+
+    id: str
+    """Unique in the session: the idempotency key."""
+    arguments: dict[str, Any]
+    """Valid against the tool's schema."""
+    place: Place
+    facts: CallFacts
+    """What the decision to run was based on. A tool that finds otherwise raises `NeedsDecision`."""
+    attempt: int = 1
+    confined: Confined = ""
+    """The sandbox that the decision to run it rests on; one that can't be had needs another decision."""
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Values by name, for this call alone: into the environment of what it starts, and nowhere else."""
+    masker: Masker = field(default=NO_SECRETS, repr=False)
+    """For output that is shortened while it comes: half of a secret would not be known again."""
+    connection: str | None = None
+    """As in `RunTool`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a call came to. Text output is cut by the tool itself at its own cap."""
+
+    output: str | tuple[TextBlock | DataBlock, ...]
+    failed: bool = False
+    """The tool ran and says that it did not work (exit code, no such file); the model reads why in `output`."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    cwd: Path | None = None
+    """The session's new working directory, when the call moved it."""
+
+
+class NeedsDecision(LonghaulError):
+    """The world is not as it was when the call was decided on (another cwd, file content, link target).
+
+    Raised before any effect; `facts` are the new findings, and the session decides again.
+    """
+
+    def __init__(self, facts: CallFacts, reason: str) -> None:
+        super().__init__(reason)
+        self.facts = facts
+        self.reason = reason
+
+
+class ToolError(LonghaulError):
+    """The model's mistake or bad luck, in words that it can act on: becomes a result of state `error`."""
+
+
+class GivenUp(Exception):
+    """The call was under way when what ran it took too long or was lost: part of its work may be done, or all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at the world came to, and what was seen there, for the model and for people."""
+
+    finding: Finding
+    detail: str = ""
+
+
+class Tool:
+    """A tool with behaviour of its own. Subclass it, or use `@tool` of `activities.tools.function`."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    effect: Effect = Effect.ONCE
+    concurrency_safe: bool = False
+    read_only: bool = False
+    is_external_tool: bool = False
+    inside: bool = False
+    """The session answers its calls itself (`agent.next.inside`)."""
+    child: bool = False
+    """Its calls are tasks of sub-agents, which the session starts (`agent.next.children`)."""
+    result_schema: dict[str, Any] | None = None
+    """Of an external tool: what its results have to fit, in the words of `agent.plain.result_schema`; None =
+    anything."""
+    timeout_seconds: float = 600.0
+    untrusted: bool = False
+    """Its results are what others wrote: a page, a mail."""
+    quick: bool = False
+    """It only reads, mostly in a moment, asks nothing of its session, and can't take its worker along."""
+    deadline: Deadline | None = None
+    """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
+
+    async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+        """Find out what permission needs to know, without changing anything. Must not raise for odd arguments."""
+        return CallFacts(cwd=str(place.cwd), read_only=self.read_only)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        """Do it. Raises ToolError (the model reads it), NeedsDecision, or anything else (becomes an error result).
+
+        Cancellation arrives as `asyncio.CancelledError`; what was started must be dead when it leaves. Blocking work
+        belongs into `activities.process.own_thread.in_own_thread`, which notes a thread that could not be ended.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.run: an external tool is never run here")
+
+    async def probe(self, call: ToolCall) -> Found | Finding:
+        """Look whether this call happened, after its outcome was lost: `happened`, `did_not` or `unknown`.
+
+        Define it where the world can be asked (by `call.id`, best of all). It only reads, is called once or more, and
+        has 20 s; what it raises counts as `unknown`. `call.facts` holds nothing but the folder.
+        """
+        return "unknown"
+
+    @property
+    def probes(self) -> bool:
+        """Whether there is a look of its own."""
+        return type(self).probe is not Tool.probe

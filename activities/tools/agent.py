@@ -1,0 +1,36 @@
+"""`Agent`: gives a task to a sub-agent. The session starts it (`agent.next.children`); no worker runs anything."""
+
+from typing import Any
+
+from longhaul.activities.tool import Tool
+from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS
+from longhaul.agent.values.tools import Effect
+
+
+class StartAgent(Tool):
+    """Starting one changes nothing by itself: what a sub-agent does is decided call by call, in its own session."""
+
+    name = AGENT
+    description = """\
+Gives a task to another agent, which works on it in a session of its own, and answers with its last message.
+
+- It sees nothing of this conversation: say all that it has to know, and what its answer should contain.
+- Calls of one turn work side by side, in the same folder."""
+    input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
+        "type": "object",
+        "properties": {
+            "agent": {"type": "string", "description": "Name of the agent."},
+            "task": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_TASK_CHARS,
+                "description": "The whole task, in words that need no other context.",
+            },
+        },
+        "required": ["agent", "task"],
+        "additionalProperties": False,
+    }
+    effect = Effect.READ
+    read_only = True
+    concurrency_safe = True
+    child = True

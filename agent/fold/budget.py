@@ -1,0 +1,116 @@
+"""Changes the account of a session with a budget, by each entry. Without one there is no account.
+
+What an answer reports settles what was put aside for it; what nobody answered is settled by how many attempts may have
+been billed. So each attempt counts once, whatever order things come in.
+"""
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.budget import (
+    KEPT_CHANGES,
+    NEW_ACCOUNT,
+    NOTHING,
+    UNKNOWN_TARIFF,
+    Account,
+    BudgetQuestion,
+    Tariff,
+)
+from longhaul.agent.values.messages import Usage
+
+
+def take(ledger: Ledger, entry: e.AnyEntry) -> None:
+    """To be called before the entry is folded: the reply that it may end still stands."""
+    budget = ledger.spec.budget
+    if budget is None:
+        return
+    account = ledger.account or NEW_ACCOUNT
+    if isinstance(entry, e.BudgetChanged):
+        ledger.spec = ledger.spec.model_copy(update={"budget": budget.raised(entry.more)})
+    ledger.account = _after(account, ledger, entry)
+
+
+def tariff_of(account: Account, model: str) -> Tariff:
+    return account.tariffs.get(model, UNKNOWN_TARIFF)
+
+
+def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # noqa: C901, PLR0911, PLR0912  one per kind
+    match entry:
+        case e.Prepared():
+            return account.model_copy(update={"tariffs": entry.tariffs})
+        case e.BudgetReserved():
+            return _reserved(account, entry)
+        case e.BudgetReleased():
+            return _settled(account, None, entry.lost)
+        case e.ModelSaid():
+            # Of one that was cut short nobody has reported anything.
+            usage = None if entry.cut_short else entry.message.usage
+            return _settled(account, usage, entry.lost_attempts + (usage is None))
+        case e.ModelFailed():
+            return _settled(account, None, 0)
+        case e.ContextCompressed() | e.NotCompressed():
+            return _settled(account, entry.usage, entry.lost_attempts)
+        case e.CallsExamined() if entry.usage is not None:
+            used = tariff_of(account, _judge_of(ledger)).of(entry.usage)
+            judged = used.model_copy(update={"calls": len(entry.facts)})
+            return account.model_copy(update={"spending": account.spending.add(judged)})
+        case e.BudgetExhausted():
+            return _exhausted(account, entry)
+        case e.BudgetChanged():
+            return _changed(account, entry)
+        case e.ReplyFinished() | e.StateReplaced():
+            return _ended(account, ledger, entry)
+        case _:
+            return account
+
+
+def _judge_of(ledger: Ledger) -> str:
+    return ledger.permission.analyzer_model or ledger.spec.model
+
+
+def _reserved(account: Account, entry: e.BudgetReserved) -> Account:
+    key = str(entry.seq)
+    spending = account.spending.reserve(key, entry.amount)
+    update = {"spending": spending, "open": key, "model": entry.model, "closed": account.closed or entry.closing}
+    return account.model_copy(update=update)
+
+
+def _settled(account: Account, usage: Usage | None, lost: int) -> Account:
+    if not account.open:
+        return account
+    used = NOTHING if usage is None else tariff_of(account, account.model).of(usage)
+    spending = account.spending.settle(account.open, used, lost)
+    return account.model_copy(update={"spending": spending, "open": "", "model": ""})
+
+
+def _exhausted(account: Account, entry: e.BudgetExhausted) -> Account:
+    if entry.then != "ask":
+        return account.model_copy(update={"end": entry.then})
+    return account.model_copy(update={"question": BudgetQuestion(at=entry.at, lacks=entry.lacks)})
+
+
+def _changed(account: Account, entry: e.BudgetChanged) -> Account:
+    handled = (*account.handled, entry.request_id)[-KEPT_CHANGES:] if entry.request_id else account.handled
+    question = account.question
+    waited = account.waited_ms + (entry.at - question.at if question else 0)
+    return account.model_copy(
+        update={"handled": handled, "question": None, "waited_ms": waited, "end": entry.end or account.end}
+    )
+
+
+def _ended(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:
+    """Of a reply that ended in the midst of a call nobody has heard what that took."""
+    account = _settled(account, None, 1)
+    reply = ledger.reply
+    if reply is None:
+        return account
+    waited = account.waited_ms + (entry.at - account.question.at if account.question else 0)
+    return account.model_copy(
+        update={
+            "steps": account.steps + reply.cur_iter,
+            "ms": account.ms + max(entry.at - reply.started_at - waited, 0),
+            "waited_ms": 0,
+            "question": None,
+            "end": "",
+            "closed": False,
+        }
+    )

@@ -1,0 +1,219 @@
+"""Changes the ledger by entries about tool calls: findings, verdicts, decisions, results."""
+
+from typing import assert_never
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold import doubts as fold_doubts
+from longhaul.agent.fold import notices as fold_notices
+from longhaul.agent.fold import stuck as fold_stuck
+from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.question_digest import essence, terms
+from longhaul.agent.fold.results import denied_by_permission, denied_by_person, not_a_call
+from longhaul.agent.fold.rules import take_rules, take_user_rules
+from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.permission.policies import risk_of
+from longhaul.agent.permission.rulebook import accepted, added
+from longhaul.agent.permission.taint import brings_in
+from longhaul.agent.plain.times import iso
+from longhaul.agent.values.deadline import RiskFound, deadline_of
+from longhaul.agent.values.known_names import MCP
+from longhaul.agent.values.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
+from longhaul.agent.values.response import response_in
+from longhaul.agent.values.tools import ToolDescriptor
+
+FACTS_LAST_MS = 60_000
+"""Findings older than this are made again before an approved call runs: files change while people think."""
+
+
+def apply(ledger: Ledger, entry: e.CallEntry) -> None:
+    match entry:
+        case e.CallsExamined():
+            _examined(ledger, entry)
+        case e.CallsJudged():
+            _judged(ledger, entry)
+        case e.HumanDecided():
+            _decided(ledger, entry)
+        case e.ToolReturned():
+            _returned(ledger, entry)
+        case e.ResultReceived():
+            ledger.current.calls[entry.result.id].received = entry.result
+        case e.PieceReceived():
+            call = ledger.current.calls[entry.call_id]
+            call.pieces = (*call.pieces, entry.text)
+        case e.CallUnsettled():
+            _unsettled(ledger, entry)
+        case _ as never:
+            assert_never(never)
+
+
+def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
+    if entry.usage is not None:
+        ledger.current.usage, ledger.spent.usage = ledger.current.usage + entry.usage, ledger.spent.usage + entry.usage
+        ledger.spent.analyses += len(entry.facts)
+    for call_id, facts in entry.facts.items():
+        if call := ledger.current.calls.get(call_id):
+            if call.state is ToolCallState.ASKING and essence(facts) != essence(call.facts):
+                # What a person is looking at is no more: they are asked anew, and who has approved it has not.
+                call.state, call.approvals = ToolCallState.PENDING, ()
+            call.facts, call.facts_at, call.facts_stale, call.analyzed = facts, entry.at, False, True
+            if call_id in entry.marked:
+                runs = ledger.calls.unmarked.get(call_id, call.input)
+                ledger.keep_unmarked(call_id, "" if ledger.marks_secrets else runs)
+                call.input = entry.marked[call_id]
+            if call.approved and call.approved_facts is None:
+                call.approved_facts = facts
+    # Last: these findings were made before anybody knew of the rules that came with them.
+    if entry.user_rules is not None:
+        take_user_rules(ledger, entry.user_rules, entry.user_rules_digest)
+
+
+def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
+    asked: list[OpenCall] = []
+    for verdict in entry.verdicts:
+        call = ledger.current.calls[verdict.call_id]
+        call.judged, call.judged_at = entry.seq, entry.at
+        if verdict.behavior == "later":
+            call.state = ToolCallState.PENDING
+            continue
+        call.reason, call.confined = verdict.reason, verdict.confined
+        match verdict.behavior:
+            case "allow":
+                call.state = ToolCallState.ALLOWED
+            case "ask":
+                call.state = ToolCallState.ASKING
+                call.suggested_rules, call.seen = verdict.suggested_rules, verdict.seen
+                call.approvals = () if call.approved else call.approvals
+                call.approved, call.approved_facts, call.changed = False, None, ""
+                asked.append(call)
+            case "stands":
+                pass
+            case "external":
+                call.state = ToolCallState.SUBMITTED
+                asked.append(call)
+            case "deny":
+                close(ledger, call, denied_by_permission(call.block, verdict.reason), entry)
+            case "invalid":
+                close(ledger, call, not_a_call(call.block, verdict.reason), entry)
+            case _ as never:
+                assert_never(never)
+    for call in asked:
+        _begin_to_wait(ledger, call, entry)
+    fold_notices.begin(ledger, asked, entry.seq)
+
+
+def _begin_to_wait(ledger: Ledger, call: OpenCall, entry: e.CallsJudged) -> None:
+    """What is asked again waits anew, from now. The deadline is kept with the call: settings may change meanwhile."""
+    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = entry.at, 0, 0, 0
+    tool = ledger.provided.tools.get(call.block.name)
+    call.deadline = deadline_of(
+        call.block.name,
+        tool.deadline if tool else None,
+        ledger.state.permission_context.deadline,
+        _risk(ledger, call, tool),
+    )
+
+
+def _risk(ledger: Ledger, call: OpenCall, tool: ToolDescriptor | None) -> RiskFound | None:
+    """Of what a person decides on; how long an outside system takes is no matter of risk, nor looks anybody at what the
+    session answers itself."""
+    if call.waits_for != "person" or tool is None or tool.inside:
+        return None
+    risk = risk_of(ledger.state.permission_context, call.facts)
+    return risk.value if risk else None
+
+
+def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
+    for decision in entry.decisions:
+        call = ledger.current.calls[decision.call_id]
+        call.approver = entry.approver
+        note_decision(ledger, call, decision, entry)
+        if decision.allow:
+            _approve(ledger, call, decision, entry)
+        else:
+            call.reason = decision.reason
+            ledger.current.rejected = True
+            close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
+        if decision.rules:
+            taken = accepted(decision.rules, entry.approver, decision.reason, entry.at)
+            take_rules(ledger, added(ledger.state.permission_context.rules, taken, entry.at))
+            for other in ledger.current.calls.values():
+                # Accepted with one call of a list, a rule may answer the others: whoever accepts it sees them too.
+                other.judged = 0 if other.state is ToolCallState.ASKING else other.judged
+
+
+def _approve(ledger: Ledger, call: OpenCall, decision: e.DecisionGiven, entry: e.HumanDecided) -> None:
+    """An edit is another call: who makes it is the first to approve that one, and it is judged before a second may."""
+    call.approvals = approvals_with(ledger, call, decision, entry.approver, entry.key)
+    call.approved = len(call.approvals) >= ledger.state.permission_context.approvers(call.block.name)
+    tool = ledger.provided.tools.get(call.block.name)
+    if tool is not None:
+        call.approved_terms = terms(tool, ledger.permission)
+    if not call.approved and not is_edit(call, decision):
+        return
+    call.state, call.approved_facts, call.judged = ToolCallState.PENDING, call.facts, 0
+    if decision.input is not None and decision.input != call.input:
+        call.input, call.facts_stale, call.approved_facts = decision.input, True, None
+        ledger.keep_unmarked(call.block.id, "")
+    if entry.at - call.facts_at > FACTS_LAST_MS:
+        call.facts_stale = True
+
+
+def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
+    if entry.cwd is not None:
+        ledger.state.tool_context.cwd = entry.cwd
+    call = ledger.current.calls[entry.result.id]
+    _taint(ledger, call, outside=entry.outside)
+    call.response = "" if entry.outside or _is_others_word(ledger, call) else response_in(entry.result)
+    for other in ledger.current.calls.values():
+        may_have_changed = bool(other.facts.before) and not call.facts.read_only
+        other.facts_stale |= entry.cwd is not None or may_have_changed
+    close(ledger, call, entry.result, entry, entry.digest, entry.tokens)
+
+
+def _is_others_word(ledger: Ledger, call: OpenCall) -> bool:
+    """Of servers, and of tools that bring in what others wrote: none of them may speak as the agent."""
+    tool = ledger.provided.tools.get(call.block.name)
+    return tool is None or tool.untrusted or call.block.name.startswith(MCP)
+
+
+def _taint(ledger: Ledger, call: OpenCall, *, outside: bool) -> None:
+    name = call.block.name
+    if not ledger.state.tainted:
+        ledger.state.tainted = brings_in(ledger.provided.tools.get(name), call.facts, name, outside=outside)
+
+
+def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
+    call = ledger.current.calls[entry.call_id]
+    call.facts, call.facts_at, call.state = entry.facts, entry.at, ToolCallState.PENDING
+    call.facts_stale, call.approved, call.approvals, call.changed = False, False, (), entry.reason
+    call.analyzed = False
+    call.times_unsettled += 1
+
+
+def close(
+    ledger: Ledger, call: OpenCall, result: ToolResultBlock, entry: e.AnyEntry, digest: str = "", tokens: int = 0
+) -> None:
+    reply = ledger.current
+    call.state = ToolCallState.FINISHED
+    message = Msg(
+        name=ledger.spec.name,
+        role="assistant",
+        content=(result,),
+        id=reply.reply_id,
+        created_at=iso(entry.at),
+    )
+    ledger.append((message,), digest, tokens)
+    fold_stuck.note_call(ledger, call.block, result)
+    if result.state is not ToolResultState.UNKNOWN:
+        ledger.keep_unmarked(result.id, "")
+    else:
+        runs_on = isinstance(entry, e.ToolReturned) and entry.runs_on
+        fold_doubts.begin(ledger, call, result, entry.at, runs_on=runs_on)
+    if all(other.state is ToolCallState.FINISHED for other in reply.calls.values()):
+        reply.response = next((other.response for other in reply.calls.values() if other.response), "")
+        reply.calls = {}
+        reply.cur_iter += 1
+        fold_stuck.note_turn(ledger)
+        ledger.append(tuple(ledger.context.deferred))
+        ledger.context.deferred = []

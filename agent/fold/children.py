@@ -1,0 +1,65 @@
+"""Changes the ledger by sub-agents: those that were started, and what the one that started this session knows."""
+
+from typing import Any, assert_never
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.children import KEPT_CHILDREN, Child
+from longhaul.agent.values.messages import ToolCallState
+
+
+def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
+    match entry:
+        case e.ChildStarted():
+            _started(ledger, entry)
+        case e.ChildrenTold():
+            told = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
+            for call_id in entry.call_ids:
+                _change(ledger, call_id, **told[entry.letter])
+        case e.ChildEnded():
+            _ended(ledger, entry)
+        case e.ParentTold():
+            _tell(ledger, told=True, error=entry.error)
+        case e.ReportAsked():
+            _tell(ledger, told=False, error="")
+        case _ as never:
+            assert_never(never)
+
+
+def report_anew(ledger: Ledger) -> None:
+    """To be called for a session that was opened again: who opened it may not have heard of the end of its task."""
+    _tell(ledger, told=False, error="")
+
+
+def _started(ledger: Ledger, entry: e.ChildStarted) -> None:
+    """Its report may have come before: letters are read before whatever else a task brings."""
+    before = ledger.children.get(entry.child.call_id)
+    _keep(ledger, entry.child.model_copy(update={"at": entry.at, "outcome": before.outcome if before else ""}))
+    call = ledger.open_calls.get(entry.child.call_id)
+    if call is not None and call.state is ToolCallState.ALLOWED:
+        call.state, call.child = ToolCallState.SUBMITTED, True
+
+
+def _ended(ledger: Ledger, entry: e.ChildEnded) -> None:
+    before = ledger.children.get(entry.call_id)
+    child = before or Child(call_id=entry.call_id, agent="", session_id=entry.session_id)
+    _keep(ledger, child.model_copy(update={"outcome": entry.outcome}))
+
+
+def _change(ledger: Ledger, call_id: str, **fields: Any) -> None:
+    if child := ledger.children.get(call_id):
+        _keep(ledger, child.model_copy(update=fields))
+
+
+def _keep(ledger: Ledger, child: Child) -> None:
+    """A new table: a copy of the ledger has the same one."""
+    kept = {**ledger.children, child.call_id: child}
+    ended = [call_id for call_id, each in kept.items() if each.outcome]
+    for call_id in ended[: max(len(ended) - KEPT_CHILDREN, 0)]:
+        del kept[call_id]
+    ledger.children = kept
+
+
+def _tell(ledger: Ledger, **fields: Any) -> None:
+    if ledger.parent is not None:
+        ledger.parent = ledger.parent.model_copy(update=fields)

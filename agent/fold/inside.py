@@ -1,0 +1,49 @@
+"""Changes the ledger by entries that no worker has a part in."""
+
+from typing import assert_never
+
+from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
+from longhaul.agent.fold import stuck as fold_stuck
+from longhaul.agent.fold.calls import close
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.reminders import stamped, standing_hints
+from longhaul.agent.plain.times import iso
+from longhaul.agent.values.tasks import TasksContext
+
+
+def apply(ledger: Ledger, entry: InsideEntry) -> None:
+    match entry:
+        case CallAnswered():
+            _answered(ledger, entry)
+        case Reminded():
+            _reminded(ledger, entry)
+        case _ as never:
+            assert_never(never)
+
+
+def _reminded(ledger: Ledger, entry: Reminded) -> None:
+    if ledger.compaction.changed_at == ledger.messages_total:
+        # These words alone are no reason to compress once more.
+        ledger.compaction.changed_at += len(entry.messages)
+    ledger.context.reminders = ()
+    fold_stuck.note_warned(ledger)
+    if ledger.reply is not None:
+        ledger.reply.to_go_on = ""
+    ledger.append(stamped(entry.messages, entry))
+
+
+def _answered(ledger: Ledger, entry: CallAnswered) -> None:
+    if entry.tasks is not None:
+        now = iso(entry.at)
+        stamped = (task if task.created_at else task.model_copy(update={"created_at": now}) for task in entry.tasks)
+        ledger.state.tasks_context = TasksContext(tasks=tuple(stamped))
+    if entry.plan is not None:
+        ledger.state.take_plan(entry.plan)
+        ledger.rules.changed = entry.seq
+    if entry.groups is not None:
+        ledger.state.tool_context.activated_groups = entry.groups
+    if entry.structured_output is not None:
+        ledger.current.structured_output = entry.structured_output
+    close(ledger, ledger.current.calls[entry.result.id], entry.result, entry)
+    if ledger.context.reminders:
+        ledger.context.reminders = standing_hints(ledger)

@@ -1,0 +1,138 @@
+"""Requests until they are begun: queued, joined to the reply that is being made, put in its place, or dropped."""
+
+from typing import Any
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.state import ReplyContext
+from longhaul.agent.letters.bodies import Interrupt, Observe, Submit, Unusable
+from longhaul.agent.letters.letter import Letter, Received
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.record import Record
+
+MAX_QUEUE = 500
+MAX_QUEUE_BYTES = 32_000_000
+"""Of the requests that wait, as JSON, before the newest one: each worker that runs the session holds them, and each
+roll-over carries them."""
+
+
+def waiting(record: Record) -> list[e.RequestAccepted]:
+    """Those that join the reply that is being made, then the queue."""
+    return [*record.requests.steering, *record.requests.queue]
+
+
+def submit(record: Record, body: Submit, letter: Letter) -> Received:
+    request_id = body.request_id or letter.fresh_id
+    sent = [message.model_dump(mode="json") for message in body.messages]
+    beside = {"context": body.context} if body.context else {}
+    beside |= {"structured_schema": body.structured_schema} if body.structured_schema is not None else {}
+    digest = digest_of([*sent, beside] if beside else sent)
+    if before := record.requests.handled.get(request_id):
+        if before.body_digest != digest:
+            raise Unusable(f"request_id {request_id!r} was used before for another message; take a new id")
+        return Received((), _receipt(record, request_id, before.reply_id))
+    if body.unless_busy and (record.reply is not None or waiting(record)):
+        return Received((), {"request_id": request_id, "busy": True})
+    if len(waiting(record)) >= MAX_QUEUE:
+        raise Unusable(f"{MAX_QUEUE} requests wait already; send this one again when some are done")
+    _check_room(record)
+    if not body.messages and (body.when == "now" or not record.state.context):
+        raise Unusable("messages: there is nothing to go on from yet; send a first message")
+    if body.structured_schema is not None and body.when == "now":
+        raise Unusable(
+            "structured_schema: a message that joins the reply that is being made can't ask for a form; send it with "
+            "when 'queue' or 'interrupt'"
+        )
+    entry = e.RequestAccepted(
+        request_id=request_id,
+        reply_id=letter.reply_id_of(request_id),
+        body_digest=digest,
+        messages=body.messages,
+        context=body.context,
+        when=body.when,
+        structured_schema=body.structured_schema,
+    )
+    answer = {**_receipt(record, request_id, entry.reply_id), "position": len(record.requests.queue)}
+    if body.when == "queue":
+        return Received((entry,), answer)
+    return _urgent(record, entry, answer)
+
+
+def observe(_: Record, body: Observe) -> Received:
+    return Received((e.Observed(messages=body.messages),), {"observed": len(body.messages)})
+
+
+def _urgent(record: Record, entry: e.RequestAccepted, answer: dict[str, Any]) -> Received:
+    """The answer says which reply it means to join, or has interrupted; empty when it is a request like others."""
+    reply = record.reply if record.reply is not None and not record.reply.interrupted else None
+    answer |= {"position": 0, "when": entry.when}
+    if entry.when == "now":
+        return Received((entry,), {**answer, "joins": reply.reply_id if reply else ""})
+    if reply is None:
+        return Received((entry,), {**answer, "interrupted": ""})
+    stop = e.InterruptAsked(reply_id=reply.reply_id)
+    return Received((entry, stop), {**answer, "interrupted": reply.reply_id})
+
+
+def _check_room(record: Record) -> None:
+    size = sum(request.size_bytes for request in waiting(record))
+    if size >= MAX_QUEUE_BYTES:
+        raise Unusable(
+            f"the requests that wait have {size // 1000} kB, and from {MAX_QUEUE_BYTES // 1000} kB on none is "
+            "added; send this one again when some are done, and put large content into files that you name"
+        )
+
+
+def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:
+    queued = [entry.request_id for entry in record.requests.queue]
+    position = queued.index(request_id) if request_id in queued else 0
+    return {"request_id": request_id, "reply_id": reply_id, "position": position}
+
+
+def to_join(record: Record, reply: ReplyContext) -> e.Joined | None:
+    """What the model is told before it is asked again, or before its answer ends the reply; None: nothing, or not any
+    more. What does not join is a request of its own when the reply has ended."""
+    if not record.requests.steering:
+        return None
+    if reply.cur_iter >= record.spec.react_config.max_iters:
+        return None
+    return e.Joined(
+        request_ids=tuple(request.request_id for request in record.requests.steering),
+        reply_ids=tuple(request.reply_id for request in record.requests.steering),
+    )
+
+
+def interrupt(record: Record, body: Interrupt) -> Received:
+    if found := _aimed_at(record, body):
+        return _drop(found, body)
+    reply = record.reply
+    if reply is None:
+        raise Unusable("there is nothing to interrupt: no reply is being made")
+    if record.requests.joined.get(body.reply_id or "", body.reply_id) not in (None, reply.reply_id):
+        ended = " has ended" if body.reply_id in record.requests.finished else " is not the reply being made"
+        raise Unusable(f"reply_id: {body.reply_id!r}{ended}; that is {reply.reply_id!r}")
+    if body.request_id not in (None, reply.request_id):
+        raise Unusable(f"request_id: {body.request_id!r} neither waits nor is being answered; {_names(record)}")
+    if reply.interrupted:
+        raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
+    entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
+    return Received((entry,), {"interrupted": reply.reply_id})
+
+
+def _aimed_at(record: Record, body: Interrupt) -> e.RequestAccepted | None:
+    """The request that waits and is meant."""
+    named = (request for request in waiting(record) if body.reply_id == request.reply_id)
+    return next(named, None) or next((r for r in waiting(record) if body.request_id == r.request_id), None)
+
+
+def _drop(request: e.RequestAccepted, body: Interrupt) -> Received:
+    if body.message:
+        raise Unusable(
+            f"message: request {request.request_id!r} has not begun, so that it is only dropped; send the message by "
+            "`submit`"
+        )
+    entry = e.RequestDropped(request_id=request.request_id, reply_id=request.reply_id)
+    return Received((entry,), {"interrupted": request.reply_id, "dropped": request.request_id})
+
+
+def _names(record: Record) -> str:
+    return f"waiting: {[request.request_id for request in waiting(record)][:20]}"

@@ -1,0 +1,80 @@
+"""Going back to a step: what a session was after its n-th model call, and the state that a copy of it begins with."""
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.state import AgentState
+from longhaul.agent.life.imports import read_state
+from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.record import Record
+from longhaul.agent.values.prompt import hint_message
+from longhaul.agent.values.settings import AgentSpec
+
+SOURCE = "fork"
+FILES_STAY = (
+    "You go on in a copy of this conversation. It has a folder of its own, which is empty: files that were made here "
+    "before stay with the first one. Do not count on them; look, and make again what you need."
+)
+"""Told to the model of a copy whose first session worked in a folder of its own."""
+
+
+class NoSuchStep(BadInput, ValueError):
+    """A step that the session has not made; the sentence says how many there are."""
+
+
+class StepFold:
+    """Folds entries up to the end of a step: a model call and the results of all that it called for."""
+
+    def __init__(self, step: int) -> None:
+        if step < 1:
+            raise NoSuchStep(f"step {step}: steps count from 1, the first model call")
+        self.step = step
+        self._record: Record | None = None
+
+    def take(self, entry: e.AnyEntry) -> bool:
+        """Fold the next entry, the session's first one first. True: the step had ended, and it was not folded."""
+        if self._record is None:
+            self._record = Record.of([entry])
+            return False
+        if self._ended(self._record):
+            return True
+        self._record.take(entry)
+        return False
+
+    def _ended(self, record: Record) -> bool:
+        return record.spent.model_calls == self.step and not record.open_calls
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the session was then; results that have not come yet are missing. Raises NoSuchStep."""
+        made = self._record.spent.model_calls if self._record else 0
+        if self._record is None or made < self.step:
+            raise NoSuchStep(f"step {self.step}: this session has made {made} model calls; take a step up to {made}")
+        return self._record
+
+
+def state_of_copy(ledger: Ledger) -> AgentState:
+    """What a copy begins with: nothing is open in it, and what was open here is closed with a result that says so.
+
+    Requests that wait in the queue are not taken along: the copy was not asked for them.
+    """
+    state = read_state(ledger.state.model_dump_json())
+    # They wait for results that will never come to the copy.
+    state.context.extend(ledger.context.deferred)
+    return state
+
+
+def told_of_its_files(state: AgentState, ledger: Ledger) -> AgentState:
+    """The state of a copy, whose model hears that the files of the first session are not in its own folder."""
+    if ledger.provided.workspace_root and ledger.spec.workspace is None:
+        state.context.append(hint_message(FILES_STAY, SOURCE))
+    return state
+
+
+def files_of_copy(spec: AgentSpec, root: str) -> str:
+    """What becomes of the files of a session that is copied, for a person. `root`: where they are; empty: there are
+    none yet."""
+    if spec.workspace is not None:
+        return f"it works in the same files as the session that it is a copy of, as they are now: {spec.workspace.root}"
+    if not root:
+        return "it has a folder of its own; the session that it is a copy of had none yet"
+    return f"it has a folder of its own, which is empty: files of the session that it is a copy of stay in {root}"

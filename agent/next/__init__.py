@@ -1,0 +1,1 @@
+"""Rules that `agent.decision` asks before it says what comes next."""

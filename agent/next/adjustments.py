@@ -1,0 +1,13 @@
+"""Drops from an answer what its session was told before: that a model's API could not express part of a request."""
+
+from longhaul.agent.entries.every import ModelSaid
+from longhaul.agent.record import Record
+
+
+def with_new_adjustments(said: ModelSaid, record: Record) -> ModelSaid:
+    """The entry without what the session was told before of the same model."""
+    if not said.adjusted:
+        return said
+    told = record.context.adjusted
+    new = tuple(each for each in dict.fromkeys(said.adjusted) if (said.model, each) not in told)
+    return said if new == said.adjusted else said.model_copy(update={"adjusted": new})

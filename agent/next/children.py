@@ -1,0 +1,147 @@
+"""Decides about sub-agents: which tasks may begin and how, what is passed on to them, and when one has to report."""
+
+from typing import NamedTuple
+
+from pydantic import Field, ValidationError
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.results import lost_child, not_a_call
+from longhaul.agent.fold.state import OpenCall, ReplyContext
+from longhaul.agent.next.inheritance import inherited
+from longhaul.agent.next.keeping import Load
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.plain.values import OpenValue
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Tell
+from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS, Child, Parent
+from longhaul.agent.values.messages import ToolCallState, UserMsg
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.tools import ToolDescriptor
+
+
+class GivenTask(OpenValue):
+    """Arguments of a call of `Agent`."""
+
+    agent: str
+    task: str = Field(min_length=1, max_length=LONGEST_TASK_CHARS)
+
+
+class Beginning(NamedTuple):
+    """A sub-agent's session as it is started."""
+
+    child: Child
+    parent: Parent
+    spec: AgentSpec
+    request: e.RequestAccepted
+
+
+def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
+    """Why this task can't be given to a sub-agent; empty when it can, or when the call is of another tool."""
+    if not tool.child:
+        return ""
+    try:
+        task = GivenTask.model_validate_json(call.input)
+    except ValidationError as error:
+        return what_is_wrong(error)
+    if task.agent not in record.spec.agents:
+        return f"there is no agent {task.agent[:100]!r}; {did_you_mean(task.agent, record.spec.agents)}"
+    if _count(call, record) > record.spec.max_children:
+        return f"this reply has started as many sub-agents as it may, and that is {record.spec.max_children}"
+    return ""
+
+
+def _count(call: OpenCall, record: Record) -> int:
+    """Which sub-agent of its reply this one would be: from 1 on, in the order of the calls."""
+    reply = record.current
+    turn = [one for one in reply.calls if reply.calls[one].block.name == AGENT]
+    earlier = [one for one in record.children.values() if one.reply_id == reply.reply_id and one.call_id not in turn]
+    return len(earlier) + turn.index(call.block.id) + 1
+
+
+def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
+    """What a call's sub-agent begins with. Its session follows from this one and the call: it is begun once."""
+    task = GivenTask.model_validate_json(call.input)
+    call_id, state = call.block.id, record.state
+    session = f"{state.session_id}.{call_id}"
+    workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
+    reply = record.current.reply_id
+    message = UserMsg(record.spec.name, task.task)
+    parent = Parent(
+        workflow_id=own_workflow,
+        session_id=state.session_id,
+        call_id=call_id,
+        path=(*(record.parent.path if record.parent else ()), record.spec.name),
+        tainted=state.tainted,
+    )
+    request = e.RequestAccepted(
+        request_id=call_id,
+        reply_id=reply_id(workflow, call_id),
+        body_digest=digest_of([message.model_dump(mode="json")]),
+        messages=(message,),
+    )
+    child = Child(
+        call_id=call_id, agent=task.agent, session_id=session, workflow_id=workflow, reply_id=reply, at=record.latest_at
+    )
+    return Beginning(child, parent, inherited(record, record.spec.agents[task.agent]), request)
+
+
+def is_stopped(record: Record, reply: ReplyContext) -> bool:
+    """Whether the reply is to end although calls are open."""
+    return reply.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
+
+
+def to_tell(record: Record, load: Load) -> Tell | None:
+    """What sub-agents have not heard yet: that nobody waits for them any more, or that everything stands still."""
+    at_work = [one for one in record.children.values() if not one.outcome and one.call_id not in load.running]
+    if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one)]:
+        return Tell("interrupt", tuple(over))
+    paused = record.pause is not None
+    if others := [one.call_id for one in at_work if not one.stopped and one.paused is not paused]:
+        return Tell("pause" if paused else "resume", tuple(others))
+    return None
+
+
+def _is_over(record: Record, child: Child) -> bool:
+    call = record.open_calls.get(child.call_id)
+    if call is None or call.state is ToolCallState.FINISHED:
+        return True
+    return is_stopped(record, record.current)
+
+
+def owes_report(record: Record) -> bool:
+    """Whether this is a sub-agent whose task has ended, and whoever gave it does not know."""
+    return task_reply(record) is not None
+
+
+def task_reply(record: Record) -> str | None:
+    """The reply that has ended and is to be reported; None while there is none."""
+    parent = record.parent
+    if parent is None or parent.told or parent.call_id not in record.requests.handled:
+        return None
+    reply = record.requests.handled[parent.call_id].reply_id
+    return reply if reply in record.requests.finished else None
+
+
+def at_work(record: Record) -> tuple[Child, ...]:
+    """Sub-agents whose end is not known."""
+    return tuple(child for child in record.children.values() if not child.outcome)
+
+
+def not_begun(call: OpenCall, child: Child, why: str) -> e.ToolReturned:
+    """The result of a call whose sub-agent could not be started."""
+    return e.ToolReturned(result=not_a_call(call.block, f"session {child.session_id!r} could not be started: {why}"))
+
+
+def lost(record: Record, child: Child, why: str) -> tuple[e.AnyEntry, ...]:
+    """The end of a sub-agent whose session is gone; nothing for one that has said how it ended."""
+    known = record.children.get(child.call_id, child)
+    if known.outcome:
+        return ()
+    ended = e.ChildEnded(call_id=child.call_id, outcome="lost", session_id=child.session_id)
+    call = record.open_calls.get(child.call_id)
+    if call is None or call.state is ToolCallState.FINISHED:
+        return (ended,)
+    return (ended, e.ToolReturned(result=lost_child(call.block, child, why)))

@@ -1,0 +1,50 @@
+"""Finds the last words of an agent whose reply was interrupted: words of its settings, or those that its workers' hooks
+come to.
+
+The hooks are the world's: they are asked in an activity, and what they said is recorded. Then the reply ends.
+"""
+
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.values.messages import ToolCallState, ToolResultState
+
+LONGEST_WORDS = 10_000
+"""Characters."""
+
+
+def must_ask_hooks(ledger: Ledger) -> bool:
+    """Whether workers are to be asked before the reply ends. Once: a hook that failed is not asked again."""
+    reply = ledger.reply
+    return (
+        reply is not None
+        and reply.interrupted
+        and ledger.requests.parting is None
+        and ledger.provided.hooked_interrupts
+    )
+
+
+def parting_words(ledger: Ledger) -> str:
+    """The last words of the reply that is being made; none of one that nobody has interrupted."""
+    reply = ledger.reply
+    if reply is None or not reply.interrupted:
+        return ""
+    return ledger.requests.parting or ledger.spec.react_config.interruption_message
+
+
+def replaced_by(ledger: Ledger) -> str:
+    """What was said with the interrupt: the request that is next."""
+    following = ledger.requests.queue[0] if ledger.requests.queue else None
+    if following is None or following.when != "interrupt":
+        return ""
+    return "\n".join(message.get_text_content() for message in following.messages)[:LONGEST_WORDS]
+
+
+def cut_short(ledger: Ledger) -> tuple[str, ...]:
+    """Tools of the newest turn's calls that were stopped, or never began, in their order."""
+    reply, stopped = ledger.current, list[str]()
+    for message in reversed(ledger.state.context):
+        if message.id != reply.reply_id or message.get_tool_calls():
+            break
+        results = message.get_tool_results()
+        stopped[:0] = [result.name for result in results if result.state is ToolResultState.INTERRUPTED]
+    open_calls = (call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED)
+    return (*stopped, *(call.block.name for call in open_calls))

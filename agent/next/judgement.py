@@ -1,0 +1,147 @@
+"""From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
+
+from longhaul.agent.entries.every import Ruling, Verdict
+from longhaul.agent.fold.calls import FACTS_LAST_MS
+from longhaul.agent.fold.question_digest import essence, material, terms
+from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.next.children import why_not
+from longhaul.agent.next.structured_output import verdict_on
+from longhaul.agent.permission.engine import PermissionDecision, decide_call
+from longhaul.agent.permission.plan_mode import decide_plan_tool, decide_planning
+from longhaul.agent.permission.policies import analyzers_of, stricter, warning_of
+from longhaul.agent.permission.preview import preview
+from longhaul.agent.permission.rulebook import in_force
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.permission import Behavior
+from longhaul.agent.values.plan import PLAN_EXIT, plan_file
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.tool_groups import hidden, why_hidden
+from longhaul.agent.values.tools import ToolDescriptor
+
+MAX_UNSETTLED = 5
+"""A world that keeps changing under a call would otherwise have it decided on for ever."""
+
+
+def must_examine(call: OpenCall, record: Record, at_ms: int = 0) -> bool:
+    """Whether the findings may no longer hold. Unknown tools and broken arguments need no findings."""
+    tool = record.provided.tools.get(call.block.name)
+    if tool is None or (call.facts.arguments_error and not (call.edited and call.facts_stale)):
+        return False
+    return call.facts_stale or has_aged(call, at_ms) or _must_analyze(call, record, tool)
+
+
+def has_aged(call: OpenCall, at_ms: int) -> bool:
+    """Whether an approved call has waited so long for its turn that its findings are made again before it runs."""
+    return call.approved and at_ms - call.facts_at > FACTS_LAST_MS
+
+
+def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    """Once for the same findings: one that gave nothing counts as unknown."""
+    return _is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
+
+
+def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
+    """The verdict on a call whose facts are fresh, by the rules that count at this time (0: at the newest entry's)."""
+    tool = record.provided.tools.get(call.block.name)
+    if tool is None:
+        unseen = hidden(record.spec.tool_groups, record.state.tool_context.activated_groups)
+        known = ", ".join(sorted(name for name in record.provided.tools if name not in unseen)) or "none"
+        return _verdict(call, "invalid", f"there is no tool {call.block.name!r}; the tools are: {known}")
+    if (wrong := _why_not_now(call, record)) or (wrong := call.facts.arguments_error):
+        return _verdict(call, "invalid", wrong)
+    if tool.inside and tool.name == GENERATE_RESPONSE:
+        return verdict_on(call)
+    if call.times_unsettled > MAX_UNSETTLED:
+        return _verdict(call, "invalid", f"each time it was about to run, something had changed: {call.changed}")
+    decision = _permission(call, record, tool, at_ms)
+    match decision.behavior:
+        case Behavior.DENY:
+            return _verdict(call, "deny", decision.reason)
+        case Behavior.ASK if not (_findings_hold(call) and _terms_hold(call, record, tool)):
+            return _question(call, record, tool, decision)
+        case _:
+            verdict = _verdict(call, "external" if tool.external else "allow", decision.reason)
+            if decision.behavior is Behavior.ALLOW and decision.confined:
+                verdict = verdict.model_copy(update={"confined": decision.confined})
+            warning = (
+                "" if call.approved or not _is_watched(record, tool) else warning_of(record.permission, call.facts)
+            )
+            return verdict.model_copy(update={"warning": warning}) if warning else verdict
+
+
+def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
+    """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
+    now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
+    return call.judged < record.rules.changed or now.rules != then.rules
+
+
+def _why_not_now(call: OpenCall, record: Record) -> str:
+    """Why a tool that there is can't be called as things stand."""
+    groups, activated = record.spec.tool_groups, record.state.tool_context.activated_groups
+    if call.block.name in hidden(groups, activated):
+        return why_hidden(call.block.name, groups, activated)
+    tool = record.provided.tools[call.block.name]
+    if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
+        return "plan mode is not on, so there is nothing to leave"
+    return "" if call.facts.arguments_error else why_not(call, tool, record)
+
+
+def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int) -> PermissionDecision:
+    state, root = record.state, record.provided.workspace_root
+    context = in_force(record.permission, at_ms or record.latest_at)
+    if not state.planning:
+        decision = decide_call(tool, call.input, call.facts, context, root)
+    else:
+        file = plan_file(state.plan_mode_context, root)
+        decision = decide_planning(tool, call.input, call.facts, context, root, file)
+    decision = decide_plan_tool(tool, context.mode, decision)
+    return stricter(decision, context, call.facts) if _is_watched(record, tool) else decision
+
+
+def _is_watched(record: Record, tool: ToolDescriptor) -> bool:
+    """Whether policies and analyzers count: not for what the session answers itself."""
+    return not tool.inside
+
+
+def _findings_hold(call: OpenCall) -> bool:
+    """An approval is for what was seen: it is void when fresh findings differ in what the call would touch."""
+    seen = call.approved_facts
+    return call.approved and seen is not None and essence(call.facts) == essence(seen)
+
+
+def _terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+    return call.approved_terms in ("", terms(tool, record.permission))
+
+
+def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
+    """The verdict that a person is asked, with all that they will be shown."""
+    suggested = decision.suggested_rules
+    return Verdict(
+        call_id=call.block.id,
+        behavior="ask",
+        reason=f"{_why_again(call)}{decision.reason}",
+        suggested_rules=suggested,
+        seen=material(call, tool, record.permission, suggested),
+        preview=preview(call.input, call.facts, effect_of(call, tool)),
+    )
+
+
+_ASKED_BEFORE = "What it would touch has changed since it was asked about. "
+
+
+def _why_again(call: OpenCall) -> str:
+    if call.changed:
+        return f"It was about to run when something had changed: {call.changed}. "
+    if not call.approved and call.approvals:
+        who = ", ".join(one.approver for one in call.approvals)
+        return f"{who} has changed the arguments and approves them so; somebody else has to approve them too. "
+    if not call.approved:
+        return _ASKED_BEFORE if call.asked_at and call.state is not ToolCallState.ASKING else ""
+    if _findings_hold(call):
+        return "The rules, or the tool itself, have changed since it was approved. "
+    return "What it would touch has changed since it was approved. "
+
+
+def _verdict(call: OpenCall, behavior: Ruling, reason: str) -> Verdict:
+    return Verdict(call_id=call.block.id, behavior=behavior, reason=reason)

@@ -1,0 +1,1 @@
+"""Plain code knows nothing of agents: text, times, digests, ids."""

@@ -1,0 +1,26 @@
+"""One spelling of a value, so that equal values have equal digests on every machine and in every release."""
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+
+def canonical_json(value: Any) -> bytes:
+    """JSON with sorted keys, no spaces and ASCII escapes; lone surrogates survive, NaN raises ValueError."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
+
+
+def digest_of(value: Any) -> str:
+    """sha-256 of the canonical JSON, as `_short` spells it."""
+    return _short(canonical_json(value))
+
+
+def chain_digest(before: str, message: str) -> str:
+    """Digest of a context that ends with `message`, given the digest of the context before it ("" = empty)."""
+    return _short(f"{before}+{message}".encode("ascii"))
+
+
+def _short(data: bytes) -> str:
+    """All 256 bits in 43 characters: several digests cross the history with every step."""
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode("ascii").rstrip("=")

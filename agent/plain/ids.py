@@ -1,0 +1,90 @@
+"""Ids that two machines find independently: workflow ids from names, reply ids from requests."""
+
+import hashlib
+import hmac
+import re
+from typing import NamedTuple
+
+MAX_BYTES = 255
+"""Temporal's SQL stores keep ids in VARCHAR(255)."""
+_OPAQUE = "longhaul/##"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@")
+
+
+def workflow_id(agent: str, user: str | None, session: str) -> str:
+    """Readable where the names are plain and short, hashed where they are long; never the same for two triples.
+
+    Shape: `longhaul/<agent>/<user>/<session>`, each part escaped; an anonymous user (None) is `~`, an empty
+    name is `=`. Long ids keep the start of the session's name and end in `#` and a sha-256.
+    """
+    parts = (_escape(agent), "~" if user is None else _escape(user), _escape(session))
+    readable = "/".join(("longhaul", *parts))
+    if len(readable) <= MAX_BYTES:
+        return readable
+    digest = hashlib.sha256(readable.encode("ascii")).hexdigest()
+    return f"longhaul/#{_start_of(_escape(session))}#{digest}"
+
+
+def opaque(key: str, *names: str | None) -> str:
+    """Names as 40 hex characters, the same for the same ones, which say nothing to whoever lacks the key."""
+    written = "/".join("~" if name is None else _escape(name) for name in names)
+    return hmac.new(key.encode("utf-8", "surrogatepass"), written.encode("ascii"), hashlib.sha256).hexdigest()[:40]
+
+
+def opaque_workflow_id(key: str, agent: str, user: str | None, session: str) -> str:
+    """Of the same triple as `workflow_id`, and of no other; nothing of it can be read."""
+    return f"{_OPAQUE}{opaque(key, agent, user, session)}"
+
+
+def opaque_child_id(parent: str, call_id: str) -> str:
+    """The workflow id of a sub-agent of a session whose own is opaque: only the workflow knows it, and no key. Empty
+    where the session's own id can be read."""
+    if not parent.startswith(_OPAQUE):
+        return ""
+    return f"{_OPAQUE}{reply_id(parent, call_id)}"
+
+
+class Names(NamedTuple):
+    """What a workflow id is made of. `user`: None for an anonymous one."""
+
+    agent: str
+    user: str | None
+    session: str
+
+
+def names_in(workflow: str) -> Names:
+    """The names in a workflow id. One that is hashed, or not ours, is all that is known of its session."""
+    parts = workflow.split("/")
+    if len(parts) != 4 or parts[0] != "longhaul":
+        return Names("", None, workflow)
+    agent, user, session = (_unescaped(part) for part in parts[1:])
+    return Names(agent, None if parts[2] == "~" else user, session)
+
+
+def _unescaped(part: str) -> str:
+    if part == "=":
+        return ""
+    data = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), part.encode("utf-8", "replace"))
+    return data.decode("utf-8", "replace")
+
+
+def _start_of(escaped: str) -> str:
+    """The first characters, without half an escape at the end."""
+    start = escaped[:120]
+    return start[:-2] + start[-2:].partition("%")[0]
+
+
+def _escape(name: str) -> str:
+    """Percent-escape all but plain ASCII, so that `/`, `~`, `#` and `=` are ours alone."""
+    if not name:
+        return "="
+    return "".join(char if char in _PLAIN else _escaped(char) for char in name)
+
+
+def _escaped(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def reply_id(workflow: str, request: str) -> str:
+    """32 hex characters; the same for the same request of the same session, wherever it is worked out."""
+    return hashlib.sha256(f"{workflow}\0{request}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,19 @@
+"""Names what is wrong with a value, in one line."""
+
+from pydantic import ValidationError
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first complaint as `field: what (value); n more`, short enough for a log line. Where a key's name belongs
+    somebody may have written the key, which is not repeated."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "body"
+    more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    message = first["msg"].removeprefix("Value error, ")
+    shown = "" if first["loc"][-1:] == ("api_key_env",) else f" (it is {shortened(first.get('input'))})"
+    return f"{field}: {message}{shown}{more}"
+
+
+def shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

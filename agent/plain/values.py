@@ -1,0 +1,69 @@
+"""The two kinds of pydantic value that every record is made of, and how they stay small."""
+
+from collections.abc import Sequence
+from functools import partial
+from operator import eq
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+G = TypeVar("G")
+
+if TYPE_CHECKING:
+
+    class Given(Generic[T, G]):
+        """A field that is a T, and may be given as a G: type checkers learn so what pydantic takes anyhow."""
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Any: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> T: ...
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __set__(self, instance: Any, value: G) -> None: ...
+
+    Many = Given[tuple[T, ...], Sequence[T]]
+    """A tuple, and may be given as a list."""
+else:
+
+    class Given:
+        """A field that is a T: what else may be given is for type checkers."""
+
+        def __class_getitem__(cls, both: tuple[Any, Any]) -> Any:
+            return both[0]
+
+    class Many:
+        """A tuple: that lists may be given is for type checkers."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return tuple[item, ...]
+
+
+class Value(BaseModel):
+    """A frozen record of our own making: an unknown field is a mistake and is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OpenValue(BaseModel):
+    """A frozen record that others write too: fields that we do not know are dropped, never an error."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def stated(default: Any) -> Any:
+    """The default of a `Given` field that is always in the JSON."""
+    return default
+
+
+def sparse(default: Any, **limits: Any) -> Any:
+    """A field that is left out of the JSON while it holds `default`; `limits` as pydantic's Field takes them.
+
+    Messages and entries cross the history and fill the carried state by the thousand; what says nothing
+    must cost nothing. Changing a default here changes what old records mean: add a field instead.
+    """
+    silent = partial(eq, default)  # in C: it is asked for every field of everything that is written
+    if default == {}:
+        # pydantic would copy an empty one deeply, in Python, for every value that is made.
+        return Field(default_factory=dict, **limits, exclude_if=silent)
+    return Field(default=default, **limits, exclude_if=silent)

@@ -1,0 +1,1 @@
+"""Values are what everybody here speaks in: messages, settings, tools, plans, tasks."""

@@ -1,0 +1,241 @@
+"""Sums of a budget: the limits of a session, its spending, and reservations for calls under way.
+
+Money is counted in billionths of a dollar, so that it adds up to the cent in whatever order. `Spending` knows of no
+session: each reservation has a key, so that one sum can hold those of several.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import model_validator
+
+from longhaul.agent.plain.values import OpenValue, Value, sparse
+from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.price import MILLION, Price
+
+NANOS = 1_000_000_000
+MOST = 10**15
+
+LimitName = Literal["tokens", "cost", "calls", "steps", "seconds"]
+LIMITS: tuple[LimitName, ...] = ("tokens", "cost", "calls", "steps", "seconds")
+End = Literal["", "stop", "summarise"]
+
+
+class Budget(Value):
+    """Limits of one session, over all of its replies. What is not set has no limit."""
+
+    max_tokens: int | None = sparse(None, ge=1, le=MOST)
+    """Read and written, cached ones included, summaries and judgements too."""
+    max_cost: float | None = sparse(None, gt=0, le=1e6, allow_inf_nan=False)
+    """By the workers' prices; a model that they have no price for is not called."""
+    currency: Literal["USD"] = sparse("USD")
+    max_calls: int | None = sparse(None, ge=1, le=MOST)
+    """Of models."""
+    max_steps: int | None = sparse(None, ge=1, le=MOST)
+    """Model calls with all of their results."""
+    max_seconds: float | None = sparse(None, gt=0, le=1e9, allow_inf_nan=False)
+    """Of replies, by the clock on the wall: with what they wait for people, without what they wait for budget. It is
+    looked at before each model call, and ends none that runs."""
+    on_exhaustion: Literal["ask", "stop", "summarise"] = sparse("ask")
+    """The reply waits until somebody raises a limit or ends it; it ends; or it ends with a last call in which the model
+    says where things stand, for which room is kept."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "Budget":
+        if not any(self.limits()):
+            raise ValueError(f"it has no limit; set one of {', '.join(f'max_{name}' for name in LIMITS)}")
+        return self
+
+    def limit(self, name: LimitName) -> float | None:
+        return {
+            "tokens": self.max_tokens,
+            "cost": self.max_cost,
+            "calls": self.max_calls,
+            "steps": self.max_steps,
+            "seconds": self.max_seconds,
+        }[name]
+
+    def limits(self) -> Iterator[tuple[LimitName, float]]:
+        """Those that are set."""
+        yield from ((name, limit) for name in LIMITS if (limit := self.limit(name)) is not None)
+
+    def told(self) -> dict[str, float]:
+        return {name: limit for name, limit in self.limits()}  # noqa: C416  by plain strings
+
+    def raised(self, by: "Raise") -> "Budget":
+        """ValueError for a limit that is not set, or that would be too high."""
+        changed: dict[str, float] = {}
+        for name, more in by.given():
+            limit = self.limit(name)
+            if limit is None:
+                limits = ", ".join(known for known, _ in self.limits())
+                raise ValueError(f"{name}: the budget has no limit of it; there is one of {limits}")
+            # In billionths: a budget that is raised ten times by ten cents has one dollar more.
+            changed[f"max_{name}"] = round((limit + more) * NANOS) / NANOS if name == "cost" else limit + more
+        return Budget.model_validate({**self.model_dump(), **changed})
+
+
+class Raise(Value):
+    """By how much more."""
+
+    tokens: int | None = sparse(None, ge=1, le=MOST)
+    cost: float | None = sparse(None, gt=0, le=1e6, allow_inf_nan=False)
+    calls: int | None = sparse(None, ge=1, le=MOST)
+    steps: int | None = sparse(None, ge=1, le=MOST)
+    seconds: float | None = sparse(None, gt=0, le=1e9, allow_inf_nan=False)
+
+    def given(self) -> Iterator[tuple[LimitName, float]]:
+        of: dict[LimitName, float | None] = {
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "calls": self.calls,
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+        yield from ((name, more) for name, more in of.items() if more is not None)
+
+
+class Amount(OpenValue):
+    """What model calls take."""
+
+    tokens: int = sparse(0, ge=0)
+    nanos: int = sparse(0, ge=0)
+    """Billionths of a dollar; 0 where nobody asks what it costs."""
+    calls: int = sparse(0, ge=0)
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(tokens=self.tokens + other.tokens, nanos=self.nanos + other.nanos, calls=self.calls + other.calls)
+
+    def times(self, number: int) -> "Amount":
+        return Amount(tokens=self.tokens * number, nanos=self.nanos * number, calls=self.calls * number)
+
+    def of(self, name: Literal["tokens", "cost", "calls"]) -> float:
+        return {"tokens": self.tokens, "cost": self.nanos / NANOS, "calls": self.calls}[name]
+
+
+NOTHING = Amount()
+
+
+class Spending(OpenValue):
+    """What was spent, and what is put aside. A reservation is settled once: settling it again changes nothing."""
+
+    spent: Amount = sparse(NOTHING)
+    """With what is doubtful."""
+    doubtful: Amount = sparse(NOTHING)
+    """Of attempts that were lost or cut short, which a provider may have billed: counted as they were estimated."""
+    reserved: dict[str, Amount] = sparse({})
+    """By key."""
+
+    @property
+    def held(self) -> Amount:
+        """Spent and put aside."""
+        return sum(self.reserved.values(), self.spent)
+
+    def reserve(self, key: str, amount: Amount) -> "Spending":
+        return self.model_copy(update={"reserved": {**self.reserved, key: amount}})
+
+    def settle(self, key: str, used: Amount, lost: int = 0) -> "Spending":
+        """`used`: what was reported. `lost`: attempts beside it that may have been billed."""
+        amount = self.reserved.get(key)
+        if amount is None:
+            return self
+        doubtful = amount.times(lost)
+        return Spending(
+            spent=self.spent + used + doubtful,
+            doubtful=self.doubtful + doubtful,
+            reserved={other: held for other, held in self.reserved.items() if other != key},
+        )
+
+    def add(self, used: Amount) -> "Spending":
+        """What nothing was put aside for."""
+        return self.model_copy(update={"spent": self.spent + used})
+
+
+class Tariff(OpenValue):
+    """What a worker knows of a model before it is called."""
+
+    output_tokens: int = 0
+    """The most that it writes at a call, thoughts included."""
+    price: Price | None = sparse(None)
+
+    def of(self, usage: Usage) -> Amount:
+        """What a call took."""
+        nanos = 0 if self.price is None else round(self.price.of(usage) * NANOS)
+        return Amount(tokens=usage.input_tokens + usage.output_tokens, nanos=nanos, calls=1)
+
+    def at_most(self, input_tokens: int, output_tokens: int) -> Amount:
+        """What a call may take that reads so much: at the price of what is written to a cache, if that is dearer."""
+        written = max(output_tokens, self.output_tokens)
+        nanos = 0
+        if self.price is not None:
+            dearest = max(self.price.input, self.price.cache_write or 0.0)
+            nanos = round((input_tokens * dearest + written * self.price.output) / MILLION * NANOS)
+        return Amount(tokens=input_tokens + written, nanos=nanos, calls=1)
+
+
+UNKNOWN_TARIFF = Tariff()
+
+
+class Lack(OpenValue):
+    """A limit that the next call would pass."""
+
+    name: LimitName
+    limit: float
+    held: float
+    """Spent and put aside."""
+    needs: float = sparse(0.0)
+    """What the next call may take."""
+
+    def told(self) -> str:
+        needs = f", and the next call may take {shown(self.name, self.needs)}" if self.needs else ""
+        return f"{shown(self.name, self.held)} of {shown(self.name, self.limit)}{needs}"
+
+
+def shown(name: LimitName, number: float) -> str:
+    """For a person: `$0.42`, `1,200 tokens`, `3 calls`."""
+    if name == "cost":
+        return f"${number:,.2f}" if number >= 1 else f"${number:.4f}"
+    if name == "seconds":
+        return f"{number:,.0f} s"
+    return f"{number:,.0f} {name if number != 1 else name[:-1]}"
+
+
+class BudgetQuestion(OpenValue):
+    """That a reply waits for more budget."""
+
+    at: int
+    """Milliseconds since 1970."""
+    lacks: tuple[Lack, ...]
+
+    @property
+    def why(self) -> str:
+        return "; ".join(lack.told() for lack in self.lacks)
+
+
+class Account(OpenValue):
+    """How a session stands with its budget."""
+
+    spending: Spending = sparse(Spending())
+    open: str = sparse("")
+    """Key of what is put aside for the call that is under way or next."""
+    model: str = sparse("")
+    """The model of that call, as the agent names it."""
+    tariffs: dict[str, Tariff] = sparse({})
+    """By the agent's names of its models."""
+    steps: int = sparse(0, ge=0)
+    """Of the replies that have ended."""
+    ms: int = sparse(0, ge=0)
+    """How long they took, in milliseconds, without what they waited for budget."""
+    waited_ms: int = sparse(0, ge=0)
+    """So long the reply that is being made has waited for budget."""
+    question: BudgetQuestion | None = sparse(None)
+    end: End = sparse("")
+    """How the reply that is being made is to end."""
+    closed: bool = sparse(False)
+    """It has begun its last call."""
+    handled: tuple[str, ...] = sparse(())
+    """Ids of the newest changes, so that one sent again changes nothing."""
+
+
+KEPT_CHANGES = 100
+NEW_ACCOUNT = Account()

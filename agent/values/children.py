@@ -1,0 +1,81 @@
+"""A sub-agent is an agent that another one starts as a session of its own: the bounds, and what each knows of the
+other."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from longhaul.agent.plain.values import OpenValue, sparse
+
+AGENT = "Agent"
+"""The tool that starts one."""
+MOST_LEVELS = 3
+"""Of agents within agents, below the one that people talk with."""
+MOST_AGENTS = 20
+"""That one agent may name."""
+LONGEST_TASK_CHARS = 30_000
+LONGEST_REPORT_CHARS = 40_000
+"""Of what a sub-agent says to the one that started it: it crosses two histories."""
+KEPT_CHILDREN = 100
+"""That have ended and are remembered, so that people find them."""
+
+Outcome = Literal["", "success", "error", "interrupted", "lost"]
+"""Of a sub-agent; empty while it is at work. `lost`: its session was ended from outside."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Parent(OpenValue):
+    """What a sub-agent's session knows of the one that started it; part of the ledger."""
+
+    workflow_id: str
+    session_id: str
+    call_id: str
+    """Of the call there that waits for it; here the id of the request."""
+    path: tuple[str, ...]
+    """Names of the agents above it, the root's first."""
+    tainted: str = sparse("")
+    """As `AgentState.tainted` was there when it was started."""
+    told: bool = sparse(False)
+    """It has been told how the task ended."""
+    error: str = sparse("")
+    """Why it could not be told."""
+
+
+class Child(OpenValue):
+    """What a session knows of a sub-agent that it has started."""
+
+    call_id: str
+    agent: str
+    session_id: str
+    workflow_id: str = sparse("")
+    reply_id: str = sparse("")
+    """Of the reply here that started it."""
+    at: int = sparse(0)
+    """When it was started, in milliseconds since 1970."""
+    outcome: Outcome = sparse("")
+    stopped: bool = sparse(False)
+    """It has been told to stop."""
+    paused: bool = sparse(False)
+
+
+def named_by_keys(agents: object) -> object:
+    """Agents as written under `[agents.NAME]`, each with that name. Raises ValueError for a name that can't be."""
+    if not isinstance(agents, Mapping):
+        return agents
+    found: dict[str, Any] = {}
+    for name, given in cast(Mapping[str, Any], agents).items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name[:100]!r} can't be an agent's name: it takes letters, digits, `.`, `_` and `-`")
+        own = given.get("name", name) if isinstance(given, dict) else getattr(given, "name", name)
+        if own != name:
+            raise ValueError(f"{name}.name: it is {name!r} by the key that it stands under, and not {own!r}")
+        found[name] = {**given, "name": name} if isinstance(given, dict) else given
+    return found
+
+
+def agents_text(described: Mapping[str, str], most: int, levels_left: int) -> str:
+    """What the model reads of the agents that it may start, and of the bounds."""
+    lines = [f"- {name}: {text or 'no description'}" for name, text in described.items()]
+    below = "They start none themselves." if levels_left == 0 else f"Levels of agents below them: {levels_left}."
+    bounds = f"At most {most} can be started in one reply. {below}"
+    return "\n".join(("", "The agents:", *lines, bounds))

@@ -1,0 +1,107 @@
+"""A deadline says how long a call may wait for a person or an outside system, as a user sets it."""
+
+import re
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from longhaul.agent.plain.values import Given, Value, sparse
+
+LONGEST_SECONDS = 315_360_000.0
+"""Ten years."""
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_SPELT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])\s*")
+
+
+def seconds_in(text: str) -> float | None:
+    """How long `90s`, `30m`, `2.5h` or `2d` is; None for other words."""
+    spelt = _SPELT.fullmatch(text)
+    return None if spelt is None else float(spelt[1]) * _UNITS[spelt[2]]
+
+
+def _seconds(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    seconds = seconds_in(given)
+    if seconds is None:
+        raise ValueError("write a number of seconds, or a number with its unit: '90s', '30m', '4h', '2d'")
+    return seconds
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=LONGEST_SECONDS)]
+"""Written as a number, or as text with a unit: `30m`."""
+
+
+class Deadline(Value):
+    """Times in seconds, counted from the moment at which the call began to wait. None = never."""
+
+    remind_after: Given[Seconds | None, float | str | None] = sparse(None)
+    escalate_after: Given[Seconds | None, float | str | None] = sparse(None)
+    escalate_to: str = sparse("", max_length=200)
+    """Who is told then: a name or an address, as your people and programs understand it."""
+    expire_after: Given[Seconds | None, float | str | None] = sparse(None)
+    on_expiry: Literal["deny", "park"] = sparse("deny")
+    """`deny`: the call is closed, it was not run, and the model is told so. `park`: it waits on, marked as overdue."""
+
+    @model_validator(mode="after")
+    def _comes_in_order(self) -> Self:
+        if (self.escalate_after is None) != (not self.escalate_to):
+            raise ValueError("escalate_after and escalate_to belong together: give both, or neither")
+        if self.on_expiry == "park" and self.expire_after is None:
+            raise ValueError("on_expiry: 'park' says what happens after expire_after; give that too")
+        times = [time for time in (self.remind_after, self.escalate_after, self.expire_after) if time is not None]
+        if times != sorted(times):
+            raise ValueError("remind_after, escalate_after and expire_after have to come in this order")
+        return self
+
+
+RiskFound = Literal["low", "medium", "high", "unknown"]
+
+
+class Deadlines(Deadline):
+    """The agent's own deadline, and those that stand in its place, each as a whole: in `tools` for calls of a tool, in
+    `by_risk` for calls that wait for a person and were found to be of that risk.
+
+    An agent file may write a tool's table under its name: `[permission.deadline.courier]`.
+    """
+
+    tools: dict[str, Deadline] = sparse({})
+    by_risk: dict[RiskFound, Deadline] = sparse({})
+    """Without a table of its own, `unknown` is as bad as `high`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tools_by_name(cls, given: Any) -> object:
+        if not isinstance(given, dict):
+            return cast(object, given)
+        table = cast(dict[str, Any], given)
+        named: dict[str, Any] = {
+            key: value for key, value in table.items() if key not in cls.model_fields and isinstance(value, dict)
+        }
+        if not named:
+            return table
+        rest = {key: value for key, value in table.items() if key not in named}
+        # Whatever else stands there is looked at by the model itself.
+        tools: Any = rest.get("tools") or {}
+        return {**rest, "tools": {**cast(dict[str, Any], tools), **named} if isinstance(tools, dict) else tools}
+
+
+def deadline_of(
+    tool: str, own: Deadline | None, set_by_agent: Deadlines | None, risk: RiskFound | None = None
+) -> Deadline | None:
+    """The agent's deadline for this risk; else its own for this tool; else the one that the tool brings itself; else
+    the agent's for all tools.
+
+    None when nothing would ever be due.
+    """
+    named = (_of_risk(set_by_agent, risk) or set_by_agent.tools.get(tool)) if set_by_agent else None
+    found = named or own or set_by_agent
+    if found is None or (found.remind_after, found.escalate_after, found.expire_after) == (None, None, None):
+        return None
+    return Deadline.model_validate(found.model_dump(exclude={"tools", "by_risk"}))
+
+
+def _of_risk(deadlines: Deadlines, risk: RiskFound | None) -> Deadline | None:
+    if risk is None:
+        return None
+    return deadlines.by_risk.get(risk) or (deadlines.by_risk.get("high") if risk == "unknown" else None)

@@ -1,0 +1,158 @@
+"""Permission rules and the context they live in."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from longhaul.agent.plain.times import moment
+from longhaul.agent.plain.values import Given, Many, OpenValue, Value, sparse, stated
+from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.decisions import ToolApproval
+from longhaul.agent.values.known_names import AnalyzerName, FullModelName
+
+
+class Behavior(StrEnum):
+    """What a rule, or the engine, says about a call."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+class PermissionMode(StrEnum):
+    """How much the agent may do unasked; the table is in `agent.permission.engine`."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept_edits"
+    EXPLORE = "explore"
+    BYPASS = "bypass"
+    DONT_ASK = "dont_ask"
+    PLAN = "plan"
+    """Asked for like a mode, but it stands above one: `agent.values.plan`."""
+
+
+ModeName = Literal["default", "accept_edits", "explore", "bypass", "dont_ask", "plan"]
+
+
+class Scope(StrEnum):
+    """Where a rule comes from, and for what it holds."""
+
+    AGENT = "agent"
+    """The agent file: every session that was begun with it."""
+    USER = "user"
+    """A user's own: every session of that user, and of nobody else."""
+    SESSION = "session"
+    """Added to this session by hand."""
+    SUGGESTED = "suggested"
+    """Suggested with a call and accepted by whoever approved it: this session."""
+
+
+class PermissionRule(OpenValue):
+    """One rule. `rule_content=None` (or empty) matches every call of the tool.
+
+    For Bash, `rule_content` is a command (`git status`) or a prefix (`git add:*`), matched against each
+    parsed sub-command. For file tools it is a glob on the resolved absolute path (`/proj/src/**`).
+    """
+
+    tool_name: str
+    rule_content: str | None = sparse(None)
+    behavior: Given[Behavior, Behavior | Literal["allow", "deny", "ask"]] = stated(Behavior.ALLOW)
+    source: str = sparse("")
+    """Where it comes from, for people: "agent file", "ana at approval"."""
+    id: str = sparse("")
+    """Names it where it is to be revoked; `rulebook.id_of` gives one to each rule that has none."""
+    author: str = sparse("")
+    reason: str = sparse("")
+    """Why it is there, in the author's words."""
+    created_at: str = sparse("")
+    """As `times.iso` writes it; set by the record."""
+    expires_at: str = sparse("")
+    """From this moment on it does not count. Given as a date it lasts until the end of that day (UTC)."""
+    scope: Scope | None = sparse(None)
+    """Set by the record."""
+    no_tool: bool = sparse(False)
+    """Said by the list of a session's rules: its agent has no such tool, so the rule binds nothing there."""
+
+    @field_validator("expires_at", mode="before")
+    @classmethod
+    def _ends_at_a_moment(cls, given: object) -> object:
+        return given if given in ("", None) else moment(given)
+
+    def spelt(self) -> str:
+        """`Bash(git add:*)`, as commands take it."""
+        return f"{self.tool_name}({self.rule_content})" if self.rule_content else self.tool_name
+
+
+def cited(rule: PermissionRule) -> str:
+    """A sentence without its full stop for a rule that matches a call."""
+    source = f" of {rule.source}" if rule.source else ""
+    return f"The {rule.behavior.value} rule {rule.spelt()}{source} matches"
+
+
+def only_known_keys(rules: Any) -> Any:
+    """Rules as written, or ValueError: a misspelt `behavior` would be left out, and the rule would then allow."""
+    for rule in cast(list[object], rules) if isinstance(rules, list | tuple) else ():
+        for key in cast(dict[str, object], rule) if isinstance(rule, dict) else ():
+            if key not in PermissionRule.model_fields:
+                raise ValueError(f"a rule has no {key!r}; it has: {', '.join(PermissionRule.model_fields)}")
+    return cast(Any, rules)
+
+
+class Risk(StrEnum):
+    """What a security analyzer thinks of a call."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    UNKNOWN = "unknown"
+    """It can't tell: the call is asked about as one of high risk is."""
+
+
+Policy = Literal["never", "always", "risky"]
+Threshold = Literal[Risk.LOW, Risk.MEDIUM, Risk.HIGH]
+
+
+class Confirmation(Value):
+    """When a person is asked although the engine would let a call run. It never lets run what the engine would not."""
+
+    policy: Policy = "never"
+    threshold: Given[Threshold, Threshold | Literal["low", "medium", "high"]] = sparse(Risk.HIGH)
+    """For `risky`: from this risk on."""
+
+
+def _as_confirmation(given: object) -> object:
+    return {"policy": given} if isinstance(given, str) else given
+
+
+Confirming = Annotated[Confirmation, BeforeValidator(_as_confirmation)]
+"""As `"always"`, or as a table."""
+Analyzers = Annotated[tuple[Annotated[AnalyzerName, Field(min_length=1, max_length=200)], ...], Field(max_length=10)]
+"""`rules`, `model`, or `module:name` on the worker."""
+
+
+class PermissionContext(OpenValue):
+    """Mode, rules and the directories that edits may touch unasked in `accept_edits` and `dont_ask`."""
+
+    mode: Given[PermissionMode, PermissionMode | ModeName] = stated(PermissionMode.DEFAULT)
+    working_directories: Many[str] = stated(())
+    """Absolute resolved paths, beside the workspace root, which always counts."""
+    rules: Many[PermissionRule] = stated(())
+    deadline: Deadlines | None = sparse(None)
+    """Of calls that wait for a person or an outside system."""
+    tools: dict[str, ToolApproval] = sparse({})
+    """How calls of a tool are approved, by its name."""
+    grantable: Many[str] = sparse(())
+    """Allow rules that an approver may take along although they were not suggested, or narrower: `Bash(make:*)`."""
+    confirm: Given[Confirming, Confirmation | Policy] = sparse(Confirmation())
+    analyzers: Given[Analyzers, Sequence[str]] = sparse(())
+    """What says how risky a call is before it runs: low runs, medium runs with a warning, high asks."""
+    analyzer_model: FullModelName = sparse("", max_length=1_000)
+    """For the analyzer `model`; empty: the agent's own."""
+    approvals: Literal["any", "signed"] = sparse("any")
+    """`signed`: only decisions count whose signature a worker has checked."""
+
+    def approvers(self, tool: str) -> int:
+        """How many different people have to say yes to a call of this tool."""
+        return self.tools[tool].approvers if tool in self.tools else 1

@@ -1,0 +1,117 @@
+"""The tasks of a session: a list that the model keeps with `todo_write`, and that people and model are shown."""
+
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from longhaul.agent.plain.values import OpenValue, sparse
+
+MOST_TASKS = 50
+MOST_CHARS = 20_000
+"""Of all tasks together: the list stands in the context, and is carried along."""
+
+TaskState = Literal["pending", "in_progress", "completed"]
+_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+class Task(OpenValue):
+    """One task, with the names of AgentScope Java. What this project does not use itself is kept as it came."""
+
+    id: str = ""
+    subject: str
+    state: TaskState = "pending"
+    description: str = sparse("")
+    metadata: dict[str, Any] = sparse({})
+    created_at: str = sparse("")
+    """ISO 8601; empty until the record has stamped it."""
+    owner: str = sparse("")
+    blocks: tuple[str, ...] = sparse(())
+    blocked_by: tuple[str, ...] = sparse(())
+
+    @field_validator("description", "created_at", "owner", mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, written: Any) -> Any:
+        return "" if written is None else written
+
+
+class TasksContext(OpenValue):
+    tasks: tuple[Task, ...] = ()
+
+
+NO_TASKS = TasksContext()
+
+
+class Todo(OpenValue):
+    """One line of what the model writes."""
+
+    content: str
+    status: TaskState
+    id: str = ""
+    priority: Literal["high", "medium", "low"] | None = None
+
+
+class BadTodos(ValueError):
+    """The model's mistake, in a sentence that it can act on."""
+
+
+def replaced(tasks: tuple[Task, ...], todos: tuple[Todo, ...]) -> tuple[Task, ...]:
+    """The list that takes the place of `tasks`. A task of the same id, or of the same text, goes on as it was.
+
+    Raises BadTodos for what can't be a list of tasks, before anything has changed.
+    """
+    _check(todos)
+    left = {task.id: task for task in tasks}
+    named = [left.pop(todo.id, None) if todo.id else None for todo in todos]
+    used = {todo.id for todo in todos if todo.id} | set(left)
+    new: list[Task] = []
+    for todo, known in zip(todos, named, strict=True):
+        before = known or next((task for task in left.values() if task.subject == todo.content), None)
+        if before is not None:
+            left.pop(before.id, None)
+        task_id = todo.id or (before.id if before else "") or _next_id(used)
+        used.add(task_id)
+        new.append(_task(todo, before, task_id))
+    return tuple(new)
+
+
+def _check(todos: tuple[Todo, ...]) -> None:
+    if len(todos) > MOST_TASKS:
+        raise BadTodos(f"todos: these are {len(todos)} tasks, and the most is {MOST_TASKS}; join small ones")
+    if sum(len(todo.content) for todo in todos) > MOST_CHARS:
+        raise BadTodos(f"todos: the texts have more than {MOST_CHARS} characters together; say them shorter")
+    for at, todo in enumerate(todos):
+        if not todo.content.strip():
+            raise BadTodos(f"todos[{at}].content is blank; say what is to be done")
+    current = [todo.content for todo in todos if todo.status == "in_progress"]
+    if len(current) > 1:
+        raise BadTodos(f"todos: {len(current)} tasks are in_progress; one at a time, the others are pending")
+    ids = [todo.id for todo in todos if todo.id]
+    if len(set(ids)) != len(ids):
+        raise BadTodos(f"todos: two have the same id ({', '.join(ids)}); give each its own, or none")
+
+
+def _next_id(used: set[str]) -> str:
+    return str(max((int(each) for each in used if each.isascii() and each.isdigit() and len(each) < 10), default=0) + 1)
+
+
+def _task(todo: Todo, before: Task | None, task_id: str) -> Task:
+    task = before or Task(id=task_id, subject=todo.content)
+    metadata = task.metadata if todo.priority is None else {**task.metadata, "priority": todo.priority}
+    return task.model_copy(update={"id": task_id, "subject": todo.content, "state": todo.status, "metadata": metadata})
+
+
+def progress(tasks: tuple[Task, ...]) -> tuple[int, int, str]:
+    """How many are done, how many there are, and the one that is being worked on."""
+    done = sum(task.state == "completed" for task in tasks)
+    return done, len(tasks), next((task.subject for task in tasks if task.state == "in_progress"), "")
+
+
+def tasks_text(tasks: tuple[Task, ...]) -> str:
+    """The list as the model reads it."""
+    done, total, _ = progress(tasks)
+    lines = [f"{task.id}. {_MARKS[task.state]} {_one_line(task.subject)}" for task in tasks]
+    return "\n".join([f"{done} of {total} tasks done:", *lines]) if tasks else "There are no tasks."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""Views tell of a session: events, messages, rows of an index."""

@@ -1,0 +1,74 @@
+"""A session in its tree: the path to it from the root, its sub-agents, and what it reports when its task has ended."""
+
+from typing import Any
+
+from longhaul.agent.letters.bodies import ChildReport
+from longhaul.agent.next.children import task_reply
+from longhaul.agent.record import Record
+from longhaul.agent.values.children import LONGEST_REPORT_CHARS
+from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.views.transcript import reply_message
+
+BETWEEN = " › "
+
+
+def path(record: Record, tool: str) -> str:
+    """`root › researcher › Bash`, of a call in a sub-agent; empty in a session that people themselves began."""
+    return BETWEEN.join((*record.parent.path, record.spec.name, tool)) if record.parent else ""
+
+
+def family(record: Record) -> dict[str, Any]:
+    """For the status: who started it, and its sub-agents."""
+    above = BETWEEN.join((*record.parent.path, record.spec.name)) if record.parent else ""
+    return {"path": above, "children": tuple(record.children.values())}
+
+
+def report(record: Record) -> ChildReport | None:
+    """What whoever gave the task is told; None while there is nothing to tell."""
+    reply = task_reply(record)
+    if reply is None or record.parent is None:
+        return None
+    ended = record.requests.finished[reply]
+    said = reply_message(record, reply)
+    words = last_words(said) if said is not None else ""
+    return ChildReport(
+        call_id=record.parent.call_id,
+        session_id=record.state.session_id,
+        state=_STATES.get(ended.reason, "error"),
+        output=_cut(_told(record, ended.reason, ended.error.message if ended.error else "", words)),
+        tainted=record.state.tainted[:1_000],
+    )
+
+
+_STATES: dict[FinishedReason, Any] = {
+    FinishedReason.COMPLETED: "success",
+    FinishedReason.INTERRUPTED: "interrupted",
+}
+
+
+def last_words(message: Msg) -> str:
+    """The text behind the last tool result."""
+    texts = list[str]()
+    for block in reversed(message.content):
+        if isinstance(block, ToolResultBlock):
+            break
+        if block.type == "text":
+            texts.insert(0, block.text)
+    return "\n".join(texts)
+
+
+def _told(record: Record, reason: FinishedReason, error: str, words: str) -> str:
+    if reason is FinishedReason.COMPLETED and words:
+        return words
+    name, session = record.spec.name, record.state.session_id
+    if reason is FinishedReason.COMPLETED:
+        return f"The sub-agent {name!r} has ended its task without a word; its session is {session!r}."
+    how = f"The sub-agent {name!r} did not complete its task ({reason.value}{f': {error}' if error else ''})."
+    done = f" What it did stands in its session {session!r}."
+    return f"{how}{done} Its last words:\n{words}" if words else f"{how}{done}"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_REPORT_CHARS:
+        return text
+    return f"{text[:LONGEST_REPORT_CHARS]}\n(cut here: it has {len(text)} characters)"

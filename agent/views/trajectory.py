@@ -1,0 +1,148 @@
+"""A session in OpenHands' words: messages, actions, observations, condensations and what was asked of them.
+
+A view for readers, made from the recorded entries alone. Nothing is decided by it, and nothing is lost in it but what
+those words don't name: findings, verdicts, checkpoints.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.plain.times import iso
+from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import (
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+
+Kind = Literal[
+    "message", "action", "observation", "rejection", "condensation_request", "condensation", "interrupt", "error"
+]
+Source = Literal["user", "agent", "environment"]
+
+
+class TrajectoryEvent(OpenValue):
+    """One event. `seq` is that of the entry that it comes from; several may have the same."""
+
+    kind: Kind
+    seq: int
+    at: str
+    source: Source
+    message: int | None = sparse(None)
+    """The number of the message that it stands in, as `recall` and the transcript count."""
+    text: str = sparse("")
+    """What was said; of an action the thought before it, of an observation its output, of a condensation the new
+    summary."""
+    thinking: str = sparse("")
+    call_id: str = sparse("")
+    tool: str = sparse("")
+    input: str = sparse("")
+    """Of an action: the arguments as the model wrote them, JSON if it did it right."""
+    state: str = sparse("")
+    """Of an observation: success, error, denied, interrupted, unknown."""
+    forgotten: tuple[int, ...] = sparse(())
+    """Of a condensation: numbers of the messages that the model no longer reads, or reads masked."""
+    by: str = sparse("")
+
+
+def trajectory(entries: Iterable[e.AnyEntry]) -> Iterator[TrajectoryEvent]:
+    """The events of a session's entries, the first entry first. Raises ValueError when they do not begin there."""
+    fold = Trajectory()
+    for entry in entries:
+        yield from fold.take(entry)
+
+
+class Trajectory:
+    """Folds entries one by one, the session's first one first."""
+
+    def __init__(self) -> None:
+        self._record: Record | None = None
+
+    def take(self, entry: e.AnyEntry) -> list[TrajectoryEvent]:
+        """The events that the entry stands for, in order."""
+        if self._record is None:
+            self._record = Record.of([entry])
+            return []
+        record = self._record
+        first = record.messages_total
+        forgotten = _forgotten(record, entry) if isinstance(entry, e.ContextCompressed) else ()
+        record.take(entry)
+        brought = list(enumerate(record.context.transcript, start=first))
+        record.log.clear()
+        record.context.transcript_base, record.context.transcript = record.messages_total, []
+        said = [event for number, message in brought for event in _of_message(entry, number, message)]
+        return [*_of_entry(entry, forgotten), *said]
+
+
+def _forgotten(record: Record, entry: e.ContextCompressed) -> tuple[int, ...]:
+    stay = {*entry.pinned, *range(entry.keep_from, len(record.context.marks))} - {*entry.masked}
+    return tuple(mark.number for at, mark in enumerate(record.context.marks) if at not in stay)
+
+
+def _of_entry(entry: e.AnyEntry, forgotten: tuple[int, ...]) -> Iterator[TrajectoryEvent]:
+    match entry:
+        case e.CompressAsked():
+            yield _event(entry, "condensation_request", "user", text=entry.instructions, by=entry.by)
+        case e.ModelFailed() if entry.error.type == "context_overflow":
+            yield _event(entry, "condensation_request", "environment", text=entry.error.message)
+        case e.ContextCompressed():
+            summary = entry.summary or ""
+            yield _event(entry, "condensation", "environment", text=summary, forgotten=forgotten, by=entry.condenser)
+        case e.ModelFailed() | e.NotCompressed():
+            yield _event(entry, "error", "environment", text=entry.error.message)
+        case e.ReplyFinished() if entry.error is not None:
+            yield _event(entry, "error", "environment", text=entry.error.message)
+        case e.InterruptAsked():
+            yield _event(entry, "interrupt", "user")
+        case _:
+            pass
+
+
+def _of_message(entry: e.AnyEntry, number: int, message: Msg) -> Iterator[TrajectoryEvent]:
+    source: Source = "agent" if message.role == "assistant" else "user" if message.role == "user" else "environment"
+    said = "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
+    thought = "\n".join(block.thinking for block in message.content if isinstance(block, ThinkingBlock))
+    calls = [block for block in message.content if isinstance(block, ToolCallBlock)]
+    if not calls and (said or thought):
+        yield _event(entry, "message", source, message=number, text=said, thinking=thought)
+    for place, call in enumerate(calls):
+        before = {} if place else {"text": said, "thinking": thought}
+        named = {"call_id": call.id, "tool": call.name, "input": call.input}
+        yield _event(entry, "action", "agent", message=number, **named, **before)
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            yield _observation(entry, number, block)
+        elif isinstance(block, HintBlock):
+            hint = (
+                block.hint
+                if isinstance(block.hint, str)
+                else "\n".join(part.text for part in block.hint if isinstance(part, TextBlock))
+            )
+            yield _event(entry, "message", "environment", message=number, text=hint, by=block.source or "")
+
+
+def _observation(entry: e.AnyEntry, number: int, result: ToolResultBlock) -> TrajectoryEvent:
+    by_person = isinstance(entry, e.HumanDecided) and result.state is ToolResultState.DENIED
+    return _event(
+        entry,
+        "rejection" if by_person else "observation",
+        "user" if by_person else "environment",
+        message=number,
+        text=result.get_text(),
+        call_id=result.id,
+        tool=result.name,
+        state=result.state.value,
+        by=entry.approver if isinstance(entry, e.HumanDecided) else "",
+    )
+
+
+def _event(entry: e.AnyEntry, kind: Kind, source: Source, **more: object) -> TrajectoryEvent:
+    return TrajectoryEvent.model_validate(
+        {"kind": kind, "seq": entry.seq, "at": iso(entry.at), "source": source, **more}
+    )

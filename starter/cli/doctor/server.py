@@ -1,0 +1,129 @@
+"""`longhaul doctor` on the Temporal server."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DeleteWorkflowExecutionRequest,
+    GetSystemInfoRequest,
+    PollWorkflowTaskQueueRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.stores import same_places
+from longhaul.starter.hosting.builds import BadBuild, build_of, current_build, describe
+from longhaul.starter.reach.connection import Unreachable, connect
+from longhaul.starter.reach.connection_settings import BadConnection
+from longhaul.starter.reach.polling import workers
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import SEARCH_ATTRIBUTES
+
+TIMER = timedelta(milliseconds=20)
+SLOW_SECONDS = 0.4
+"""A stock server rounds the 20 ms up to about a second; ours needs a few milliseconds more than 20."""
+CONNECT_SECONDS = 10.0
+
+
+async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
+    """Reachable, set up, quick."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            client = await connect()
+            info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
+    except (Unreachable, BadConnection, TimeoutError, RPCError) as error:
+        detail, _, mend = str(error).partition("; ")
+        mend = mend or "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
+        yield Check("server", ok=False, detail=detail or "no answer", mend=mend, essential=True)
+        return
+    where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
+    yield Check("server", ok=True, detail=where, essential=True)
+    yield await worker(client, settings)
+    async for check in same_places(client, settings):
+        yield check
+    if settings.deployment:
+        yield await versions(client, settings)
+    yield await search_attributes(client, settings)
+    yield await timers(client)
+
+
+async def worker(client: Client, settings: Settings) -> Check:
+    """Whether anybody works for the sessions of this queue."""
+    queue = settings.task_queue
+    try:
+        found = await workers(client, queue)
+    except RPCError as error:
+        return Check("worker", ok=True, detail=f"can't be told: {error.message}")
+    seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
+    mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
+    return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
+
+
+async def versions(client: Client, settings: Settings) -> Check:
+    """Whether workers of this build get any work, where workers are versioned."""
+    try:
+        build = build_of(settings)
+    except BadBuild as error:
+        return Check("version", ok=False, detail=str(error), mend="unset it, or give it another name")
+    if build is None:
+        return Check("version", ok=True, detail="workers are not versioned")
+    try:
+        current = current_build(await describe(client, build.deployment))
+    except RPCError as error:
+        return Check("version", ok=True, detail=f"can't be told: {error.message}")
+    detail = f"this is build {build.id!r} of {build.deployment!r}; the current one is {current or 'not set'!r}"
+    return Check("version", current == build.id, detail, mend=f"run `{build.promote_command}` where its workers run")
+
+
+async def search_attributes(client: Client, settings: Settings) -> Check:
+    """Whether `sessions` and `inbox` can look sessions up."""
+    name = "search attributes"
+    if not settings.search_attributes:
+        return Check(name, ok=True, detail="not used (LONGHAUL_SEARCH_ATTRIBUTES is off)")
+    try:
+        listed = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+    except RPCError as error:
+        mend = "ask the server's operator, or set LONGHAUL_SEARCH_ATTRIBUTES=off"
+        return Check(name, ok=False, detail=f"can't be listed: {error.message}", mend=mend)
+    missing = {key: kind for key, kind in SEARCH_ATTRIBUTES.items() if key not in listed.custom_attributes}
+    flags = " ".join(f"--name {key} --type {kind}" for key, kind in missing.items())
+    mend = f"start a worker, or run `temporal operator search-attribute create {flags}`"
+    return Check(name, not missing, f"missing: {', '.join(missing)}" if missing else "registered", mend)
+
+
+async def timers(client: Client) -> Check:
+    """How late a timer of 20 ms fires: a workflow that starts delayed, on a queue that only we poll."""
+    name, run = f"longhaul-doctor-{uuid.uuid4().hex[:12]}", "timer speed"
+    try:
+        # Written once before, so that a cold database is not taken for a slow timer.
+        began = time.monotonic()
+        handle = await client.start_workflow(
+            "LonghaulDoctor", id=name, task_queue=name, start_delay=TIMER, execution_timeout=timedelta(seconds=10)
+        )
+        await client.workflow_service.poll_workflow_task_queue(
+            PollWorkflowTaskQueueRequest(
+                namespace=client.namespace, task_queue=TaskQueue(name=name), identity="longhaul doctor"
+            ),
+            timeout=timedelta(seconds=5),
+        )
+        seconds = time.monotonic() - began
+        await handle.terminate("measured")
+        await client.workflow_service.delete_workflow_execution(
+            DeleteWorkflowExecutionRequest(
+                namespace=client.namespace, workflow_execution=WorkflowExecution(workflow_id=name)
+            )
+        )
+    except RPCError as error:
+        return Check(run, ok=True, detail=f"not measured: {error.message}")
+    detail = f"a timer of 20 ms took {seconds * 1000:.0f} ms"
+    mend = "a stock server; run it with deploy/dynamicconfig.yaml, or use `longhaul dev`"
+    return Check(run, seconds < SLOW_SECONDS, detail, mend)

@@ -1,0 +1,102 @@
+"""Ends a command: with its exit code, and with one sentence on stderr for every foreseeable error."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from enum import IntEnum
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.service import RPCError
+
+from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.starter.cli.trusting import trust_if_told
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.trust import Untrusted
+from longhaul.starter.visible import harmless
+
+
+class Exit(IntEnum):
+    """What a script can rely on (documented for users in the command-line reference)."""
+
+    DONE = 0
+    TROUBLE = 1
+    """The world: no server, no permission, a broken connection."""
+    MISUSE = 2
+    """The caller: a bad flag, an unknown or ambiguous session, an answer that the session refused."""
+    PARKED = 3
+    FAILED = 4
+    REFUSED = 5
+    """No model was willing, or allowed, to answer."""
+    INCOMPLETE = 6
+    """The model's last message is not whole, however often it was asked to go on."""
+    INTERRUPTED = 130
+
+
+class Misuse(BadInput):
+    """The command can't be meant so; the sentence says what to change."""
+
+
+def perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a command to its exit code. Where it stops at a folder that nobody has trusted, ask once, and begin again."""
+    try:
+        return _perform(work)
+    except Untrusted as error:
+        try:
+            agreed = trust_if_told(error)
+        except KeyboardInterrupt:
+            return Exit.INTERRUPTED
+        except OSError as reason:
+            return complain(f"what you trust can't be kept: {reason}", Exit.TROUBLE)
+        if not agreed:
+            return complain(str(error), Exit.MISUSE)
+    try:
+        return _perform(work)
+    except Untrusted as error:
+        return complain(str(error), Exit.MISUSE)
+
+
+def _perform(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    try:
+        return asyncio.run(work())
+    except Untrusted:
+        raise
+    except CompressionPending as error:
+        return complain(str(error), Exit.PARKED)
+    except CompressionFailed as error:
+        return complain(f"the context stays as it is: {error}", Exit.FAILED)
+    except ValidationError as error:
+        return complain(what_is_wrong(error), Exit.MISUSE)
+    except (BadInput, BadSetup, NoSession, Refused) as error:
+        return complain(str(error), Exit.MISUSE)
+    except BrokenPipeError:
+        raise
+    except (LonghaulError, *_OF_THE_WORLD) as error:
+        return complain(_sentence(error), Exit.TROUBLE)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return Exit.INTERRUPTED
+
+
+_OF_THE_WORLD = (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, RPCError, OSError)
+
+
+def _sentence(error: Exception) -> str:
+    match error:
+        case WorkflowUpdateFailedError():
+            return f"the session failed to do it: {error.cause}"
+        case WorkflowUpdateRPCTimeoutOrCancelledError():
+            return "the session did not answer in time; see whether a worker is running"
+        case RPCError():
+            return f"the Temporal server answered: {error.message} ({error.status.name})"
+        case _:
+            return str(error)
+
+
+def complain(sentence: str, code: Exit) -> Exit:
+    """Say on stderr what is wrong; returns the exit code."""
+    print(f"longhaul: {harmless(sentence)}", file=sys.stderr)
+    return code

@@ -1,0 +1,137 @@
+"""Asking the person at the terminal about one call."""
+
+import asyncio
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.starter import render
+from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.wire import decision_on
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import PendingCall
+
+LONG_LINES = 12
+"""Of what is to be decided on: above that, what it is about is said once more beside the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    rules: tuple[PermissionRule, ...] = ()
+    """Of those that were suggested."""
+    input: str | None = None
+    """Other arguments, as a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """No decision: it goes on waiting."""
+
+
+def answered(call: PendingCall, answer: Allow | Deny) -> dict[str, Any]:
+    """As one decision in the body of `confirm`."""
+    match answer:
+        case Allow(rules=rules, input=edited):
+            return decision_on(call, "allow", "", edited, rules)
+        case Deny(reason):
+            return decision_on(call, "deny", reason, None, ())
+
+
+async def ask_about(
+    screen: Screen, call: PendingCall, number: str = "", gone: asyncio.Event | None = None
+) -> Allow | Deny | Leave:
+    """Show a call and return what the person decides. `number`: in a list. Raises QuestionGone when `gone` is set
+    first, and KeyboardInterrupt on Ctrl-C where nobody handles the signal."""
+    gone = gone or asyncio.Event()
+    screen.ring()
+    shown = render.pending_call(call)
+    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown)
+    if shown.plain.count("\n") > LONG_LINES:
+        again = render.call_line(visible(call.tool), visible(call.input))
+        again.truncate(max(screen.width - 1, 1), overflow="ellipsis")
+        screen.show(again)
+    question, keys = _question(call)
+    while True:
+        match await await_key(question, keys, gone):
+            case "y":
+                return Allow()
+            case "a":
+                if rules := _chosen(screen, call.suggested_rules):
+                    return Allow(rules=rules)
+            case "e":
+                if (edited := _edited(screen, call.input)) is not None:
+                    return Allow(input=edited)
+            case "n":
+                return Deny(ask("reason (may be empty): ") or "")
+            case "s":
+                screen.show(render.pending_call(call, whole=True))
+            case _:
+                return Leave()
+
+
+def _question(call: PendingCall) -> tuple[str, str]:
+    """And the keys that answer it."""
+    answers = {"y": "[y]es", "n": "[n]o", "e": "[e]dit", "a": "[a]llow by rule", "s": "[s]how all", "q": "[q] later"}
+    if not call.suggested_rules:
+        del answers["a"]
+    if not render.is_cut(call):
+        del answers["s"]
+    return ", ".join(answers.values()) + ": ", "".join(answers)
+
+
+def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[PermissionRule, ...]:
+    """The only one, or what the person picks; nothing to think again."""
+    if len(rules) == 1:
+        return tuple(rules)
+    offered = rules[:9]
+    for number, rule in enumerate(offered, start=1):
+        screen.show(Text(f"  {number} {one_line(visible(render.rule_name(rule)))}"))
+    picked = ask_key("which rule? a number, [a]ll, [q] none: ", "".join(str(n + 1) for n in range(len(offered))) + "aq")
+    if picked == "a":
+        return tuple(rules)
+    return (rules[int(picked) - 1],) if picked and picked.isdigit() else ()
+
+
+def _edited(screen: Screen, arguments: str) -> str | None:
+    """Other arguments from the person's editor, or typed on one line where none is set; None when they are no use."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    text = _from_editor(editor, arguments) if editor else ask("new arguments (a JSON object): ")
+    try:
+        given = json.loads(text or "")
+    except ValueError as error:
+        screen.show(Text(f"that is not JSON: {error}", style="red"))
+        return None
+    if not isinstance(given, dict):
+        screen.show(Text("the arguments must be a JSON object", style="red"))
+        return None
+    return json.dumps(given, ensure_ascii=False)
+
+
+def _from_editor(editor: str, arguments: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "arguments.json"
+        file.write_text(_indented(arguments), encoding="utf-8")
+        subprocess.run([*shlex.split(editor), str(file)], check=False)
+        return file.read_text(encoding="utf-8")
+
+
+def _indented(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), indent=2)
+    except ValueError:
+        return arguments

@@ -1,0 +1,317 @@
+"""One reply from its request to its end: shown, decided on at the terminal, interrupted by Ctrl-C."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, cast
+
+from rich.text import Text
+
+from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.agent.views.event import AgentEvent
+from longhaul.starter import render, render_session
+from longhaul.starter.cli.exit_codes import Exit
+from longhaul.starter.cli.finding import flags_of
+from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
+from longhaul.starter.cli.terminal.happenings import CONFIRMED, answers_call, decided
+from longhaul.starter.cli.terminal.keys import QuestionGone
+from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
+from longhaul.starter.cli.terminal.paused_session import Standing
+from longhaul.starter.cli.terminal.progress import Progress
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.visible import harmless, one_line
+from longhaul.workflows.contract import PendingCall, Status
+
+INTERRUPT_SECONDS = 10.0
+"""Granted to an interrupted reply to end in order; after that the command leaves it alone."""
+
+_BEYOND_THE_LAST = 2**31
+_FAILED = (
+    FinishedReason.ERROR,
+    FinishedReason.EXCEED_MAX_ITERS,
+    FinishedReason.STUCK,
+    FinishedReason.REJECTED,
+    FinishedReason.REFUSED,
+    FinishedReason.INCOMPLETE,
+    FinishedReason.UNSTRUCTURED,
+    FinishedReason.OUT_OF_BUDGET,
+)
+_CODES: dict[FinishedReason | None, Exit] = {
+    FinishedReason.REFUSED: Exit.REFUSED,
+    FinishedReason.INCOMPLETE: Exit.INCOMPLETE,
+}
+"""Of replies that have failed; what is not listed is Exit.FAILED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far a reply has come when the command has no more to do."""
+
+    status: Literal["finished", "waiting", "failed", "working", "paused"]
+    """working: Ctrl-C has ended the command, and the reply was not done in time. paused: or held; until somebody lets
+    the session go on, nothing comes."""
+    message: Msg | None
+    pending: tuple[PendingCall, ...] = ()
+
+    @property
+    def code(self) -> Exit:
+        reason = self.message.finished_reason if self.message is not None else None
+        if self.status in ("waiting", "paused"):
+            return Exit.PARKED
+        if self.status == "failed":
+            return _CODES.get(reason, Exit.FAILED)
+        if self.status == "working":
+            return Exit.INTERRUPTED
+        return Exit.INTERRUPTED if reason is FinishedReason.INTERRUPTED else Exit.DONE
+
+
+def outcome_of(message: Msg) -> Outcome:
+    """Of a reply that has ended."""
+    return Outcome("failed" if message.finished_reason in _FAILED else "finished", message)
+
+
+async def newest_event(session: Session) -> int:
+    """Sequence number of the session's last event; 0 for a session that is not there yet."""
+    try:
+        return (await session.events(_BEYOND_THE_LAST)).last
+    except NoSession:
+        return 0
+
+
+class Conversation:
+    """One session at one terminal."""
+
+    def __init__(self, session: Session, screen: Screen, approver: str, *, stays: bool | None = None) -> None:
+        """`stays`: with a session that is paused, until it goes on; if not said, where a person is there."""
+        self.session = session
+        self._screen = screen
+        self._approver = approver
+        self._stays = screen.answers if stays is None else stays
+        self.reply_id: str | None = None
+        """The reply that Ctrl-C is for; None while there is none."""
+        self.has_begun = False
+        """Something was asked, now or before: one can come back to it."""
+        self._interrupted = False
+        """An interrupt is under way: a question asked now would block its being sent."""
+        self._left: set[str] = set()
+        """Calls that the person does not want to be asked about again."""
+        self._seen = 0
+        """Number of the last event that was taken."""
+        self._gone = asyncio.Event()
+        """Set when the question that is open needs no answer any more."""
+
+    async def see_through(self, reply_id: str, start: int) -> Outcome:
+        """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
+        self.reply_id, self._interrupted, self.has_begun = reply_id, False, True
+        progress, standing = Progress(self._screen, self.session, reply_id), Standing(self.session, self._screen)
+        async with aclosing(self.session.following(start)) as following, self._screen.lively(), progress.watched():
+            while True:
+                for event in await following.next():
+                    self._seen = event.seq or self._seen
+                    if not standing.hear(event):
+                        reply_id = await self._take(progress, reply_id, event)
+                if progress.ended:
+                    return await self._ended(reply_id)
+                if not following.is_fresh:
+                    continue
+                if pending := await self._standing_still(progress, reply_id):
+                    if not await self._decide(progress, pending):
+                        return await self._parked(reply_id, pending)
+                    following.expect_news()
+                elif await standing.still() and not progress.running and not self._stays:
+                    return Outcome("paused", await self._so_far(reply_id))
+
+    async def _take(self, progress: Progress, reply_id: str, event: AgentEvent) -> str:
+        """Show what is about the reply; returns the one that it is about from then on, which a request may join."""
+        if event.type == "CUSTOM" and event.name == "joined" and reply_id in event.value["reply_ids"]:
+            self.reply_id = reply_id = event.reply_id
+            progress.joins(reply_id)
+        if event.reply_id == reply_id:
+            await progress.take(event)
+        return reply_id
+
+    async def ask(self, prompt: str, request_id: str, start: int, schema: dict[str, Any] | None = None) -> Outcome:
+        """Send a request and see its reply through. `schema`: what the answer has to fit."""
+        self.reply_id = None
+        sent = await self.session.submit(prompt, request_id=request_id, structured_model=schema)
+        return await self.see_through(sent, start)
+
+    async def interrupt(self) -> None:
+        """End our reply; says why where that can't be done."""
+        self._interrupted = True
+        self._gone.set()
+        self._screen.remark(Text("interrupting (Ctrl-C again leaves at once)"))
+        try:
+            await self.session.interrupt(reply_id=self.reply_id)
+        except (NoSession, Refused) as refusal:
+            self._interrupted = False
+            self._screen.remark(Text(harmless(str(refusal))))
+
+    def ask_again(self, call_id: str = "") -> None:
+        """About what was left for later, too; or about that call alone."""
+        self._left -= {call_id} if call_id else set(self._left)
+
+    async def of_request(self, reply_id: str) -> str | None:
+        """The reply that a request is a part of; None when that one has ended, so that it was seen."""
+        found = await self.session.result(reply_id)
+        if found.message is None or found.message.id == reply_id:
+            return reply_id
+        return None if found.status == "finished" else found.message.id
+
+    async def under_way(self) -> str:
+        """The reply that is being made, or that a request waits for; empty when there is none."""
+        try:
+            status = await self.session.status()
+        except NoSession:
+            return ""
+        return _reply_of(status)
+
+    async def come_back(self) -> Outcome | None:
+        """Show what was said last, and go on with the reply that was being made when we came. None when there is
+        none."""
+        try:
+            status = await self.session.status()
+        except NoSession:
+            return None
+        self.has_begun = True
+        # As of one moment: a reply that ends meanwhile is neither left out of both nor shown twice.
+        turns = await last_turns(self.session, status)
+        self._screen.show(*shown_again(turns, width=self._screen.width, whole_by=self._screen.whole_by))
+        reply_id = _reply_of(status)
+        return await self.see_through(reply_id, 1) if reply_id else None
+
+    async def catch_up(self, start: int = 1) -> Outcome | None:
+        """Go on with a reply that was being made or waited when we came; None when there is none."""
+        reply_id = await self.under_way()
+        return await self.see_through(reply_id, start) if reply_id else None
+
+    async def _standing_still(self, progress: Progress, reply_id: str) -> list[PendingCall]:
+        """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
+        may_wait = progress.asked or progress.doubted or not progress.begun
+        if self._interrupted or progress.running or progress.decided or not may_wait:
+            return []
+        pending = await self.session.pending()
+        if (
+            any(call.waits_for == "settlement" for call in pending)
+            and (await self.session.status()).status != "waiting"
+        ):
+            return []  # such a call holds up nothing where the agent goes on without an answer
+        return [call for call in pending if not progress.begun or call.reply_id == reply_id]
+
+    async def _decide(self, progress: Progress, pending: Sequence[PendingCall]) -> bool:
+        """Ask the person about each call, and send the answers in one letter; False when nothing was decided."""
+        if not self._screen.answers:
+            return False
+        asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self._left]
+        if len(asked) > 1:
+            self._screen.show(*render.call_list(asked))
+        answers: list[tuple[PendingCall, Allow | Deny]] = []
+        answer: Allow | Deny | Leave | None = Leave()
+        for place, call in enumerate(asked, 1):
+            number = f"{place} of {len(asked)}: " if len(asked) > 1 else ""
+            answer = None if self._interrupted else await self._ask(call, number)
+            if answer is None:
+                break
+            if isinstance(answer, Leave):
+                self._left.add(call.call_id)
+                continue
+            answers.append((call, answer))
+            if isinstance(answer, Allow) and (answer.rules or answer.input):
+                break  # a rule may answer the next question too, and an edit may be refused: that is seen first
+        if answers and not self._interrupted:
+            await self._send(progress, answers)
+        return bool(answers) or answer is None
+
+    async def _ask(self, call: PendingCall, number: str) -> Allow | Deny | Leave | None:
+        """What the person decides; None when nobody has to any more, or all of it is interrupted."""
+        self._gone = gone = asyncio.Event()
+        watch = asyncio.create_task(self._told_who_answers(call, gone))
+        try:
+            return await self._screen.aside(partial(ask_about, self._screen, call, number, gone))
+        except QuestionGone:
+            return None
+        except KeyboardInterrupt:
+            # The loop has noted the signal too: it sends the interrupt as soon as it may run again.
+            self._interrupted = True
+            return None
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+    async def _told_who_answers(self, call: PendingCall, gone: asyncio.Event) -> None:
+        """Wait for an answer from elsewhere, of which the events tell that come after those that were taken."""
+        async with aclosing(self.session.following(self._seen + 1, live=False, shown=False)) as news:
+            while not gone.is_set():
+                for event in await news.next():
+                    if not gone.is_set() and answers_call(event, call):
+                        gone.set()
+                        self._screen.end_line()
+                        self._screen.show(Text("\nthis needs no answer from here any more:", "yellow"))
+                        self._screen.show(*(decided(event, lambda _: call.tool) if event.type == CONFIRMED else ()))
+
+    async def _send(self, progress: Progress, answers: Sequence[tuple[PendingCall, Allow | Deny]]) -> None:
+        """All of them count, or none: where one is refused, they are asked for again."""
+        decisions = [answered(call, answer) for call, answer in answers]
+        progress.known_changes |= {call.call_id: call.notice for call, answer in answers if isinstance(answer, Allow)}
+        try:
+            await self.session.decide([call for call, _ in answers], decisions, self._approver)
+        except Refused as refusal:
+            self._screen.show(Text(harmless(str(refusal)), style="yellow"))
+            return
+        if progress.begun:
+            progress.decided.update(call.call_id for call, _ in answers)
+
+    async def _ended(self, reply_id: str) -> Outcome:
+        return outcome_of(await self.session.wait(reply_id))
+
+    async def _parked(self, reply_id: str, pending: Sequence[PendingCall]) -> Outcome:
+        if pending[0].reply_id != reply_id:
+            self._screen.show(Text("queued behind a reply that waits:", style="yellow"))
+        if self._screen.answers:
+            for call in pending:
+                self._screen.show(Text(f"waits: {one_line(call.tool)}"))
+                self._screen.show(render.how_to_answer(self.session.id, call, flags_of(self.session)))
+        else:
+            self._screen.show(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
+        return Outcome("waiting", await self._so_far(reply_id), tuple(pending))
+
+    async def _so_far(self, reply_id: str) -> Msg | None:
+        """The message as hooks make it; None for a request that is queued."""
+        message = (await self.session.result(reply_id)).message
+        return (
+            None if message is None else cast(Msg, await self.session.hooks.after("reply", self.session, None, message))
+        )
+
+
+def _reply_of(status: Status) -> str:
+    return status.reply_id or next((request.reply_id for request in status.requests), "")
+
+
+@asynccontextmanager
+async def interrupting(conversation: Conversation) -> AsyncIterator[None]:
+    """Ctrl-C inside interrupts the reply and waits a little for its end; the second Ctrl-C leaves at once."""
+    loop = asyncio.get_running_loop()
+    task = cast(asyncio.Task[None], asyncio.current_task())
+    sent: list[asyncio.Task[None]] = []
+    deadline: list[asyncio.TimerHandle] = []
+
+    def on_interrupt() -> None:
+        if sent or conversation.reply_id is None:
+            task.cancel()
+            return
+        sent.append(loop.create_task(conversation.interrupt()))
+        deadline.append(loop.call_later(INTERRUPT_SECONDS, task.cancel))
+
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        for timer in deadline:
+            timer.cancel()

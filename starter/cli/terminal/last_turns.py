@@ -1,0 +1,55 @@
+"""The last turns of a session that somebody comes back to, as they were shown."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from longhaul.agent.values.messages import Msg, TextBlock
+from longhaul.starter import render_session
+from longhaul.starter.client.session import Session
+from longhaul.workflows.contract import Status
+
+TURNS = 2
+LOOK_BACK_MESSAGES = 60
+TITLE_CHARS = 60
+
+
+async def last_turns(session: Session, status: Status) -> list[Msg]:
+    """What was asked and answered last; of the reply that the status tells of nothing, for it is shown by its
+    events."""
+    start = max(status.messages - LOOK_BACK_MESSAGES, 0)
+    messages = [message async for message in session.transcript(start)]
+    # A copy of another session has its messages in the context alone.
+    messages = messages or [message async for message in session.context()]
+    return of_turns(messages, status.reply_id)
+
+
+def of_turns(messages: Sequence[Msg], reply_id: str) -> list[Msg]:
+    """From the request before the last one on, up to the reply."""
+    begun = next((place for place, one in enumerate(messages) if reply_id and one.id == reply_id), len(messages))
+    before = list(messages[:begun])
+    asked = [place for place, message in enumerate(before) if _is_request(message)]
+    return before[asked[-TURNS] :] if len(asked) >= TURNS else before
+
+
+def shown_again(messages: Sequence[Msg], *, width: int, whole_by: str) -> Iterator[Text]:
+    """Under a heading, if there are any."""
+    if messages:
+        yield Text("what was said last:", "dim")
+    yield from render_session.transcript(messages, width=width, whole_by=whole_by)
+
+
+async def title_of(session: Session) -> str:
+    """Its first request; empty where nothing was asked yet."""
+    async for message in session.transcript():
+        if _is_request(message):
+            return " ".join(_text(message).split())[:TITLE_CHARS]
+    return ""
+
+
+def _is_request(message: Msg) -> bool:
+    return message.role == "user" and bool(_text(message).strip())
+
+
+def _text(message: Msg) -> str:
+    return " ".join(block.text for block in message.content if isinstance(block, TextBlock))

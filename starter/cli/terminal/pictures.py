@@ -1,0 +1,43 @@
+"""Pictures and PDF files that somebody names in a message, as `@drawing.png`: the model is shown them."""
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.visible import one_line
+
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".pdf": "application/pdf",
+}
+_NAMED = re.compile(r"""(?<!\S)@(?:"([^"\n]+)"|(\S+))""")
+
+
+def with_pictures(text: str) -> str | Msg:
+    """The text, and behind it each picture that it names, read from where we stand. Raises Refused for one that can't
+    be read; other files are named only, for the agent has tools to read them."""
+    parts = [_read(name) for name in _pictures_in(text)]
+    return UserMsg("user", [TextBlock(text=text), *parts]) if parts else text
+
+
+def _pictures_in(text: str) -> Iterator[str]:
+    named = dict.fromkeys(quoted or bare.rstrip(".,;:!?)") for quoted, bare in _NAMED.findall(text))
+    return (name for name in named if Path(name).suffix.lower() in MEDIA_TYPES)
+
+
+def _read(name: str) -> DataBlock:
+    path = Path(name).expanduser()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        why = f"{error.strerror}; nothing was sent"
+        raise Refused(f"@{one_line(name)}: the picture can't be read: {why}") from error
+    source = Base64Source(data=base64.b64encode(data).decode(), media_type=MEDIA_TYPES[path.suffix.lower()])
+    return DataBlock(source=source, name=path.name)

@@ -1,0 +1,227 @@
+"""Prints what happens in one reply, as it happens."""
+
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from rich.text import Text
+
+from longhaul.agent.values.messages import DataBlock, FinishedReason, ToolResultState
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.views.budget import CALL_ID
+from longhaul.agent.views.event import AgentEvent
+from longhaul.starter import render
+from longhaul.starter.cli.finding import flags_of
+from longhaul.starter.cli.terminal.calls import LAST_LINES, Running
+from longhaul.starter.cli.terminal.happenings import asked, decided, happening, stillness
+from longhaul.starter.cli.terminal.pace import Pace
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.terminal.sounds import sounds_in
+from longhaul.starter.cli.terminal.speech import Speech
+from longhaul.starter.cli.terminal.voices import voice_for
+from longhaul.starter.client.session import Session
+from longhaul.starter.render_calls import FAILED_LINES, end_of
+from longhaul.starter.visible import one_line
+
+LISTS_TASKS = "todo_write"
+_CHANGES = ("Edit", "Write")
+"""Tools whose result carries the diff of what they changed."""
+
+
+class Progress:
+    """Fed with the events of one reply in order; knows what runs and what waits."""
+
+    def __init__(self, screen: Screen, session: Session, reply_id: str, *, looks_on: bool = False) -> None:
+        """`looks_on`: nobody is asked or told to wait here, so that it is said who waits and who decides."""
+        self._looks_on = looks_on
+        self._screen = screen
+        self._speech = Speech(screen, voice_for(screen))
+        self._runs = Running()
+        self._pace = Pace()
+        self._session = session
+        self._reply_id = reply_id
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._output: dict[str, str] = {}
+        self._data: dict[str, list[DataBlock]] = {}
+        self.begun = False
+        self.ended = False
+        self.running: set[str] = set()
+        self.asked: set[str] = set()
+        self.doubted = False
+        """The outcome of a call is unknown: the reply may wait until somebody settles it."""
+        self.decided: set[str] = set()
+        """Decided on by us, and not heard of since."""
+        self.known_changes: dict[str, str] = {}
+        """By call: the diff that whoever allowed it has just read."""
+        self._failure = ""
+        """What was said last of a model that failed; the reply that ends with it need not say it again."""
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """What was shown of an unfinished text inside stays on the screen afterwards."""
+        try:
+            yield
+        finally:
+            self._speech.left()
+
+    def joins(self, reply_id: str) -> None:
+        """The request has become a part of another reply, which has begun."""
+        self._reply_id, self.begun = reply_id, True
+
+    async def take(self, event: AgentEvent) -> None:
+        """Note and print one event."""
+        if event.seq:
+            self._pace.take(event)
+        match event.type:
+            case "REPLY_START":
+                self.begun = True
+            case _ if not event.seq:
+                self._live(event)
+            case "TEXT_BLOCK_DELTA" | "THINKING_BLOCK_DELTA":
+                self._speech.recorded(event)
+            case "MODEL_CALL_END":
+                self._speech.called()
+            case "CUSTOM":
+                self._happened(event)
+            case "USER_INTERRUPT":
+                self._screen.show(Text("interrupted", style="yellow"))
+            case "REPLY_END":
+                self._finished(event)
+            case _:
+                await self._take_of_a_call(event)
+
+        self._stand_below()
+
+    def _live(self, event: AgentEvent) -> None:
+        if event.type == "TOOL_RESULT_TEXT_DELTA" and self._screen.renders:
+            self._runs.said(event.tool_call_id, event.delta)
+        else:
+            self._speech.live(event)
+
+    def _stand_below(self) -> None:
+        """Nothing where it waits: a person who is asked reads what was printed."""
+        working = self.begun and not self.ended and not self.asked
+        self._screen.below.put("running", self._runs or None)
+        self._screen.below.put("pace", self._pace if working else None)
+
+    async def _take_of_a_call(self, event: AgentEvent) -> None:
+        match event.type:
+            case "TOOL_CALL_START":
+                self._calls[event.tool_call_id] = (event.tool_call_name, "")
+            case "TOOL_CALL_DELTA":
+                tool, arguments = self._calls.get(event.tool_call_id, ("", ""))
+                self._calls[event.tool_call_id] = (tool, arguments + event.delta)
+            case "TOOL_RESULT_START":
+                self._started(event)
+            case "TOOL_RESULT_TEXT_DELTA":
+                self._said(event)
+            case "TOOL_RESULT_DATA_DELTA":
+                self._data.setdefault(event.tool_call_id, []).append(event.data_block())
+            case "TOOL_RESULT_END":
+                await self._returned(event)
+            case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+                ids = {call.id for call in event.tool_calls}
+                self.asked |= ids
+                self.decided -= ids
+                self._looked_on(event)
+            case "USER_CONFIRM_RESULT":
+                self._looked_on(event)
+                self._confirmed(event)
+            case _:
+                pass  # Starts and ends say nothing that their contents do not; a type of a later server is no error.
+
+    def _started(self, event: AgentEvent) -> None:
+        call_id = event.tool_call_id
+        self.running.add(call_id)
+        self.asked.discard(call_id)
+        self.decided.discard(call_id)
+        self._output[call_id] = ""
+        self._runs.started(call_id, *self._calls.get(call_id, (event.tool_call_name, "")), event.created_at)
+
+    def _said(self, event: AgentEvent) -> None:
+        before = self._output.get(event.tool_call_id, "")
+        between = "\n" if before and event.block_id else ""  # parts of a result stand below each other
+        self._output[event.tool_call_id] = f"{before}{between if event.delta else ''}{event.delta}"
+
+    async def _returned(self, event: AgentEvent) -> None:
+        call_id = event.tool_call_id
+        for ids in (self.running, self.asked, self.decided):
+            ids.discard(call_id)
+        self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
+        tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
+        output = self._output.pop(call_id, "")
+        told, was_below = self._speech.returned(call_id), self._runs.has_said(call_id)
+        took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
+        width = self._screen.width - len(took)
+        sounds = sounds_in(self._data.pop(call_id, []))
+        output = output or ", ".join(block.name or block.source.media_type for block in sounds)
+        if tool == LISTS_TASKS and event.state is ToolResultState.SUCCESS:
+            arguments = ""  # the list itself comes behind it
+        answers = tool == GENERATE_RESPONSE and event.state is ToolResultState.SUCCESS
+        answer, arguments = (arguments, "") if answers else ("", arguments)
+        line = render.result_line(tool, arguments, event.state, output, width=width)
+        self._screen.show(line.append(took, "dim"), *([render.answer(answer)] if answer else []))
+        if event.state is ToolResultState.ERROR:
+            self._show_end(call_id, output, FAILED_LINES, told)
+        elif was_below and self._screen.renders:
+            self._show_end(call_id, output, LAST_LINES, told)
+        if not self._screen.as_json:
+            self._screen.show(*(self._screen.sounds.take(block) for block in sounds))
+        if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
+            await self._show_change(call_id)
+
+    def _show_end(self, call_id: str, output: str, most: int, told: int) -> None:
+        """The last lines of what it said, and how to read those before."""
+        end, before = end_of(output, most, max(told, 1))
+        if before:
+            name = [self._session.id, call_id, *flags_of(self._session)]
+            whole_by = self._screen.whole_by or one_line(shlex.join(["longhaul", "show", *name]))
+            self._screen.show(Text(f"  … {before} more line{'s' if before > 1 else ''}: {whole_by}", "dim"))
+        self._screen.show(*end)
+
+    async def _show_change(self, call_id: str) -> None:
+        found = await self._session.result(self._reply_id)
+        for result in found.message.get_tool_results() if found.message else ():
+            if result.id != call_id or not isinstance(change := result.metadata.get("diff"), str):
+                continue
+            if change.strip() != self.known_changes.get(call_id, "").strip():
+                self._screen.show(render.diff(change))
+
+    def _confirmed(self, event: AgentEvent) -> None:
+        for decision in event.value["decisions"]:
+            self.asked.discard(decision["call_id"])
+
+    def _happened(self, event: AgentEvent) -> None:
+        if event.name == "arguments_edited" and event.tool_call_id in self._calls:
+            self._calls[event.tool_call_id] = (self._calls[event.tool_call_id][0], event.value["input"])
+        if event.name == "budget_exhausted" and event.value["then"] == "ask":
+            self.asked.add(CALL_ID)
+        if event.name == "budget_changed":
+            self.asked.discard(CALL_ID)
+        if event.name in ("model_failed", "model_refused") and event.error is not None:
+            self._failure = event.error.message
+        if line := happening(event) or (stillness(event) if self._looks_on else None):
+            self._screen.show(line)
+
+    def _looked_on(self, event: AgentEvent) -> None:
+        """What somebody who takes part is told in another way."""
+        if not self._looks_on:
+            return
+        if event.type == "USER_CONFIRM_RESULT":
+            self._screen.show(*decided(event, lambda call_id: self._calls.get(call_id, (call_id, ""))[0]))
+        else:
+            self._screen.show(*asked(event))
+
+    def _finished(self, event: AgentEvent) -> None:
+        self.ended = True
+        self._runs.clear()
+        if event.finished_reason is FinishedReason.EXCEED_MAX_ITERS:
+            self._screen.show(Text("✗ stopped: the limit of iterations was reached", style="red"))
+        elif event.finished_reason is FinishedReason.OUT_OF_BUDGET and event.error is None:
+            self._screen.show(Text("✗ stopped: the budget is spent", style="red"))
+        elif event.finished_reason is FinishedReason.REJECTED:
+            self._screen.show(Text("✗ stopped: a call was denied", style="red"))
+        elif event.error is not None and event.error.message != self._failure:
+            self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))
+        if self._screen.renders:
+            self._screen.show(self._pace.ended(event.created_at))

@@ -1,0 +1,161 @@
+"""The terminal, the pipe or the JSON reader that a command talks to."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+from rich.console import Console, RenderableType
+
+from longhaul.starter.cli.terminal.below import Below
+from longhaul.starter.cli.terminal.painting import Painting
+from longhaul.starter.cli.terminal.prose import Prose
+from longhaul.starter.cli.terminal.sounds import Sounds
+
+PIPE_WIDTH = 200
+"""Cells of a result line where no terminal says how wide it is."""
+PAINT_SECONDS = 0.06
+IDLE_PAINTS = 8
+"""Times that nothing may have changed before it is painted all the same: times that run are shown in it."""
+Found = TypeVar("Found")
+
+
+class Screen:
+    """`show` writes for people and is silent under --json; `document` writes the one JSON document."""
+
+    whole_by = ""
+    """What shows all that a call has answered, where somebody may type it here; else it is a command."""
+
+    def __init__(self, *, as_json: bool = False, play: bool = False) -> None:
+        """`play`: sound too, beside keeping it."""
+        self.as_json = as_json
+        self.sounds = Sounds(play=play)
+        self.out = Console(highlight=False, markup=False, emoji=False)
+        self.err = Console(highlight=False, markup=False, emoji=False, stderr=True)
+        self.below = Below()
+        self._open_line = False
+        self._aside = False
+        """Something else has the terminal for itself."""
+        self._painting = Painting()
+
+    @property
+    def width(self) -> int:
+        return self.out.width if self.out.is_terminal else PIPE_WIDTH
+
+    @property
+    def answers(self) -> bool:
+        """Whether a person sits there who can be asked."""
+        return not self.as_json and os.isatty(0) and os.isatty(1)
+
+    @property
+    def shows_live(self) -> bool:
+        """Whether text is shown piece by piece: elsewhere it comes whole, so that nothing has to be taken back."""
+        return not self.as_json and self.out.is_terminal
+
+    @property
+    def renders(self) -> bool:
+        """Whether text is laid out, and what changes is painted over: not in a log, nor where no cursor can move."""
+        return self.shows_live and not self.out.is_dumb_terminal and "CI" not in os.environ
+
+    def say(self, piece: RenderableType) -> None:
+        """Go on in the same line; the next thing that is shown begins a new one."""
+        if self.as_json:
+            return
+        self.out.print(piece, soft_wrap=True, end="")
+        self._open_line = True
+
+    def end_line(self) -> None:
+        """If something was said in it."""
+        if self._open_line:
+            self._open_line = False
+            self.out.print()
+
+    def show(self, *lines: RenderableType) -> None:
+        if self.as_json:
+            return
+        self._put(self.out, lines)
+
+    def remark(self, line: RenderableType) -> None:
+        """Beside the matter, so on stderr."""
+        self._put(self.err, [line])
+
+    def document(self, value: Any) -> None:
+        """Only under --json."""
+        if self.as_json:
+            write_json(value)
+
+    @asynccontextmanager
+    async def lively(self) -> AsyncIterator[None]:
+        """What stands below is painted inside, and is gone afterwards."""
+        painting = asyncio.create_task(self._keep_painting())
+        try:
+            yield
+        finally:
+            painting.cancel()
+            self.below.clear()
+            self.hide()
+
+    async def aside(self, work: Callable[[], Awaitable[Found]]) -> Found:
+        """Do what needs the terminal for itself, such as asking: nothing is painted meanwhile."""
+        self.hide()
+        self._aside = True
+        try:
+            return await work()
+        finally:
+            self._aside = False
+
+    def ring(self) -> None:
+        """Call somebody who looks elsewhere."""
+        if self.renders:
+            self.out.bell()
+
+    def hide(self) -> None:
+        """Take away what stands below, until it is painted again."""
+        self._painting.clear(self.out)
+
+    def paint(self) -> None:
+        if self._aside:
+            return
+        if self.below:
+            self._painting.paint(self.out, self.below)
+        else:
+            self.hide()
+
+    async def _keep_painting(self) -> None:
+        idle = 0
+        while self.renders:
+            idle = 0 if self.below.changed else idle + 1
+            if idle % IDLE_PAINTS == 0:
+                self.below.changed = False
+                self.paint()
+            await asyncio.sleep(PAINT_SECONDS)
+
+    def _put(self, console: Console, lines: Iterable[RenderableType]) -> None:
+        self.end_line()
+        painted = bool(self._painting)
+        self._painting.clear(self.out)
+        for line in lines:
+            self._print(console, line)
+        if painted:
+            self.paint()
+
+    def _print(self, console: Console, line: RenderableType) -> None:
+        # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.
+        console.print(line, soft_wrap=not isinstance(line, Prose))
+
+
+def write_json(value: Any) -> None:
+    """One JSON document on one line. ASCII only: a lone surrogate or a hostile mark comes out as its escape."""
+    sys.stdout.write(json.dumps(to_jsonable_python(value, fallback=_plain)) + "\n")
+    sys.stdout.flush()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")

@@ -1,0 +1,172 @@
+"""The commands of a chat: lines that begin with a slash."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from rich.text import Text
+
+from longhaul.agent.entries.requests import When
+from longhaul.starter import render, render_session
+from longhaul.starter.cli.terminal import session_commands
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.visible import harmless, one_line
+from longhaul.workflows.contract import WaitingRequest
+
+HELP = {
+    "/now TEXT": "tell the agent at its next step, in the midst of its reply",
+    "/interrupt [TEXT]": "end the reply that is being made; the text becomes the next message",
+    "/queue": "what waits for its turn",
+    "/drop [N]": "take back a message that waits: the last one, or number N of the queue",
+    "/pause [WHY]": "begin nothing new until /resume; what runs ends by itself",
+    "/step": "let it take one step, and stand still again",
+    "/resume": "let it go on",
+    "/approve [CALL]": "ask again about what was left for later",
+    "/observe TEXT": "let the agent know, without asking for a reply",
+    "/status": "how the session stands, and what it has used",
+    "/tasks": "the list of tasks that the agent keeps",
+    "/compact": "make the context shorter",
+    **session_commands.HELP,
+    "/quit": "leave; the session goes on (Ctrl-D too)",
+}
+NAMES = tuple(dict.fromkeys([*(usage.partition(" ")[0] for usage in HELP), "/help"]))
+_NEEDS_TEXT = ("/now", "/observe")
+
+
+class Chat(session_commands.Change, Protocol):
+    """Where the commands are typed."""
+
+    async def send(self, text: str, when: When) -> None:
+        """Ask for a reply, and show it in its turn."""
+
+    async def again(self, call_id: str) -> None:
+        """Ask once more about the call, or about all that was left for later."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a reply is shown that is being made: it tells of what happens to it."""
+        ...
+
+    def text_of(self, request_id: str) -> str:
+        """What was said here under that id; empty for what somebody else has said."""
+        ...
+
+
+class Commands:
+    def __init__(self, session: Session, screen: Screen, chat: Chat, by: str) -> None:
+        self._session = session
+        self._screen = screen
+        self._chat = chat
+        self._by = by
+        self._compacting: asyncio.Task[None] | None = None
+        self._known: dict[str, Callable[[str], Awaitable[None]]] = {
+            "/now": lambda rest: chat.send(rest, "now"),
+            "/interrupt": self._interrupt,
+            "/queue": self._queue,
+            "/drop": self._drop,
+            "/pause": self._pause,
+            "/step": self._step,
+            "/resume": self._resume,
+            "/approve": chat.again,
+            "/observe": session.observe,
+            "/status": self._status,
+            "/tasks": self._tasks,
+            "/compact": self._compact,
+            **session_commands.SessionCommands(session, screen, chat, by).known,
+        }
+
+    async def do(self, line: str) -> None:
+        """Raises Refused."""
+        name, _, rest = line.partition(" ")
+        work, rest = self._known.get(name), rest.strip()
+        if work is None or (name in _NEEDS_TEXT and not rest):
+            self._help(name)
+            return
+        try:
+            await work(rest)
+        except NoSession:
+            self._say("the session begins with your first message")
+
+    def _say(self, text: str, style: str = "dim") -> None:
+        self._screen.show(Text(text, style))
+
+    async def _interrupt(self, text: str) -> None:
+        if text:
+            await self._chat.send(text, "interrupt")
+        else:
+            await self._session.interrupt()
+
+    async def _queue(self, _: str) -> None:
+        waiting = await self._waiting()
+        for number, request in enumerate(waiting, start=1):
+            text = self._chat.text_of(request.request_id) or f"(of somebody else: {request.request_id})"
+            line = Text.assemble((f"{number:>3} ", "bold"), one_line(text))
+            self._screen.show(line.append(" (told at the next step)" if request.joins else "", "dim"))
+        if not waiting:
+            self._say("nothing waits for its turn")
+
+    async def _drop(self, which: str) -> None:
+        waiting = await self._waiting()
+        number = int(which) if which.isascii() and which.isdigit() else 0 if which else len(waiting)
+        if not 1 <= number <= len(waiting):
+            self._say("there is no such message in the queue; /queue shows what waits", "yellow")
+            return
+        await self._session.interrupt(request_id=waiting[number - 1].request_id)
+        self._say(f"dropped number {number}")
+
+    async def _waiting(self) -> tuple[WaitingRequest, ...]:
+        return (await self._session.status()).requests
+
+    async def _pause(self, why: str) -> None:
+        changed = await self._session.pause(why=why, by=self._by)
+        if not changed:
+            self._say("it was paused already; /resume lets it go on, /step lets it take one step")
+        elif not self._chat.busy:
+            self._say("paused: what you say waits until /resume, or /step by step", "magenta")
+
+    async def _step(self, _: str) -> None:
+        await self._session.step(by=self._by)
+        self._say("one step, and then it stands still again")
+
+    async def _resume(self, _: str) -> None:
+        await self._session.resume(by=self._by)
+        if not self._chat.busy:
+            self._say("it goes on", "magenta")
+
+    async def _status(self, _: str) -> None:
+        status, pending = await self._session.status(), await self._session.pending()
+        self._screen.show(render_session.head(status), *render_session.waiting(self._session.id, pending))
+
+    async def _compact(self, _: str) -> None:
+        # It waits for a model call, and what is typed meanwhile must not wait with it.
+        self._compacting = asyncio.create_task(self._compacted())
+
+    async def _compacted(self) -> None:
+        try:
+            shorter = await self._session.compress_context(by=self._by)
+        except (NoSession, Refused, CompressionFailed, CompressionPending) as error:
+            self._say(harmless(str(error)), "yellow")
+        else:
+            self._say("the context is shorter now" if shorter else "the context is short enough")
+
+    async def _tasks(self, _: str) -> None:
+        tasks = (await self._session.state()).tasks_context.tasks
+        if tasks:
+            self._screen.show(render.task_list((task.state, task.subject) for task in tasks))
+        else:
+            self._say("no tasks")
+
+    def _help(self, name: str) -> None:
+        if name in self._known:
+            self._say(f"{name}: say what, as in {name} TEXT", "yellow")
+            return
+        if name not in ("/help", "/?"):
+            self._say(f"there is no command {one_line(name)}; there are:", "yellow")
+        for usage, meaning in HELP.items():
+            self._screen.show(Text.assemble((f"{usage:<18} ", "bold"), meaning))
+        self._say("What you type while it works waits for its turn.")
+        self._say("Ctrl-C empties the line, then interrupts the reply, then leaves.")

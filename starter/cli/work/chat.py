@@ -1,0 +1,164 @@
+"""`longhaul chat`: a conversation, line by line."""
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from longhaul.agent.entries.requests import When
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.finding import connected
+from longhaul.starter.cli.opening import Wishes, open_session, whoami
+from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
+from longhaul.starter.cli.terminal.keys import read_line, returns_as_typed
+from longhaul.starter.cli.terminal.pictures import with_pictures
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.terminal.slash_commands import Commands
+from longhaul.starter.cli.work.past_sessions import Which, found_again
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import Refused
+from longhaul.starter.visible import harmless, one_line
+
+if TYPE_CHECKING:
+    from longhaul.starter.cli.terminal.talk import Talk
+
+HISTORY = "chat_history"
+"""What was typed, in the data directory."""
+
+
+def which_of(newest: bool, pick: bool) -> Which:  # noqa: FBT001  two flags, as they came
+    """What --continue and --pick come to."""
+    return "picked" if pick else "newest" if newest else "named"
+
+
+async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Which = "named") -> int:
+    """Until /quit or the end of input. Returns the exit code."""
+    if which != "named" and wishes.session is not None:
+        raise Misuse("--session names the session; leave out --continue and --pick, or --session")
+    if which == "picked" and not screen.answers:
+        raise Misuse("--pick asks which session, and nobody can answer here; name one by --session, or --continue")
+    screens = [screen]
+
+    def tell(sentence: str) -> None:
+        screens[-1].remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))
+
+    async with connected(tell) as app:
+        session = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
+        is_desk = screen.renders and screen.answers
+        with returns_as_typed() if is_desk else nullcontext():
+            return await _talk_on(app, session, screens, play=play)
+
+
+async def _talk_on(app: Longhaul, session: Session, screens: list[Screen], *, play: bool) -> int:
+    """With this session, and with each that is put in its place."""
+    screen = screens[0]
+    while True:
+        talk = _talk(app, session, screen, play=play)
+        screens.append(talk.desk)  # what is typed there must not be written over
+        code = await talk.run()
+        if talk.next is None:
+            return code
+        session = talk.next
+
+
+def _talk(app: Longhaul, session: Session, screen: Screen, *, play: bool) -> "Talk | PlainChat":
+    def another(name: str, spec: AgentSpec) -> Session:
+        return app.session(name, user=session.user, agent=spec)
+
+    if not (screen.renders and screen.answers):
+        return PlainChat(session, screen, another)
+    from longhaul.starter.cli.terminal.talk import Talk  # noqa: PLC0415  nobody else waits for what it is made with
+
+    return Talk(session, whoami(), app.settings.data_dir / HISTORY, another, play=play)
+
+
+class PlainChat:
+    """One line, one reply, and then the next: for pipes, and for terminals on which nothing can be painted over."""
+
+    busy = False
+    """A line is read when the reply before it has ended."""
+
+    def __init__(self, session: Session, screen: Screen, another: Callable[[str, AgentSpec], Session]) -> None:
+        self.desk = self._screen = screen
+        screen.whole_by = "/output"
+        self.another = another
+        self.next: Session | None = None
+        """To talk with after this one."""
+        self._session = session
+        self._conversation = Conversation(session, screen, whoami(), stays=False)
+        self._commands = Commands(session, screen, self, whoami())
+        self._outcome: Outcome | None = None
+
+    async def run(self) -> int:
+        greeting = f"session {one_line(self._session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
+        self._screen.remark(Text(greeting, style="dim"))
+        async with interrupting(self._conversation):
+            coming = self._conversation.come_back() if self._screen.answers else self._conversation.catch_up()
+            await self._shown(coming)
+        while self.next is None and (line := _next_line()) is not None:
+            if line:
+                await self._turn(line)
+            if self._outcome is not None and self._outcome.code == Exit.PARKED and not self._screen.answers:
+                break  # Nobody here can answer, so what is said next would only queue up.
+        return Exit.DONE if self._outcome is None or self._screen.answers else self._outcome.code
+
+    def go_over_to(self, session: Session) -> None:
+        """Leave this one for that."""
+        self.next = session
+
+    async def send(self, text: str, when: When) -> None:
+        """Raises Refused."""
+        start = await newest_event(self._session) + 1
+        reply_id = await self._session.submit(with_pictures(text), request_id=uuid.uuid4().hex, when=when)
+        await self._shown(self._conversation.see_through(reply_id, start))
+
+    async def again(self, call_id: str) -> None:
+        """Ask once more about what was left for later."""
+        self._conversation.ask_again(call_id)
+        await self._shown(self._conversation.catch_up(await newest_event(self._session) + 1))
+
+    def text_of(self, request_id: str) -> str:
+        """Nothing is said here while something waits."""
+        del request_id
+        return ""
+
+    async def _turn(self, line: str) -> None:
+        try:
+            async with interrupting(self._conversation):
+                start = await newest_event(self._session) + 1
+                if not line.startswith("/"):
+                    await self.send(line, "queue")
+                    return
+                goes_on = line.split(maxsplit=1)[0] in ("/resume", "/step")
+                # Asked before: a short reply has ended by the time that the command is done.
+                reply_id = await self._conversation.under_way() if goes_on else ""
+                await self._commands.do(line)
+                if reply_id:
+                    await self._shown(self._conversation.see_through(reply_id, start))
+        except Refused as refusal:
+            self._screen.show(Text(harmless(str(refusal)), "yellow"))
+        except asyncio.CancelledError:
+            # The second Ctrl-C, or an interrupted reply that took too long: back to the prompt, not out of the chat.
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            self._outcome = None
+
+    async def _shown(self, seeing: Coroutine[Any, Any, Outcome | None]) -> None:
+        self._outcome = await seeing
+
+
+def _next_line() -> str | None:
+    """The next thing to say; None to leave."""
+    try:
+        line = read_line("> ") if os.isatty(0) else sys.stdin.readline() or None
+    except KeyboardInterrupt:
+        print()
+        return ""
+    return None if line is None or line.strip() == "/quit" else line.strip()

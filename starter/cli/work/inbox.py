@@ -1,0 +1,122 @@
+"""The command `inbox`: everything that waits for a person, oldest first; and what sleeps."""
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from longhaul.starter import render, render_session
+from longhaul.starter.cli.finding import connected
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.inbox import Inbox
+from longhaul.starter.visible import one_line
+from longhaul.workflows.contract import PendingCall, Status
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFilter:
+    """Which part of the inbox; None is all of it."""
+
+    user: str | None = None
+    team: str | None = None
+    tool: str | None = None
+    overdue: bool = False
+
+
+async def inbox(screen: Screen, wanted: InboxFilter) -> int:
+    """Calls that wait for a person, and sessions that wait for somebody to resume them."""
+    async with connected() as app:
+        found = await app.inbox(user=wanted.user, team=wanted.team, tool=wanted.tool, overdue=wanted.overdue)
+    waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement", "budget")]
+    asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
+    stopped = [*found.held, *found.paused]
+    rows = [*(_row(card, call) for card, call in waiting), *(_stopped(card, why) for card, why in stopped)]
+    screen.document([*rows, *(_row(card, call) for card, call in asleep)])
+    _mention_silent(found)
+    if not waiting and not stopped and not found.silent:
+        screen.show(Text("nothing waits for a person"))
+    for number, (card, call) in zip(_numbers(waiting), waiting, strict=True):
+        screen.show(_head(card, call).append(number, "dim"))
+        screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, _flags(card)), Text())
+    for card, status in stopped:
+        screen.show(*_shown_stopped(card, status), Text())
+    for card, call in asleep:
+        screen.show(*_shown_asleep(card, call), Text())
+    return 0
+
+
+def _numbers(waiting: list[tuple[SessionCard, PendingCall]]) -> Iterator[str]:
+    """Which of a session's calls each one is, where several wait together."""
+    together = Counter((card.workflow_id, call.waits_for) for card, call in waiting)
+    shown = Counter[tuple[str, str]]()
+    for card, call in waiting:
+        of = card.workflow_id, call.waits_for
+        shown[of] += 1
+        yield f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
+
+
+def _mention_silent(found: Inbox) -> None:
+    if not found.silent:
+        return
+    names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
+    more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
+    print(f"longhaul: these wait, but no worker answers for them: {names}{more}", file=sys.stderr)
+
+
+def _head(card: SessionCard, call: PendingCall) -> Text:
+    """Whose, since when, until when, and whether it is late."""
+    shown = Text(f"{_name(card)}, {render_session.ago(call.asked_at)}", style="bold")
+    if call.expires_at:
+        shown.append(f", deadline {render_session.until(call.expires_at)}")
+    if call.escalated_at or call.expired_at:
+        shown.append(", ESCALATED" if call.escalated_at and not call.expired_at else ", OVERDUE", "red")
+    elif call.reminded_at:
+        shown.append(", reminded of", "yellow")
+    return shown
+
+
+def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
+    since = card.waiting_since if status.hold else status.paused_since
+    yield Text(f"{_name(card)}, {render_session.ago(since)}", style="bold")
+    if status.hold:
+        yield Text(f"  held: {one_line(status.hold)}", "red")
+    else:
+        yield Text(f"  {one_line(render_session.paused(status))}", "yellow")
+    resume = shlex.join(["longhaul", "resume", card.session_id, *_flags(card)])
+    yield Text(f"  {one_line(resume)}")
+
+
+def _shown_asleep(card: SessionCard, call: PendingCall) -> Iterator[Text]:
+    """Nobody has to do anything; whoever wants to may wake it."""
+    yield Text(f"{_name(card)}, asleep", style="bold")
+    for line in render.deadline(call):
+        yield Text(f"  {line}")
+    yield render.how_to_answer(card.session_id, call, _flags(card))
+
+
+def _name(card: SessionCard) -> str:
+    return f"{one_line(card.session_id)}{f' of {one_line(card.user_id)}' if card.user_id else ''}"
+
+
+def _flags(card: SessionCard) -> list[str]:
+    user = [] if card.user_id is None else ["--user", card.user_id]
+    return [*user, "--agent", card.agent]
+
+
+def _named(card: SessionCard) -> dict[str, object]:
+    return {"session": card.session_id, "user": card.user_id, "agent": card.agent, "team": card.team}
+
+
+def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
+    return {**_named(card), **call.model_dump(mode="json")}
+
+
+def _stopped(card: SessionCard, status: Status) -> dict[str, object]:
+    told = {"waits_for": "resume", "asked_at": card.waiting_since}
+    if status.hold:
+        return {**_named(card), **told, "hold": status.hold}
+    return {**_named(card), **told, "paused_by": status.paused_by, "paused_why": status.paused_why}

@@ -1,0 +1,123 @@
+"""`longhaul rollout`: would open sessions go on with this build, and which build do they go to."""
+
+import dataclasses
+
+from rich.text import Text
+from temporalio.service import RPCError, RPCStatusCode
+
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.hosting.builds import BadBuild, Build, build_of
+from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
+from longhaul.starter.hosting.rollout import set_current, versions
+from longhaul.starter.settings import Settings
+from longhaul.starter.visible import one_line
+
+
+async def check(screen: Screen, limit: int) -> int:
+    async with Longhaul.connect() as app:
+        replayed, total = await _replayed(app, screen, limit)
+    broken = [each for each in replayed if not each.ok]
+    build = _build(app.settings)
+    screen.document(
+        {
+            "ok": not broken,
+            "build": build.id if build else None,
+            "open": total,
+            "checked": len(replayed),
+            "sessions": [dataclasses.asdict(each) for each in replayed],
+        }
+    )
+    screen.show(_summary(len(replayed), total, len(broken)))
+    return Exit.TROUBLE if broken else Exit.DONE
+
+
+async def promote(screen: Screen, build_id: str, limit: int, *, force: bool) -> int:
+    async with Longhaul.connect() as app:
+        own = _own(app.settings)
+        if not force:
+            if build_id != own.id:
+                raise Misuse(
+                    f"this installation is build {own.id!r}: a check made here says nothing of {build_id!r}. Run this "
+                    "from an installation of that build, or with --force, which checks nothing"
+                )
+            replayed, total = await _replayed(app, screen, limit)
+            broken = [each for each in replayed if not each.ok]
+            screen.show(_summary(len(replayed), total, len(broken)))
+            if broken:
+                told = [dataclasses.asdict(each) for each in broken]
+                screen.document({"promoted": False, "build": build_id, "broken": told})
+                screen.remark(f"{build_id} is not promoted")
+                return Exit.TROUBLE
+        await _set_current(app, Build(own.deployment, build_id))
+    screen.document({"promoted": True, "build": build_id, "deployment": own.deployment})
+    screen.show(f"{build_id} is the current build of {own.deployment}: open sessions go on with it now")
+    return Exit.DONE
+
+
+async def status(screen: Screen) -> int:
+    async with Longhaul.connect() as app:
+        own = _own(app.settings)
+        found = await versions(app.client, own.deployment)
+    screen.document(
+        {"deployment": own.deployment, "own": own.id, "versions": [dataclasses.asdict(each) for each in found]}
+    )
+    if not found:
+        screen.show(f"no worker of deployment {own.deployment} has polled yet")
+    for each in found:
+        here = ", this installation" if each.build == own.id else ""
+        style = "green" if each.status == "current" else ""
+        line = Text.assemble((one_line(each.build), "bold"), "  ", (each.status, style))
+        screen.show(line.append(f", {each.sessions} open session{'' if each.sessions == 1 else 's'}{here}"))
+    if found and not any(each.status == "current" for each in found):
+        screen.show(Text(f"none is current, so no worker gets any work: {own.promote_command}", style="yellow"))
+    return Exit.DONE
+
+
+async def _replayed(app: Longhaul, screen: Screen, limit: int) -> tuple[list[Replayed], int]:
+    """What was found, each shown as it comes; and how many sessions are open."""
+    live = await live_sessions(app.client, app.settings.task_queue, limit)
+    replayed: list[Replayed] = []
+    async for each in replay(app.client, live.chosen):
+        replayed.append(each)
+        screen.show(_line(each))
+    return replayed, live.total
+
+
+def _line(each: Replayed) -> Text:
+    state = ("ok      ", "green") if each.ok else ("BREAKS  ", "red")
+    user = f" of {one_line(each.user_id)}" if each.user_id else ""
+    line = Text.assemble(state, (one_line(each.session_id), "bold"), f"{user}, {each.events} events")
+    return line if each.ok else line.append(f"\n          {one_line(each.why)}", "dim")
+
+
+def _summary(checked: int, total: int, broken: int) -> Text:
+    told = f"{checked} of {total} open sessions replayed against this installation: "
+    return Text(f"{told}{f'{broken} would break' if broken else 'all go on'}", style="bold red" if broken else "bold")
+
+
+async def _set_current(app: Longhaul, build: Build) -> None:
+    try:
+        await set_current(app.client, build.deployment, build.id)
+    except RPCError as error:
+        if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION):
+            raise Misuse(
+                f"the server knows no running worker of build {build.id!r} in {build.deployment!r} ({error.message}); "
+                "start one, and see `longhaul rollout status`"
+            ) from error
+        raise
+
+
+def _own(settings: Settings) -> Build:
+    build = _build(settings)
+    if build is None:
+        raise Misuse("LONGHAUL_DEPLOYMENT is not set: workers without it are not versioned, and the newest code runs")
+    return build
+
+
+def _build(settings: Settings) -> Build | None:
+    try:
+        return build_of(settings)
+    except BadBuild as error:
+        raise Misuse(str(error)) from error

@@ -1,0 +1,200 @@
+"""The work of the commands about rules: list them, add some, revoke one; of a session, or of a user."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+from rich.table import Table
+from rich.text import Text
+
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.times import iso
+from longhaul.agent.values.deadline import LONGEST_SECONDS, seconds_in
+from longhaul.agent.values.known_names import without_tool
+from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.finding import Name, connected, find_session
+from longhaul.starter.cli.opening import decider
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules
+from longhaul.starter.render import rule_name
+from longhaul.starter.visible import one_line, visible
+
+_NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
+_STYLES = {Behavior.ALLOW: "green", Behavior.ASK: "yellow", Behavior.DENY: "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOwner:
+    """A session's rules, or those of a user where no session is named."""
+
+    session_id: str | None
+    user: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RulesSaid:
+    why: str
+    approver: str | None
+
+    @property
+    def by(self) -> str:
+        return decider(self.approver)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRules:
+    """Rules as they were typed."""
+
+    allow: tuple[str, ...]
+    ask: tuple[str, ...]
+    deny: tuple[str, ...]
+    until: str | None
+    why: str
+    approver: str | None
+
+    def rules(self) -> list[PermissionRule]:
+        """Raises Misuse."""
+        ends = "" if self.until is None else end_of(self.until)
+        typed = [(Behavior.ALLOW, self.allow), (Behavior.ASK, self.ask), (Behavior.DENY, self.deny)]
+        rules = [_rule(name, behavior, ends) for behavior, names in typed for name in names]
+        if not rules:
+            raise Misuse("there is no rule; give some by --allow, --ask or --deny, as in --deny 'Bash(git push:*)'")
+        return rules
+
+
+async def list_rules(screen: Screen, whose: RuleOwner, *, changes: bool) -> int:
+    async with _rules_of(whose) as rules:
+        if changes and isinstance(rules, RulesOfUser):
+            made = await rules.changes()
+            screen.show(*(_change_line(change) for change in made))
+            screen.document([change.model_dump(mode="json") for change in made])
+            return 0
+        if changes:
+            raise Misuse("--changes is for a user's rules; those of a session stand in its events: longhaul watch S")
+        found = await rules.listed()
+    screen.show(_table(found, iso(int(datetime.now(UTC).timestamp() * 1000))) if found else Text("no rules"))
+    screen.document([rule.model_dump(mode="json") for rule in found])
+    return 0
+
+
+async def add_rules(screen: Screen, whose: RuleOwner, given: TypedRules) -> int:
+    rules = given.rules()
+    said = RulesSaid(given.why, given.approver)
+    async with _rules_of(whose) as book:
+        ids = await book.change(rules, by=said.by, why=said.why)
+        missing = await _without_tool(book, rules)
+    for rule_id, rule in zip(ids, rules, strict=True):
+        screen.show(Text(one_line(f"{rule_id}  {rule.behavior.value} {rule_name(rule)}")))
+    for name in missing:
+        holds = "its agent has no such tool" if whose.session_id else "it holds where an agent has one of that name"
+        screen.remark(Text(one_line(f"{name} is no tool of Longhaul's own: {holds}"), "yellow"))
+    screen.document({"added": list(ids), **({"no_tool": list(missing)} if missing else {})})
+    return 0
+
+
+async def _without_tool(book: SessionRules | RulesOfUser, rules: Sequence[PermissionRule]) -> Sequence[str]:
+    """Tools of these rules that the session's agent does not have; for a user's rules, that not every worker has."""
+    named = [rule.tool_name for rule in rules]
+    if isinstance(book, RulesOfUser):
+        return without_tool(named, ())
+    missing = {rule.tool_name for rule in await book.listed() if rule.no_tool}
+    return [name for name in dict.fromkeys(named) if name in missing]
+
+
+async def revoke_rule(
+    screen: Screen, words: Sequence[str], user: str | None, agent: str | None, said: RulesSaid
+) -> int:
+    """`S ID`, or with a user `ID` alone."""
+    if len(words) > 2 or (len(words) == 1 and user is None):
+        raise Misuse("name the session and the rule's id, or --user and the id: longhaul rules revoke S ID")
+    whose = RuleOwner(words[0] if len(words) == 2 else None, user, agent)
+    async with _rules_of(whose) as rules:
+        await rules.change(revoke=[words[-1]], by=said.by, why=said.why)
+    screen.show(Text(one_line(f"revoked {words[-1]}")))
+    screen.document({"revoked": [words[-1]]})
+    return 0
+
+
+@asynccontextmanager
+async def _rules_of(whose: RuleOwner) -> AsyncIterator[SessionRules | RulesOfUser]:
+    if whose.session_id is None:
+        if whose.user is None:
+            raise Misuse("name a session, or a user by --user")
+        async with connected() as app:
+            yield app.rules_of(whose.user)
+        return
+    async with connected() as app:
+        yield await _of_session(app, Name(whose.session_id, whose.user, whose.agent))
+
+
+async def _of_session(app: Longhaul, name: Name) -> SessionRules:
+    return (await find_session(app, name)).rules
+
+
+def _rule(name: str, behavior: Behavior, ends: str) -> PermissionRule:
+    match = _NAMED.fullmatch(name.strip())
+    if match is None:
+        raise Misuse(f"--{behavior.value}: {name!r} is no rule; write TOOL or TOOL(PATTERN), as in 'Bash(git push:*)'")
+    content = match["content"]
+    return PermissionRule(tool_name=match["tool"], rule_content=content, behavior=behavior, expires_at=ends)
+
+
+def end_of(until: str) -> str:
+    """A moment, from a date, a time, or how long it is to last. Raises Misuse."""
+    ends = _moment(until)
+    if ends and ends <= iso(int(datetime.now(UTC).timestamp() * 1000)):
+        raise Misuse(f"--until: {until!r} is past, so the rule would never count; write a later time, or 90m, 8h, 30d")
+    return ends
+
+
+def _moment(until: str) -> str:
+    if (seconds := seconds_in(until)) is not None:
+        if seconds > LONGEST_SECONDS:
+            raise Misuse(f"--until: {until!r} is more than ten years; write a shorter while, or a date")
+        return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    try:
+        return PermissionRule(tool_name="Bash", expires_at=until).expires_at
+    except ValidationError as error:
+        raise Misuse(f"--until: {what_is_wrong(error)}; or write a while as in 90m, 8h, 30d") from None
+
+
+def _table(rules: Sequence[PermissionRule], now: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("id", "", "rule", "scope", "by", "why", "until"):
+        table.add_column(column, overflow="fold")
+    for rule in rules:
+        table.add_row(
+            Text(_line(rule.id)),
+            Text(rule.behavior.value, _STYLES[rule.behavior]),
+            Text.assemble(_line(rule_name(rule)), (" (no such tool)" if rule.no_tool else "", "yellow")),
+            Text(rule.scope.value if rule.scope else ""),
+            Text(_line(rule.author or rule.source)),
+            Text(_line(rule.reason)),
+            Text(_until(rule, now)),
+        )
+    return table
+
+
+def _until(rule: PermissionRule, now: str) -> str:
+    if not rule.expires_at:
+        return ""
+    shown = rule.expires_at[:16].replace("T", " ")
+    return f"expired {shown}" if rule.expires_at <= now else f"{shown} UTC"
+
+
+def _change_line(change: RuleChange) -> Text:
+    told = [f"+ {rule.behavior.value} {rule_name(rule)}" for rule in change.added]
+    told += [f"- {rule.behavior.value} {rule_name(rule)}" for rule in change.revoked]
+    who = change.by or "somebody"
+    why = f": {change.why}" if change.why else ""
+    return Text(_line(f"{change.at[:16].replace('T', ' ')}  {who}  {', '.join(told)}{why}"))
+
+
+def _line(text: str) -> str:
+    return one_line(visible(text))

@@ -1,0 +1,148 @@
+"""`longhaul schedule`: requests at times that are set."""
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import get_args
+
+from rich.text import Text
+
+from longhaul.agent.values.deadline import seconds_in
+from longhaul.agent.values.schedules import Overlap
+from longhaul.starter import render_session
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.finding import connected
+from longhaul.starter.cli.opening import Wishes, spec_of, workspace
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.schedule_cards import PastFiring, ScheduleCard
+from longhaul.starter.client.schedules import Schedules
+from longhaul.starter.reach.folders import roots_of_workers
+from longhaul.starter.visible import one_line, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the flags of `schedule add` say beside those about the agent."""
+
+    name: str
+    prompt: str
+    cron: str = ""
+    zone: str = ""
+    every: str | None = None
+    overlap: str | None = None
+    catch_up: str = "1d"
+    paused: bool = False
+
+
+async def add(screen: Screen, wanted: Wanted, wishes: Wishes) -> int:
+    overlap = next((one for one in get_args(Overlap) if one == wanted.overlap), None)
+    if wanted.overlap is not None and overlap is None:
+        raise Misuse(f"--overlap: there is no {wanted.overlap!r}; there are: {', '.join(get_args(Overlap))}")
+    every = None if wanted.every is None else _span("--every", wanted.every)
+    async with connected() as app:
+        spec = spec_of(wishes, app.settings.model)
+        if not spec.model:
+            raise Misuse("no model is set; name one with --model, as `model` in the agent file, or as LONGHAUL_MODEL")
+        if wishes.workspace is not None or spec.workspace is None:
+            roots = await roots_of_workers(app.client, app.settings.task_queue)
+            spec = spec.model_copy(update={"workspace": workspace(wishes.workspace, roots, app.settings.project)})
+        card = await app.schedules.add(
+            wanted.name,
+            wanted.prompt,
+            agent=spec,
+            user=wishes.user,
+            session=wishes.session or "",
+            cron=wanted.cron,
+            zone=wanted.zone,
+            every=every,
+            overlap=overlap,
+            catch_up=_span("--catch-up", wanted.catch_up),
+            paused=wanted.paused,
+        )
+    screen.document(_row(card))
+    screen.show(*_shown(card))
+    return 0
+
+
+def _span(flag: str, text: str) -> timedelta:
+    seconds = seconds_in(text)
+    if seconds is None:
+        raise Misuse(f"{flag}: {text!r} is no span; write a number with its unit, as in 90s, 30m, 4h, 2d")
+    return timedelta(seconds=seconds)
+
+
+async def list_all(screen: Screen) -> int:
+    async with Longhaul.connect() as app:
+        cards = await app.schedules.list()
+    screen.document([_row(card) for card in cards])
+    if not cards:
+        screen.show(Text("no schedules"))
+    for card in cards:
+        screen.show(*_shown(card))
+    return 0
+
+
+async def show(screen: Screen, name: str) -> int:
+    async with Longhaul.connect() as app:
+        card, firings = await app.schedules.show(name), await app.schedules.firings(name)
+    screen.document({**_row(card), "firings": [dataclasses.asdict(firing) for firing in firings]})
+    screen.show(*_shown(card))
+    for firing in firings:
+        screen.show(_past(firing))
+    return 0
+
+
+async def pause(screen: Screen, name: str, why: str) -> int:
+    return await _done(screen, name, "paused", lambda schedules: schedules.pause(name, why=why))
+
+
+async def resume(screen: Screen, name: str) -> int:
+    return await _done(screen, name, "resumed", lambda schedules: schedules.resume(name))
+
+
+async def trigger(screen: Screen, name: str) -> int:
+    return await _done(screen, name, "triggered", lambda schedules: schedules.trigger(name))
+
+
+async def remove(screen: Screen, name: str) -> int:
+    return await _done(screen, name, "removed", lambda schedules: schedules.remove(name))
+
+
+async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[None]]) -> int:
+    async with Longhaul.connect() as app:
+        await act(app.schedules)
+    screen.document({"schedule": name, word: True})
+    screen.show(Text(one_line(f"{name} is {word}")))
+    return 0
+
+
+def _row(card: ScheduleCard) -> dict[str, object]:
+    return {
+        "name": card.name,
+        **card.terms.model_dump(mode="json"),
+        "in_words": card.terms.in_words(),
+        "paused": card.paused,
+        "note": card.note,
+        "next_at": card.next_at,
+    }
+
+
+def _shown(card: ScheduleCard) -> list[Text]:
+    state = "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "over"
+    head = Text(f"{one_line(card.name)}, {state}", style="bold")
+    head.append(f": {one_line(visible(card.note))}" if card.note else "", "yellow")
+    of_user = f" for {card.terms.user}" if card.terms.user else ""
+    return [
+        head,
+        Text(f"  {one_line(visible(card.terms.in_words()))}"),
+        Text(f"  asks {one_line(visible(card.terms.agent))}{one_line(visible(of_user))}: ", "dim").append(
+            one_line(visible(card.terms.prompt))
+        ),
+    ]
+
+
+def _past(firing: PastFiring) -> Text:
+    what = f"{firing.session} {firing.reply_id}" if firing.state == "asked" else firing.why
+    return Text(f"  {firing.at}  {firing.state:<9}  {one_line(visible(what))}")

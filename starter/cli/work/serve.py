@@ -1,0 +1,154 @@
+"""`longhaul serve`: where it listens, who is let in, and how it ends."""
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.opening import whoami
+from longhaul.starter.client.agents import agent_names
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.console.site import routes
+from longhaul.starter.console.visitor import PATH
+from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.serve.application import application
+from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.connections import Connection
+from longhaul.starter.serve.door import host_name
+from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
+from longhaul.starter.settings import Settings
+from longhaul.starter.trust import trusted
+
+DRAIN_SECONDS = 20
+"""What requests get that are under way when the server is to end; event streams end at once."""
+MOST_CONNECTIONS = 1_000
+UNREAD_MILLISECONDS = 60_000
+TOKENS = "serve-tokens"
+"""The file in the data directory, where LONGHAUL_SERVE_TOKENS names no other."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenPlace:
+    """What the flags say."""
+
+    host: str
+    port: int
+    root_path: str = ""
+
+
+async def serve(place: ListenPlace, *, login: bool = True) -> int:
+    """Until SIGTERM or Ctrl-C. Without `login` whoever reaches this machine's own address is let in, as nobody else
+    can. Raises Misuse, Unreachable and Untrusted."""
+    keep_to_itself()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    settings = Settings()
+    if agent_names():
+        trusted(Path.cwd())  # now, while somebody may be asked: later a request would be refused for it
+    tokens = _tokens(settings) if login else None
+    listening = listen(place, is_guarded=tokens is not None)
+    with contextlib.closing(listening):
+        async with Longhaul.connect(settings=settings) as app:
+            served = Served(
+                app=app,
+                tokens=tokens,
+                local=Caller(None, whoami(), frozenset(SCOPES)),
+                hosts=hosts_of(place, settings.serve_hosts if login else ""),
+                origins=tuple(settings.serve_origins.replace(",", " ").split()) if login else (),
+                root_path=place.root_path,
+            )
+            await _run(served, listening, "" if login else PATH)
+    return Exit.DONE
+
+
+async def _run(served: Served, listening: socket.socket, page: str) -> None:
+    config = uvicorn.Config(
+        application(served, routes(served)),
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        root_path=served.root_path,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = _Server(config)
+
+    def stop() -> None:
+        server.force_exit = served.draining.is_set()
+        server.should_exit = True
+        served.draining.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    host, port = listening.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}{served.root_path}{page}", flush=True)
+    await server.serve(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: streams have to hear of them, and the exit status says that all went well."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _tokens(settings: Settings) -> Tokens | None:
+    """Whoever has made tokens means them: then nobody is let in without one."""
+    usual = settings.data_dir / TOKENS
+    try:
+        return Tokens.of(settings.serve_tokens or (str(usual) if usual.exists() else ""))
+    except BadTokens as error:
+        raise Misuse(str(error)) from error
+
+
+def listen(place: ListenPlace, *, is_guarded: bool) -> socket.socket:
+    """Raises Misuse: without tokens only this machine may be served."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise Misuse(f"--host: {place.host!r} is no address of this machine ({error})") from error
+    if not is_guarded and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise Misuse(
+            f"--host: without tokens only this machine is served, and {place.host!r} is not only this machine; make a "
+            "token by `longhaul serve token --user NAME` and set LONGHAUL_SERVE_TOKENS, or listen on 127.0.0.1"
+        )
+    try:
+        found = socket.create_server((str(address[0]), place.port), family=family, backlog=256)
+    except OSError as error:
+        raise Misuse(f"--port: {place.host}:{place.port} can't be listened on ({error}); take another one") from error
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux: frees what is kept for a reader that reads nothing any more
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+    return found
+
+
+def hosts_of(place: ListenPlace, named: str) -> frozenset[str]:
+    """Names under which requests may come."""
+    bound = f"[{place.host}]" if ":" in place.host else place.host
+    return frozenset(host_name(name) for name in (*LOOPBACK_NAMES, bound, *named.replace(",", " ").split()))
+
+
+async def make_token(user: str, scopes: str) -> int:
+    """Print a new token, and add its hash to the file of LONGHAUL_SERVE_TOKENS. Raises Misuse."""
+    settings = Settings()
+    path = Path(settings.serve_tokens or settings.data_dir / TOKENS)
+    try:
+        token = issue(path, user, scopes)
+    except BadTokens as error:
+        raise Misuse(str(error)) from error
+    print(token, flush=True)
+    print(f"longhaul: its hash is in {str(path)!r}; the token is not kept, and not shown again", file=sys.stderr)
+    return Exit.DONE

@@ -1,0 +1,120 @@
+"""Commands that only read: sessions, show."""
+
+import dataclasses
+import shlex
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.starter import render_session
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.finding import Name, connected, find_known, flags_of
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.render_calls import calls_in, in_full
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import Status
+
+FORMS = ("messages", "steps")
+STATUSES = ("idle", "working", "waiting", "paused")
+
+
+async def sessions(screen: Screen, user: str | None, status: str | None, *, long: bool = False) -> int:
+    """Open sessions, newest first; with `long`, each one's own word about its context and its keeping."""
+    if status is not None and status not in STATUSES:
+        raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
+    async with connected() as app:
+        cards = await app.sessions(user=user, status=status)
+        details = await app.statuses(cards) if long else {}
+    screen.document([_card(card, details.get(card.workflow_id), long=long) for card in cards])
+    if not cards:
+        screen.show(Text("no open sessions"))
+        return 0
+    head, *rows = render_session.cards(cards, width=screen.width)
+    screen.show(head)
+    for card, row in zip(cards, rows, strict=True):
+        screen.show(row)
+        if long:
+            screen.show(*_details(details.get(card.workflow_id)))
+    return 0
+
+
+def _card(card: SessionCard, status: Status | None, *, long: bool) -> dict[str, object]:
+    row: dict[str, object] = dataclasses.asdict(card)
+    return {**row, "details": status} if long else row
+
+
+def _details(status: Status | None) -> Iterator[Text]:
+    if status is None:
+        yield Text("  no worker answers for it", "yellow")
+        return
+    for line in render_session.keeping(status):
+        yield Text("  ").append_text(line)
+
+
+async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages") -> int:
+    """One session: how it stands, what the model reads (or, in full, all that was said), what it waits for."""
+    if form not in FORMS:
+        raise Misuse(f"--as: there is no form {form!r}; there are: {', '.join(FORMS)}")
+    if form == "steps":
+        return await _show_steps(screen, name)
+    async with connected() as app:
+        session = await find_known(app, name)
+        status = await session.status()
+        pending = await session.pending()
+        messages = [message async for message in (session.transcript() if full else session.context())]
+    screen.document({"status": status, "pending": pending, "full": full, "transcript": messages})
+    screen.show(render_session.head(status), Text())
+    if not full and status.messages > len(messages):
+        screen.show(
+            Text(f"(of {status.messages} messages the model reads {len(messages)}; all of them: --full)", "dim")
+        )
+    whole_by = shlex.join(["longhaul", "show", session.id, "--calls", *flags_of(session)])
+    screen.show(*render_session.transcript(messages, width=screen.width, whole_by=whole_by))
+    screen.show(*_family(status))
+    screen.show(*render_session.waiting(session.id, pending, flags_of(session)))
+    screen.show(*render_session.decisions(status))
+    screen.show(*render_session.refusals(status))
+    return 0
+
+
+def _family(status: Status) -> Iterator[Text]:
+    """Whose sub-agent it is, and its own sub-agents: how each stands, and the command that shows it."""
+    if status.path:
+        yield Text(f"sub-agent: {one_line(visible(status.path))}", "dim")
+    user = ["--user", status.user_id] if status.user_id is not None else []
+    for child in status.children:
+        how = {"": "at work", "lost": "its session was ended from outside"}.get(child.outcome, child.outcome)
+        yield Text(f"sub-agent {one_line(visible(child.agent))}: {how}", "dim" if child.outcome else "yellow")
+        shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
+        yield Text(f"  {one_line(visible(shown))}", "dim")
+    if any(not child.outcome for child in status.children):
+        yield Text("  what sub-agents wait for stands in `longhaul inbox`, and is answered there", "dim")
+
+
+async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:
+    """All calls that were ever made, or the named one, with all that they answered."""
+    async with connected() as app:
+        session = await find_known(app, name)
+        made = calls_in([message async for message in session.transcript()])
+    found = [call for call in made if call_id in (None, call.call_id)]
+    if call_id is not None and not found:
+        known = did_you_mean(call_id, (call.call_id for call in made))
+        raise Misuse(f"session {visible(name.session_id)!r} has made no call {visible(call_id)!r}; {known}")
+    screen.document(found if call_id is None else found[-1])
+    for call in found:
+        screen.show(*in_full(call), Text())
+    if not found:
+        screen.show(Text("no calls were made"))
+    return 0
+
+
+async def _show_steps(screen: Screen, name: Name) -> int:
+    """All that happened, event by event, in OpenHands' words."""
+    async with connected() as app:
+        session = await find_known(app, name)
+        events = [event async for event in session.trajectory()]
+    screen.document(events)
+    screen.show(*render_session.steps(events, width=screen.width))
+    return 0

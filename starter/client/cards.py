@@ -1,0 +1,126 @@
+"""One session as a row of the server's index, and the queries that find such rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+
+from longhaul.workflows.contract import (
+    AGENT,
+    DEADLINE,
+    RISK,
+    SESSION,
+    STATUS,
+    TEAM,
+    TOOLS,
+    USER,
+    WAITING_SINCE,
+    WAITS,
+    WORKFLOW,
+    Waits,
+)
+
+CLOSED = "closed"
+"""Status of a session that is not open."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCard:
+    """One row of `Longhaul.sessions()`: what the server's index knows, without asking the session."""
+
+    session_id: str
+    user_id: str | None
+    agent: str
+    status: str
+    """idle, working, waiting, paused; or closed."""
+    waiting_since: str
+    started_at: str
+    workflow_id: str
+    team: str = ""
+    waiting_tools: tuple[str, ...] = ()
+    risk: str = ""
+    deadline: str = ""
+    """ISO time at which the first call that waits expires."""
+
+
+def query(
+    *,
+    session_id: str | None = None,
+    user: str | None = None,
+    status: str | None = None,
+    team: str | None = None,
+    tool: str | None = None,
+    closed: bool = False,
+) -> str:
+    """The visibility query for open sessions; with `closed`, for those too that have closed, each by its last run. A
+    condition that the server would misread is left out."""
+    wanted = ((USER, user), (SESSION, session_id), (STATUS, status), (TEAM, team), (TOOLS, tool))
+    narrowed = "".join(_narrowed(key.name, value) for key, value in wanted)
+    runs = "ExecutionStatus != 'ContinuedAsNew'" if closed else "ExecutionStatus = 'Running'"
+    return f"WorkflowType = '{WORKFLOW}' AND {runs}{narrowed}"
+
+
+def in_doubt(query: str) -> str:
+    """Of the sessions that a query finds, those that do not wait, and of which a call is in doubt."""
+    return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"
+
+
+def _narrowed(attribute: str, wanted: str | None) -> str:
+    """The condition for one attribute, where the server can apply it.
+
+    It compares another text than the one given for a double quote, a backslash and control characters, so that nothing
+    or something else would be found: such a name is looked for among all rows.
+    """
+    if wanted is None or not wanted.isprintable() or '"' in wanted or "\\" in wanted:
+        return ""
+    escaped = wanted.replace("'", "\\'")
+    return f" AND {attribute} = '{escaped}'"
+
+
+async def card_of(row: WorkflowExecution) -> SessionCard:
+    return (await listed(row))[0]
+
+
+async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
+    """The session, and what it waits for; None where the row does not say so, or can't be read here."""
+    memo = await _memo(row)
+    return _card(row, memo), _waits(memo.get(WAITS))
+
+
+def _waits(told: str | None) -> Waits | None:
+    try:
+        return Waits.model_validate_json(told) if told else None
+    except ValidationError:
+        return None  # somebody else's memo, or of a later release
+
+
+def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard:
+    attributes = row.typed_search_attributes
+    since, deadline = attributes.get(WAITING_SINCE), attributes.get(DEADLINE)
+    return SessionCard(
+        session_id=memo.get("session") or attributes.get(SESSION) or row.id,
+        user_id=memo.get("user") if "user" in memo else attributes.get(USER),
+        agent=memo.get("agent") or attributes.get(AGENT) or "",
+        status=CLOSED if _is_over(row) else attributes.get(STATUS) or "unknown",
+        waiting_since=since.isoformat() if since else "",
+        started_at=row.start_time.isoformat(),
+        workflow_id=row.id,
+        team=attributes.get(TEAM) or "",
+        waiting_tools=tuple(attributes.get(TOOLS) or ()),
+        risk=attributes.get(RISK) or "",
+        deadline=deadline.isoformat() if deadline else "",
+    )
+
+
+def _is_over(row: WorkflowExecution) -> bool:
+    return row.status not in (None, WorkflowExecutionStatus.RUNNING)
+
+
+async def _memo(row: WorkflowExecution) -> dict[str, str | None]:
+    """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others."""
+    try:
+        memo = await row.memo()
+    except Exception:  # noqa: BLE001  each encoding fails in its own way
+        return {}
+    return {name: value for name, value in memo.items() if value is None or isinstance(value, str)}

@@ -1,0 +1,157 @@
+"""The Python client: `Longhaul` is the way in, `Session` (in `starter.client.session`) is one conversation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.agents import checked, find_agent
+from longhaul.starter.client.cards import SessionCard, card_of, in_doubt, listed, query
+from longhaul.starter.client.feed import Feed
+from longhaul.starter.client.hooks import hooks_for_all
+from longhaul.starter.client.inbox import Inbox, gather
+from longhaul.starter.client.rules import RulesOfUser
+from longhaul.starter.client.schedules import Schedules
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.reach.connection import connect, let_go
+from longhaul.starter.reach.naming import Naming
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import Status, Waits
+
+
+class Longhaul:
+    """Sessions of durable agents on one Temporal namespace."""
+
+    def __init__(self, client: Client, settings: Settings | None = None) -> None:
+        self.client = client
+        self.settings = settings or Settings()
+        self._naming = Naming(self.settings)
+        self.schedules = Schedules(client, self.settings)
+        """Requests at times that are set."""
+        self.hooks = hooks_for_all(self.settings.client_hooks)
+        """Functions before and after what every session's handle does that is made from here: reply, observe, print."""
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, address: str | None = None, namespace: str | None = None, settings: Settings | None = None
+    ) -> AsyncIterator["Longhaul"]:
+        """`async with Longhaul.connect() as app:`. Raises Unreachable with a sentence when no server answers."""
+        settings = settings or Settings()
+        client = await connect(address, namespace, settings=settings)
+        try:
+            yield cls(client, settings)
+        finally:
+            await let_go(client)
+
+    def session(
+        self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec = "longhaul"
+    ) -> Session:
+        """A session by its names; it is started by its first message. Two handles with equal names are one session.
+
+        `agent` is an AgentSpec, or a name: then `agents/NAME.toml` says how a new session is set up. A session that
+        runs already keeps the settings that it was started with. Raises BadAgent for one that can't be used.
+        """
+        check_name("session", session_id)
+        check_name("user", user or "")
+        spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
+        session = Session(self.client, self.settings, session_id, user, spec)
+        session.hooks.parent = self.hooks
+        return session
+
+    def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
+        """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""
+        return Feed(sessions, start=start, live=live)
+
+    def rules_of(self, user: str) -> RulesOfUser:
+        """The rules that hold in all sessions of this user, kept in the workers' state store."""
+        check_name("user", user)
+        return RulesOfUser(self.client, self.settings, user)
+
+    async def sessions(
+        self,
+        *,
+        session_id: str | None = None,
+        user: str | None = None,
+        status: str | None = None,
+        closed: bool = False,
+    ) -> list[SessionCard]:
+        """Sessions that are open, newest first; with `closed`, those too that have closed and that the server has not
+        forgotten. Filters need the search attributes."""
+        named = self._indexed(session_id=session_id, user=user)
+        cards = await self._cards(query(**named, status=status, closed=closed))
+        found = [card for card in cards if user in (None, card.user_id) and session_id in (None, card.session_id)]
+        newest = dict[str, SessionCard]()
+        for card in sorted(found, key=lambda card: card.started_at, reverse=True):
+            newest.setdefault(card.workflow_id, card)
+        return list(newest.values())
+
+    async def inbox(
+        self,
+        *,
+        user: str | None = None,
+        team: str | None = None,
+        tool: str | None = None,
+        overdue: bool = False,
+        patience_seconds: float = 5.0,
+    ) -> Inbox:
+        """Every call that waits for somebody, the longest waiting first; and sessions that are held or paused.
+
+        `overdue`: only what somebody was reminded of, what was handed up, and what has expired. All of it stands in
+        the server's index, which may be a moment late, whether or not workers are there. Sessions in which more waits
+        than their row has room for are asked, and named apart when they did not answer within the patience. `team`
+        needs the search attributes.
+        """
+        if self.settings.search_attributes:
+            named = {"user": user, "team": team, "tool": tool}
+            found = await asyncio.gather(
+                self._rows(self._query(status="waiting", **named)),
+                self._rows(self._query(status="paused", **named)),
+                self._in_doubt(self._query(**named)),
+            )
+            rows = {card.workflow_id: (card, waits) for some in found for card, waits in some}
+        else:
+            # Those that wait for nobody have nothing in their memo.
+            rows = {card.workflow_id: (card, waits) for card, waits in await self._rows(query()) if waits is not None}
+        # Not everything can be asked of the server, and not of each server.
+        wanted = [row for row in rows.values() if user in (None, row[0].user_id) and team in (None, row[0].team)]
+        return await gather(wanted, self.attach, tool=tool, overdue=overdue, patience_seconds=patience_seconds)
+
+    async def statuses(self, cards: Sequence[SessionCard], *, patience_seconds: float = 5.0) -> dict[str, Status]:
+        """By workflow id; those that did not answer within the patience, or have closed, are left out."""
+        asked = {asyncio.create_task(self.attach(card).status()): card for card in cards}
+        done, silent = await asyncio.wait(asked, timeout=patience_seconds) if asked else (set(), set())
+        for task in silent:
+            task.cancel()
+        return {asked[task].workflow_id: task.result() for task in done if task.exception() is None}
+
+    def _query(self, *, user: str | None = None, **wanted: str | None) -> str:
+        return query(**self._indexed(user=user), **wanted)  # type: ignore[arg-type]
+
+    def _indexed(self, **named: str | None) -> dict[str, str | None]:
+        """Names as the server knows them."""
+        return {key: None if name is None else self._naming.indexed(name) for key, name in named.items()}
+
+    async def _in_doubt(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
+        """None where the server does not know the attribute by which they are found."""
+        try:
+            return await self._rows(in_doubt(wanted))
+        except RPCError:
+            return []
+
+    async def _rows(self, wanted: str) -> list[tuple[SessionCard, Waits | None]]:
+        return [await listed(row) async for row in self.client.list_workflows(wanted)]
+
+    async def _cards(self, wanted: str) -> list[SessionCard]:
+        return [await card_of(row) async for row in self.client.list_workflows(wanted)]
+
+    def attach(self, card: SessionCard) -> Session:
+        """The session behind a row."""
+        spec = AgentSpec(name=card.agent[:200] or "unknown")
+        session = Session(self.client, self.settings, card.session_id, card.user_id, spec, card.workflow_id)
+        session.hooks.parent = self.hooks
+        return session

@@ -1,0 +1,108 @@
+"""Everything that waits for somebody, over all sessions: as the rows of the server's index tell it. A session is asked
+only where there was no room for all that waits in it."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.session import Session
+from longhaul.workflows.contract import PendingCall, Status, Waits
+
+AT_ONCE = 100
+"""Sessions that are asked at one time. One that no worker answers for keeps its place until the patience is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """What `Longhaul.inbox()` found."""
+
+    calls: list[tuple[SessionCard, PendingCall]] = field(default_factory=list[tuple[SessionCard, PendingCall]])
+    """The longest waiting first."""
+    silent: list[SessionCard] = field(default_factory=list[SessionCard])
+    """Sessions that wait too, or may, but did not say for what."""
+    held: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
+    """Sessions that do nothing until somebody resumes them: what they have may be damaged, or not all of it known."""
+    paused: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
+    """Sessions that somebody has paused; calls that wait in them are among the calls."""
+
+
+async def gather(
+    rows: Iterable[tuple[SessionCard, Waits | None]],
+    attach: Callable[[SessionCard], Session],
+    *,
+    tool: str | None,
+    overdue: bool,
+    patience_seconds: float,
+) -> Inbox:
+    """What waits in these sessions. `tool` and `overdue` choose among the calls: nothing else is told then."""
+    found = Inbox()
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(card: SessionCard) -> None:
+        async with room:
+            try:
+                async with asyncio.timeout(patience_seconds):
+                    await _ask(card, attach(card), found)
+            except NoSession:
+                return  # it has closed since
+            except Exception:  # noqa: BLE001  a session of somebody else's making may answer with anything
+                found.silent.append(card)
+
+    asked = list[SessionCard]()
+    for card, waits in rows:
+        if waits is None or waits.left_out:
+            asked.append(card)
+        else:
+            _take(card, waits, found)
+    await asyncio.gather(*map(ask, asked))
+    now = datetime.now(UTC)
+    chosen = [
+        (card, call)
+        for card, call in found.calls
+        if tool in (None, call.tool) and (not overdue or is_overdue(call, now))
+    ]
+    narrowed = tool is not None or overdue
+    return Inbox(
+        calls=sorted(chosen, key=lambda pair: pair[1].asked_at),
+        silent=sorted(found.silent, key=lambda card: card.waiting_since),
+        held=[] if narrowed else sorted(found.held, key=lambda pair: pair[0].waiting_since),
+        paused=[] if narrowed else sorted(found.paused, key=lambda pair: pair[1].paused_since),
+    )
+
+
+def _take(card: SessionCard, waits: Waits, found: Inbox) -> None:
+    found.calls.extend((card, call) for call in waits.calls)
+    if waits.hold or waits.paused_since:
+        status = Status(
+            session_id=card.session_id,
+            user_id=card.user_id,
+            agent=card.agent,
+            model="",
+            status=card.status,
+            hold=waits.hold,
+            paused_since=waits.paused_since,
+            paused_by=waits.paused_by,
+            paused_why=waits.paused_why,
+        )
+        (found.held if waits.hold else found.paused).append((card, status))
+
+
+async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
+    calls = await session.pending()
+    found.calls.extend((card, call) for call in calls)
+    if not calls or card.status == "paused":
+        status = await session.status()
+        if status.hold:
+            found.held.append((card, status))
+        elif status.paused_since:
+            found.paused.append((card, status))
+
+
+def is_overdue(call: PendingCall, now: datetime) -> bool:
+    """Whether somebody has been reminded of it, it was handed up, or its time is over."""
+    return bool(call.reminded_at or call.escalated_at or call.expired_at) or (
+        bool(call.expires_at) and datetime.fromisoformat(call.expires_at) <= now
+    )

@@ -1,0 +1,401 @@
+"""One session from outside: ask, answer, steer, read."""
+
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from temporalio.client import Client
+
+from longhaul.agent.entries.requests import When
+from longhaul.agent.fold.state import AgentState
+from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
+from longhaul.agent.plain.hooks import Hooks
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.settings import AgentSpec, ContextConfig
+from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.trajectory import TrajectoryEvent
+from longhaul.starter.client import compacting
+from longhaul.starter.client.asking import Asking
+from longhaul.starter.client.following import Following
+from longhaul.starter.client.glance import Moves, glance
+from longhaul.starter.client.history import Entries
+from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
+from longhaul.starter.client.live_stream import LiveStream
+from longhaul.starter.client.outages import with_newest_try
+from longhaul.starter.client.questions import Questions
+from longhaul.starter.client.reading import SessionReader
+from longhaul.starter.client.replying import events_of, message_of
+from longhaul.starter.client.rescue import Rescued, rescue
+from longhaul.starter.client.rules import SessionRules
+from longhaul.starter.client.segments import SealedSegments
+from longhaul.starter.client.sending import Sending
+from longhaul.starter.client.session_copies import Kept
+from longhaul.starter.client.signed import Deciding
+from longhaul.starter.client.steering import Steering
+from longhaul.starter.client.stored import Stored
+from longhaul.starter.client.wire import (
+    Asked,
+    Given,
+    Refused,
+    as_messages,
+    asked_schema,
+    call_id_of,
+    decision_on,
+    plain,
+    start_operation,
+)
+from longhaul.starter.reach.liveness import ask_seconds
+from longhaul.starter.reach.naming import Naming
+from longhaul.starter.reach.patience import insist
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, Status
+
+Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
+
+
+class Session(Steering):
+    """A handle; making one starts nothing. Get it from `Longhaul.session`."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        session_id: str,
+        user: str | None,
+        spec: AgentSpec,
+        known_workflow_id: str | None = None,
+    ) -> None:
+        self.hooks = Hooks(CLIENT_POINTS)
+        self.id = session_id
+        self.user = user
+        self.spec = spec
+        self.workflow_id = known_workflow_id or Naming(settings).workflow_id(spec.name, user, session_id)
+        self._asking = Asking(client, self.workflow_id, named := f"session {session_id!r} of agent {spec.name!r}")
+        self._sending = Sending(
+            self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
+        )
+        self._deciding = Deciding(self._asking, self._sending, settings, self.workflow_id)
+        self._reading = SessionReader(self._asking, Entries(self._asking, SealedSegments(client, settings)))
+        self._settings = settings
+        kept = Kept(client, settings, session_id, user, spec.name, self.workflow_id)
+        self._asking.recall = kept.past
+        self.stored = Stored(
+            named,
+            self._asking,
+            self._sending,
+            self._reading,
+            kept,
+            lambda name, other: Session(client, settings, name, user, other),
+        )
+        """Its state taken out, put in, changed in places, copied, deleted."""
+        self.rules = SessionRules(self._asking, self._sending)
+        """What it may do unasked, rule by rule."""
+
+    async def reply(
+        self,
+        inputs: Inputs = None,
+        *,
+        request_id: str | None = None,
+        context: Given = None,
+        when: When = "queue",
+        structured_model: Asked = None,
+    ) -> Msg:
+        """Ask, and wait for the message that it comes to.
+
+        That is the final one, or one that says what it waits for: then `finished_reason` is None and
+        `metadata["waiting_for"]` names the calls. The same `request_id` sent again gives the same reply.
+        A confirm or external-result event goes on with the reply that it is about. `context`, up to 4 kB of JSON, is
+        for hooks and tools (`RuntimeContext`). With `structured_model`, a pydantic model or a JSON schema of an object,
+        the answer is a value that fits it: `metadata` (and `structured_output`) of the message. Raises Refused.
+        """
+        inputs = await self._before_reply(inputs)
+        reply_id = await self._ask(inputs, request_id, context, when, structured_model)
+        answers = isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent)
+        new = when == "queue" and request_id is None and not answers
+        message = await message_of(reply_id, self.result, self._stream(), self._moves(for_rest=True), just_asked=new)
+        return await self._after_reply(inputs, message)
+
+    async def reply_stream(
+        self,
+        inputs: Inputs = None,
+        *,
+        request_id: str | None = None,
+        context: Given = None,
+        live: bool = True,
+        structured_model: Asked = None,
+    ) -> AsyncGenerator[AgentEvent]:
+        """The same, event by event as it happens; ends after REPLY_END, or when the reply waits for somebody: then with
+        the question, told again without a `seq` where it was asked before.
+
+        Joined, the deltas of a block are its text, exactly once: what was told live (events without a `seq`) is left
+        out of the recorded delta, and what was not told is in it. CUSTOM events say where what was told does not count,
+        since it is made anew (`restarted`) or is not what is recorded (`withdrawn`). `live` False: recorded events
+        alone. A request that was sent before is told from its beginning. `ReplyFold` makes a message of all that.
+        """
+        inputs = await self._before_reply(inputs)
+        seen = await self._reading.last_event()
+        reply_id = await self._ask(inputs, request_id, context, structured_model=structured_model)
+        questions = Questions(reply_id, self._reading.standing, self.pending)
+        if isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent):
+            questions.resume()
+        elif request_id is not None and not await self._begins_after(seen, reply_id):
+            seen = 0
+            questions.resume()
+        following = self.following(seen + 1, live=live)
+        async with aclosing(events_of(reply_id, following, questions, once=live)) as events:
+            async for event in events:
+                yield event
+        if self.hooks.stand_at("reply") and (message := (await self.result(reply_id)).message) is not None:
+            await self._after_reply(inputs, message)
+
+    async def _begins_after(self, seen: int, reply_id: str) -> bool:
+        """Whether all events of this reply come behind that number; it may be queued still."""
+        if (await self._reading.standing(reply_id)).status == "queued":
+            return True
+        while (page := await self._reading.events(seen + 1)).events:
+            if any(event.reply_id == reply_id and event.type == "REPLY_START" for event in page.events):
+                return True
+            seen = page.events[-1].seq
+        return False
+
+    async def submit(
+        self,
+        messages: str | Msg | Sequence[Msg] | None,
+        *,
+        request_id: str | None = None,
+        context: Given = None,
+        when: When = "queue",
+        structured_model: Asked = None,
+    ) -> str:
+        """Send a request and return its reply id without waiting; starts the session when there is none.
+
+        `when`: while another reply is being made it waits for its turn (`queue`), is told to the model at that reply's
+        next step boundary (`now`), or ends that reply and is next (`interrupt`). A reply id whose request has joined
+        another reply stands for that one; its `context` is not used then. `wait` gives its message.
+        """
+        messages = cast(str | Msg | Sequence[Msg] | None, await self.hooks.before("reply", self, messages))
+        return await self._submit(messages, request_id, context, when, structured_model)
+
+    async def submit_if_idle(
+        self,
+        messages: str | Msg | Sequence[Msg],
+        *,
+        request_id: str | None = None,
+        context: Given = None,
+        structured_model: Asked = None,
+    ) -> str | None:
+        """The same where nothing is being made and no request waits; else None, and nothing is asked for."""
+        given = cast(str | Msg | Sequence[Msg], await self.hooks.before("reply", self, messages))
+        body = {**_asked(given, request_id, context, structured_model), "unless_busy": True}
+        answer = await self._sending.update_with_start("submit", body)
+        return None if answer.get("busy") else str(answer["reply_id"])
+
+    async def _submit(
+        self,
+        messages: str | Msg | Sequence[Msg] | None,
+        request_id: str | None,
+        context: Given,
+        when: When,
+        structured_model: Asked,
+    ) -> str:
+        body = _asked(messages, request_id, context, structured_model)
+        if when != "queue":
+            body["when"] = when
+        answer = await self._sending.update_with_start("submit", body)
+        return str(answer["reply_id"])
+
+    async def wait(self, reply_id: str) -> Msg:
+        """Until that reply has ended, or waits for somebody."""
+        message = await message_of(reply_id, self.result, self._stream(), self._moves(for_rest=True))
+        return await self._after_reply(None, message)
+
+    async def _before_reply(self, inputs: Inputs) -> Inputs:
+        return cast(Inputs, await self.hooks.before("reply", self, inputs))
+
+    async def _after_reply(self, inputs: Inputs, message: Msg) -> Msg:
+        return cast(Msg, await self.hooks.after("reply", self, inputs, message))
+
+    async def confirm(
+        self,
+        call: PendingCall | str,
+        *,
+        allow: bool,
+        reason: str = "",
+        input: dict[str, Any] | str | None = None,  # noqa: A002  the field's name on the wire
+        rules: bool | Sequence[PermissionRule] = (),
+        approver: str = "",
+    ) -> str:
+        """Decide on one call. `rules=True` takes the suggested rules along. Raises Refused.
+
+        A PendingCall stands for what was seen: when that has changed since, the decision is refused. Returns `1 of 2`
+        for an approval that another person's has to follow, else nothing.
+        """
+        decision = decision_on(call, "allow" if allow else "deny", reason, input, rules)
+        return (await self.decide([call], [decision], approver)).get(call_id_of(call), "")
+
+    async def confirm_all(
+        self,
+        calls: Sequence[PendingCall | str],
+        *,
+        allow: bool,
+        reason: str = "",
+        rules: bool = False,
+        approver: str = "",
+    ) -> dict[str, str]:
+        """Decide alike on several calls, in one letter: on all, or, where one of them can't be taken, on none. Raises
+        Refused. Returns by call id what `confirm` returns, of the approvals that another person's has to follow."""
+        decisions = [decision_on(call, "allow" if allow else "deny", reason, None, rules) for call in calls]
+        return await self.decide(calls, decisions, approver)
+
+    async def decide(
+        self, calls: Sequence[PendingCall | str], decisions: Sequence[dict[str, Any]], approver: str = ""
+    ) -> dict[str, str]:
+        """The same, with a decision for each call as the body of `confirm` has it."""
+        answer = await self._deciding.send(calls, decisions, approver)
+        return {str(call_id): str(count) for call_id, count in answer.get("approvals", {}).items()}
+
+    async def external_result(
+        self, call: PendingCall | str, output: Any, *, failed: bool = False, partial: bool = False, by: str = ""
+    ) -> None:
+        """Hand in the result of an external tool; with `partial`, a piece of its text, and more will come.
+
+        Raises Refused, which names the places where it does not fit the tool's schema.
+        """
+        result = {"id": call_id_of(call), "output": output, "state": "error" if failed else "success"}
+        if partial:
+            result["partial"] = True
+        await self._sending.update("external_result", {"results": [result], "by": by})
+
+    async def settle(
+        self, call: PendingCall | str, *, happened: bool, output: str = "", by: str = "", reason: str = ""
+    ) -> None:
+        """Say whether a call happened whose outcome is unknown; the model hears of it. Raises Refused."""
+        body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
+        await self._sending.update("settle", body)
+
+    async def has_begun(self) -> bool:
+        """Whether the server knows of it, open or closed."""
+        return await insist(self._asking.was_there)
+
+    async def end(self) -> str:
+        """How its newest run has ended: `completed` where it has closed of itself, `terminated`, `canceled`, …; empty
+        while it runs, or where the server does not say."""
+        return await self._asking.end()
+
+    async def status(self) -> Status:
+        status = await self._asking.query("status", Status)
+        return status if status.outage is None else await with_newest_try(self._asking, status)
+
+    async def last_event(self) -> int:
+        """Number of the newest recorded event, after which `follow` tells what is new; 0: there is none."""
+        return await self._reading.last_event()
+
+    async def pending(self) -> list[PendingCall]:
+        """The calls that wait for a person or an outside system."""
+        return await self._asking.query("pending", list[PendingCall])
+
+    async def result(self, reply_id: str) -> ReplyResult:
+        return await self._reading.result(reply_id)
+
+    async def compress_context(
+        self, context_config: ContextConfig | None = None, *, instructions: str = "", by: str = ""
+    ) -> bool:
+        """Make the context shorter now, and wait for it. False: it is below its threshold, and stays as it is.
+
+        `context_config` is for this once. Raises TooBig, a RuntimeError, when the system prompt and the tools alone are
+        above the threshold; CompressionFailed, when nothing came of it; CompressionPending for a session that waits.
+        """
+        return await compacting.compact(
+            self._sending.update, self.status, self._moves(), context_config, instructions, by
+        )
+
+    async def state(self) -> AgentState:
+        """AgentState with its whole context, as of one moment."""
+        return (await self._reading.ledger()).state
+
+    async def rescue(self, *, by: str = "") -> Rescued:
+        """End a session whose tasks fail for good, and begin it again from its last checkpoint; it is held then, and
+        `resume` lets it go on. Raises Refused for one that is well."""
+        return await rescue(self._asking, self._sending, by)
+
+    async def settings(self) -> AgentSpec:
+        """What a running session was set up with, and what `configure` has changed since."""
+        return (await self._reading.ledger()).spec
+
+    def context(self) -> AsyncIterator[Msg]:
+        """What the model is shown: the summary, when there is one, and the messages since."""
+        return self._reading.context()
+
+    def transcript(self, start: int = 0) -> AsyncIterator[Msg]:
+        """All recorded messages from number `start` on: one per model call and per tool result.
+
+        Raises HistoryUnreadable when they were written down where this client can't read.
+        """
+        return self._reading.transcript(start)
+
+    def trajectory(self) -> AsyncIterator[TrajectoryEvent]:
+        """All that happened, as actions, observations, messages and condensations. Raises HistoryUnreadable."""
+        return self._reading.trajectory()
+
+    async def events(self, start: int = 1) -> EventPage:
+        """Durable events from sequence number `start` on."""
+        return await self._reading.events(start)
+
+    async def follow(self, start: int = 1, *, live: bool = True) -> AsyncGenerator[AgentEvent]:
+        """Events from `start` on, and those to come; ends only when the caller leaves.
+
+        Recorded ones have a `seq`: each comes once, in order, and a client that comes back goes on from the one after
+        its last. Between them, unless `live` is False, comes what is made while it is made: without `seq`, from the
+        newest attempt, and replaced by what is recorded of it. CUSTOM events say when that begins anew (`restarted`),
+        lacks something (`lost`) or can't be had here (`live_unavailable`).
+        """
+        async with aclosing(self.following(start, live=live)) as following:
+            while True:
+                for event in await following.next():
+                    yield event
+
+    def following(self, start: int = 1, *, live: bool = True, shown: bool = True) -> Following:
+        """The same in bunches, for whoever has other things to do in between. Close it. `shown` False: nobody is shown
+        these, so that no hook of `print` hears of them."""
+        printing = Printing(self.hooks, self) if shown else None
+        return Following(self._reading.events, self._stream() if live else None, start, printing, self._moves())
+
+    def _moves(self, *, for_rest: bool = False) -> Moves:
+        seconds = ask_seconds(self._settings, self._asking.client)
+        return Moves(lambda: glance(self._asking), seconds, for_rest=for_rest)
+
+    def _stream(self) -> LiveStream:
+        return LiveStream(self._asking, self._settings, self.workflow_id)
+
+    async def _ask(
+        self,
+        inputs: Inputs,
+        request_id: str | None,
+        context: Given,
+        when: When = "queue",
+        structured_model: Asked = None,
+    ) -> str:
+        if structured_model is not None and isinstance(inputs, UserConfirmResultEvent | ExternalExecutionResultEvent):
+            raise Refused("structured_model: an answer goes on with a reply that was asked for; ask for a form there")
+        match inputs:
+            case UserConfirmResultEvent():
+                await self._sending.update("confirm", plain(inputs))
+                return inputs.reply_id
+            case ExternalExecutionResultEvent():
+                await self._sending.update("external_result", plain(inputs))
+                return inputs.reply_id
+            case _:
+                return await self._submit(inputs, request_id, context, when, structured_model)
+
+
+def _asked(
+    messages: str | Msg | Sequence[Msg] | None, request_id: str | None, context: Given, structured_model: Asked
+) -> dict[str, Any]:
+    """The body of `submit`."""
+    body: dict[str, Any] = {"messages": as_messages(messages), **({"context": context} if context else {})}
+    body["request_id"] = request_id or uuid.uuid4().hex
+    if structured_model is not None:
+        body["structured_schema"] = asked_schema(structured_model)
+    return body

@@ -1,0 +1,88 @@
+"""Steers one session from outside: tells it something, stops it, lets it stand still, changes its settings."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longhaul.agent.plain.hooks import Hooks
+from longhaul.agent.values.budget import End, Raise
+from longhaul.agent.values.messages import Msg
+from longhaul.starter.client.sending import Sending
+from longhaul.starter.client.wire import as_messages, plain
+
+
+class Steering:
+    """A part of `starter.client.session.Session`. Methods raise Refused with the session's own sentence."""
+
+    hooks: Hooks
+    """Functions before and after what this handle does: reply, observe, print. Those of `Longhaul.hooks` come first."""
+    _sending: Sending
+
+    async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
+        """Add to the context without asking for a reply."""
+        given = await self.hooks.before("observe", self, messages)
+        await self._sending.update_with_start("observe", {"messages": as_messages(given)})
+        await self.hooks.after("observe", self, given, None)
+
+    async def notify(self, event: str, payload: str = "", *, request_id: str | None = None, by: str = "") -> bool:
+        """Tell of an event: it wakes the call that waits for it (`sleep` waits for `wake`), or is kept until one does.
+
+        `payload`: up to 10,000 characters, which the model reads as data from outside. The same `request_id` sent again
+        counts once. True: a call was woken. Raises Refused, and NoSession for one that is not open.
+        """
+        body = {"event": event, "payload": payload, "request_id": request_id or uuid.uuid4().hex, "by": by}
+        return bool((await self._sending.update("notify", body))["woken"])
+
+    async def configure(self, **settings: Any) -> None:
+        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""
+        await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
+
+    async def interrupt(
+        self, message: str | Msg | None = None, *, reply_id: str | None = None, request_id: str | None = None
+    ) -> str:
+        """End the reply that is being made, or just the named one; a message becomes the next request.
+
+        Of a request that has not begun the named reply never will be; its message is empty, and says `interrupted`.
+        Returns the reply's id. Raises Refused when there is no such reply or request.
+        """
+        given = None if message is None else await self.hooks.before("reply", self, message)
+        body: dict[str, Any] = {} if given is None else {"message": as_messages(given)}
+        if reply_id is not None:
+            body["reply_id"] = reply_id
+        if request_id is not None:
+            body["request_id"] = request_id
+        return str((await self._sending.update("interrupt", body))["interrupted"])
+
+    async def pause(self, *, why: str = "", by: str = "") -> bool:
+        """Begin nothing new until somebody resumes; what runs ends by itself. False: it was paused already.
+
+        Of an idle session the next request waits. Decisions, results and messages are taken all the same.
+        """
+        return not (await self._sending.update("pause", {"why": why, "by": by}))["already"]
+
+    async def step(self, *, by: str = "") -> bool:
+        """Let a paused session take one step: run calls, make the context shorter, or ask the model. False: it takes
+        one already. Raises Refused when it is not paused, and when there is no step to take."""
+        return not (await self._sending.update("step", {"by": by}))["already"]
+
+    async def change_budget(
+        self,
+        more: Raise | Mapping[str, float] | None = None,
+        *,
+        end: End = "",
+        by: str = "",
+        request_id: str | None = None,
+    ) -> dict[str, float]:
+        """Raise what the session may spend by so much, as in `{"cost": 1.5, "calls": 20}`, or end a reply that waits
+        for more: with `stop` at once, with `summarise` after a last call of its model. Returns the limits as they are
+        then, by name.
+
+        `request_id`: the same one twice is one change. Raises Refused for a session without a budget, for a limit that
+        it does not have, and for an end where no reply waits.
+        """
+        body = {"more": plain(more or {}), "end": end, "by": by, "request_id": request_id or uuid.uuid4().hex}
+        return dict((await self._sending.update("budget", body))["limits"])
+
+    async def resume(self, *, by: str = "") -> None:
+        """Let a session go on that is paused, or held (`Status.hold` says why). Raises Refused when it is neither."""
+        await self._sending.update("resume", {"by": by})

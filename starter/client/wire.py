@@ -1,0 +1,170 @@
+"""From the client's Python values to what crosses to Temporal: bodies, refusals, and how a session is started."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.messages import Msg, UserMsg
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.reach.naming import Naming
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import (
+    AGENT,
+    REFUSED,
+    SESSION,
+    STATUS,
+    TASK_TIMEOUT,
+    USER,
+    WORKFLOW,
+    PendingCall,
+    SessionStart,
+    stored_in,
+)
+
+BODY_LIMIT_BYTES = 1_500_000
+"""The server takes no payload above 2 MiB, and an update that large would leave its caller without an answer."""
+BODY_LIMIT_BY_REFERENCE_BYTES = 15_500_000
+"""Through a blob store: the session refuses more than 16 MB, for it has to carry them."""
+NAME_LIMIT_CHARS = 600
+"""A search attribute holds 2 KiB, and a character may take three bytes of it."""
+
+
+class Refused(LonghaulError):
+    """The session changed nothing; the sentence names the field, the value and what to do."""
+
+
+class TooBig(Refused, RuntimeError):
+    """The system prompt and the tools alone are too large, so that no compression could help."""
+
+
+class MovedOn(Refused):
+    """Something has been recorded since the state was read; read it again and make the change there."""
+
+
+_KINDS: dict[str, type[Refused]] = {"too_big": TooBig, "moved_on": MovedOn}
+
+Given = dict[str, Any] | None
+Asked = type[BaseModel] | Mapping[str, Any] | None
+"""The form of an answer: a model, or a JSON schema."""
+"""What comes with a request for hooks and tools."""
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise ValueError for a session, user or agent name that could not be stored as it is."""
+    if len(name) > NAME_LIMIT_CHARS:
+        raise ValueError(f"{what}: a name of {len(name)} characters is too long; the most is {NAME_LIMIT_CHARS}")
+    if any("\ud800" <= char <= "\udfff" for char in name) or "\0" in name:
+        raise ValueError(f"{what}: {name!r} is not text that can be stored; leave out NUL and lone surrogates")
+
+
+def check_size(name: str, body: dict[str, Any], client: Client) -> None:
+    """Raise Refused for a body that this client could not send."""
+    limit = BODY_LIMIT_BYTES if stored_in(client.data_converter) is None else BODY_LIMIT_BY_REFERENCE_BYTES
+    try:
+        size = len(to_json(body))
+    except PydanticSerializationError as error:
+        raise Refused(f"{name}: the body can't be written as JSON ({error}); send plain text and numbers") from error
+    if size > limit:
+        raise Refused(
+            f"{name}: the body has {size // 1000} kB, and the most is {limit // 1000} kB; "
+            "put the content into a file and name it"
+        )
+
+
+def start_operation(
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+) -> WithStartWorkflowOperation[Any, Any]:
+    """How a session comes to be with its first message; a running one is left as it is."""
+    start = start_of(settings, session_id, user, spec, workflow_id)
+    return WithStartWorkflowOperation(WORKFLOW, start.pop("arg"), **start)
+
+
+def start_of(
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+) -> dict[str, Any]:
+    """The same for a start without a message, as the arguments of `Client.start_workflow`."""
+    use_attributes, naming = settings.search_attributes, Naming(settings)
+    return {
+        "arg": SessionStart(session_id=session_id, user_id=user, spec=spec, search_attributes=use_attributes),
+        "id": workflow_id,
+        "task_queue": settings.task_queue,
+        "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
+        "task_timeout": TASK_TIMEOUT,
+        "memo": {"agent": spec.name, "user": user, "session": session_id},
+        "search_attributes": (
+            _attributes(naming, session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
+        ),
+        "static_summary": spec.name[:120] if naming.is_opaque else f"{spec.name}: {session_id}"[:120],
+    }
+
+
+def _attributes(naming: Naming, session_id: str, user: str | None, agent: str) -> TypedSearchAttributes:
+    pairs = [
+        SearchAttributePair(STATUS, "working"),
+        SearchAttributePair(AGENT, agent),
+        SearchAttributePair(SESSION, naming.indexed(session_id)),
+    ]
+    of_user = [] if user is None else [SearchAttributePair(USER, naming.indexed(user))]
+    return TypedSearchAttributes([*pairs, *of_user])
+
+
+def refusal_of(error: WorkflowUpdateFailedError) -> Exception:
+    """The session's own sentence, where it gave one."""
+    cause = error.cause
+    if not isinstance(cause, ApplicationError) or cause.type != REFUSED:
+        return error
+    kind = str(cause.details[0]) if cause.details else ""
+    return _KINDS.get(kind, Refused)(cause.message)
+
+
+def call_id_of(call: PendingCall | str) -> str:
+    return call if isinstance(call, str) else call.call_id
+
+
+def decision_on(
+    call: PendingCall | str,
+    word: str,
+    reason: str,
+    given: dict[str, Any] | str | None,
+    rules: bool | Sequence[BaseModel],  # noqa: FBT001  True stands for the suggested ones
+) -> dict[str, Any]:
+    """One decision in the body of `confirm`; with the digest of what was seen, when a PendingCall says it."""
+    decision: dict[str, Any] = {"call_id": call_id_of(call), "decision": word, "reason": reason}
+    if isinstance(call, PendingCall) and call.digest:
+        decision["digest"] = call.digest
+    if given is not None:
+        decision["input"] = given
+    if rules:
+        decision["rules"] = rules if isinstance(rules, bool) else [plain(rule) for rule in rules]
+    return decision
+
+
+def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
+    """Messages as the session reads them; a string is the user's."""
+    match messages:
+        case None:
+            return []
+        case str():
+            return [plain(UserMsg("user", messages))]
+        case Msg():
+            return [plain(messages)]
+        case _:
+            return [plain(message) for message in messages]
+
+
+def asked_schema(structured_model: Asked) -> Any:
+    """The JSON schema of what is asked for. The session says what is wrong with one that can't be."""
+    if isinstance(structured_model, type):
+        return structured_model.model_json_schema()
+    return dict(structured_model) if isinstance(structured_model, Mapping) else structured_model
+
+
+def plain(value: Any) -> Any:
+    """Pydantic values as JSON values, everything else as it is."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

@@ -1,0 +1,109 @@
+"""Forms of the console: each does what one request of the HTTP API does, and tells in its place what was refused."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.console import pages
+from longhaul.starter.console.visit import Visit
+from longhaul.starter.serve.answers import Decided
+from longhaul.starter.serve.problems import Problem, problem_of, wrong
+
+
+def then(place: str) -> Response:
+    """Look there: a form that was taken is not sent again by loading the page again."""
+    return RedirectResponse(place, 303)
+
+
+async def decide(visit: Visit) -> Response:
+    form, allows = visit.form, visit.form.get("decision") == "allow"
+    body: dict[str, Any] = {
+        "call_id": form.get("call_id", ""),
+        "decision": "allow" if allows else form.get("decision", ""),
+        "reason": "" if allows else form.get("reason", ""),
+        "digest": form.get("digest") or None,
+        "rules": allows and form.get("rules") == "1",
+    }
+
+    async def done() -> Response:
+        made: Decided = await visit.ask("decide", body=body)
+        if made.approvals:
+            return then(visit.here("call", id=made.call_id, told="first"))
+        return then(f"{visit.home}?told={'allowed' if allows else 'denied'}")
+
+    return await _or_told(done, lambda problem: pages.call_page(visit, form.get("call_id", ""), problem))
+
+
+async def settle(visit: Visit) -> Response:
+    form = visit.form
+    happened = {"yes": True, "no": False}.get(form.get("happened", ""))
+    body = {"call_id": form.get("call_id", ""), "output": form.get("output", ""), "reason": form.get("reason", "")}
+
+    async def done() -> Response:
+        if happened is None:
+            raise wrong("happened", form.get("happened", ""), "send yes or no")
+        await visit.ask("settle", body={**body, "happened": happened})
+        return then(f"{visit.home}?told=settled")
+
+    return await _or_told(done, lambda problem: pages.call_page(visit, body["call_id"], problem))
+
+
+async def say(visit: Visit) -> Response:
+    form = visit.form
+    body = {
+        "messages": form.get("text", ""),
+        "when": form.get("when", "queue"),
+        "request_id": form.get("request_id", ""),
+    }
+
+    async def done() -> Response:
+        if not body["messages"].strip():
+            raise wrong("text", "", "write something")
+        await visit.ask("message", body=body)
+        return then(visit.here())
+
+    return await _or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
+
+
+def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
+    """A form with a button, or with a reason beside it."""
+
+    async def steered(visit: Visit) -> Response:
+        async def done() -> Response:
+            await visit.ask(name, body={"why": visit.form.get("why", "")} if name == "pause" else {})
+            return then(visit.here())
+
+        return await _or_told(done, lambda problem: pages.session_page(visit, problem))
+
+    return steered
+
+
+async def begin(visit: Visit) -> Response:
+    form = visit.form
+    agent, session = form.get("agent", ""), form.get("session", "")
+
+    async def done() -> Response:
+        for name, value in (("agent", agent), ("session", session)):
+            try:
+                check_name(name, value)
+            except ValueError as error:
+                raise wrong(name, value, f"is no name ({error})") from None
+        if not form.get("text", "").strip():
+            raise wrong("text", "", "write what it shall do")
+        body = {"messages": form.get("text", ""), "request_id": form.get("request_id", "")}
+        await visit.ask("message", body=body, path={"agent": agent, "session": session})
+        return then(visit.session_link(agent, session, visit.visitor.caller.user))
+
+    return await _or_told(done, lambda problem: pages.start_page(visit, form, problem))
+
+
+async def _or_told(done: Callable[[], Awaitable[Response]], told: Callable[[Problem], Awaitable[Response]]) -> Response:
+    try:
+        return await done()
+    except Exception as error:
+        problem = problem_of(error)  # what nobody foresaw goes to the log there
+        if problem.kind in ("unauthorized", "not-found"):
+            raise
+        return await told(problem)

@@ -1,0 +1,159 @@
+"""Pages that change nothing: the inbox, one call that waits, the sessions, one of them, and where one begins."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp
+
+from longhaul.starter.console.transcript import said_messages
+from longhaul.starter.console.visit import Visit
+from longhaul.starter.console.waiting_calls import marked, waiting_call, waiting_row
+from longhaul.starter.render_session import ago, cost, keeping
+from longhaul.starter.serve.answers import Calls, InboxBody, Page, Rows
+from longhaul.starter.serve.calls import known_agents, session_of
+from longhaul.starter.serve.problems import TITLES, Problem, wrong
+from longhaul.starter.visible import harmless, one_line
+from longhaul.workflows.contract import PendingCall, Status
+
+FOLDER = Path(__file__).parent
+PAGE_MESSAGES = 50
+TOLD = {
+    "allowed": "Allowed.",
+    "denied": "Denied.",
+    "first": "Your approval counts; another person's has to follow.",
+    "settled": "Settled.",
+}
+"""What a form has done, by the word in the next page's address."""
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+_TEMPLATES.filters |= {"ago": ago, "one_line": one_line, "marked": marked}
+
+
+async def page(template: str, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
+    """The template with these values; in a thread, for a long transcript takes a while."""
+    told = TOLD.get(visit.request.query_params.get("told", ""), "") if visit else ""
+    given = {"visit": visit, "told": told, "problem": None, **values}
+    html = await asyncio.to_thread(_TEMPLATES.get_template(f"{template}.html").render, given)
+    return HTMLResponse(html, code)
+
+
+async def problem_page(visit: Visit | None, home: str, problem: Problem) -> HTMLResponse:
+    title = TITLES[problem.kind][1]
+    return await page("problem", visit, problem.status, home=home, title=title, problem=harmless(problem.detail))
+
+
+async def inbox(visit: Visit) -> ASGIApp:
+    found: InboxBody = await visit.ask("inbox")
+    rows = [
+        waiting_row(
+            one.call,
+            one.session,
+            visit.row_link(one.session, "call", id=one.call.call_id),
+            marked(one.session.risk),
+        )
+        for one in found.calls
+    ]
+    return await page("inbox", visit, rows=rows, silent=found.silent, held=found.held, paused=found.paused)
+
+
+async def call(visit: Visit) -> ASGIApp:
+    return await call_page(visit, visit.request.query_params.get("id", ""))
+
+
+async def call_page(visit: Visit, call_id: str, problem: Problem | None = None) -> HTMLResponse:
+    """The call as it is now, or that it waits no more, and what people have decided on it."""
+    waiting: Calls = await visit.ask("pending")
+    status: Status = await visit.ask("status")
+    found = next((one for one in waiting.calls if one.call_id == call_id), None)
+    made = [one for one in status.decisions if one.call_id == call_id]
+    if found is None and not made and problem is None:
+        raise Problem("not-found", f"id: no call {call_id[:100]!r} waits in this session")
+    seen = await asyncio.to_thread(_seen, visit, status, found) if found else None
+    return await page(
+        "call",
+        visit,
+        problem.status if problem else 200,
+        call=seen,
+        call_id=call_id,
+        status=status,
+        decisions=made,
+        problem=harmless(problem.detail) if problem else None,
+    )
+
+
+def _seen(visit: Visit, status: Status, found: PendingCall) -> Any:
+    return waiting_call(found, waiting_row(found, status, visit.here("call", id=found.call_id)))
+
+
+async def sessions(visit: Visit) -> ASGIApp:
+    found: Rows = await visit.ask("sessions")
+    return await page("sessions", visit, sessions=found.sessions)
+
+
+async def session(visit: Visit) -> ASGIApp:
+    return await session_page(visit)
+
+
+async def session_page(visit: Visit, problem: Problem | None = None, said: str = "") -> HTMLResponse:
+    """A page of the transcript, the last one unless the address says another; `said`: what was not taken."""
+    # Before all else: what is recorded from here on is told by the stream, and the page renewed.
+    last_event = await session_of(visit.call("status")).last_event()
+    status: Status = await visit.ask("status")
+    start = _number(visit, "from", max(status.messages - PAGE_MESSAGES, 0))
+    shown: Page = await visit.ask("transcript", {"from": start, "limit": PAGE_MESSAGES})
+    waiting: Calls = await visit.ask("pending")
+    rows = [waiting_row(one, status, visit.here("call", id=one.call_id)) for one in waiting.calls]
+    earlier = {"from": str(max(start - PAGE_MESSAGES, 0))} if start else None
+    return await page(
+        "session",
+        visit,
+        problem.status if problem else 200,
+        status=status,
+        lines=[cost(status), *(line.plain for line in keeping(status))],
+        messages=await asyncio.to_thread(said_messages, shown.messages),
+        rows=rows,
+        earlier=visit.here(**earlier) if earlier else "",
+        later=visit.here(**{"from": str(shown.next)}) if shown.next is not None else "",
+        events=visit.here("events", **{"from": str(last_event + 1), "deltas": "1"}) if shown.next is None else "",
+        request_id=secrets.token_hex(16),
+        said=said,
+        problem=harmless(problem.detail) if problem else None,
+    )
+
+
+def _number(visit: Visit, name: str, usual: int) -> int:
+    given = visit.request.query_params.get(name)
+    if given is None:
+        return usual
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise wrong(name, given, "send a whole number")
+    return int(given)
+
+
+async def events(visit: Visit) -> ASGIApp:
+    asked = {name: value for name, value in visit.request.query_params.items() if name not in visit.whose}
+    answer: ASGIApp = await visit.ask("events", asked)
+    return answer
+
+
+async def start(visit: Visit) -> ASGIApp:
+    return await start_page(visit, {})
+
+
+async def start_page(visit: Visit, filled_in: Mapping[str, str], problem: Problem | None = None) -> HTMLResponse:
+    agents = await asyncio.to_thread(known_agents)
+    return await page(
+        "start",
+        visit,
+        problem.status if problem else 200,
+        agents=agents,
+        filled_in={"session": secrets.token_hex(4), "request_id": secrets.token_hex(16), **filled_in},
+        problem=harmless(problem.detail) if problem else None,
+    )

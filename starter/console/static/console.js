@@ -1,0 +1,135 @@
+// Renews what a page shows, tells what is being said, and knows the keys. Pages work without it, but stand still.
+"use strict";
+
+// As agent/plain/visible.py has it: what would steer or reorder is shown by its number. With the flag `u` two
+// surrogates that belong together are one character, which stays.
+const OBEYED = /[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const SETTLE_MILLISECONDS = 150;
+const TYPING_MILLISECONDS = 500;
+
+const harmless = (text) => text.replace(OBEYED, (char) => {
+  const number = char.charCodeAt(0).toString(16);
+  return number.length > 2 ? `\\u${number.padStart(4, "0")}` : `\\x${number.padStart(2, "0")}`;
+});
+
+const tell = (text) => {
+  const place = document.getElementById("meanwhile");
+  if (place.textContent === text) return;
+  place.textContent = text;
+  place.hidden = false;
+};
+
+const openCalls = () => new Set([...document.querySelectorAll("details[open][data-call]")].map((one) => one.dataset.call));
+
+const take = (fresh) => {
+  const state = document.body.dataset.state;
+  if (state !== undefined && state !== fresh.body.dataset.state) {
+    tell("This has changed since it was shown, or somebody has answered it. Load the page again to see how it stands.");
+    for (const button of document.querySelectorAll(".decide button")) button.disabled = true;
+    return;
+  }
+  document.title = fresh.title;
+  const open = openCalls();
+  const row = document.activeElement?.closest?.("[data-row]")?.getAttribute("href");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const other = fresh.getElementById(part.id);
+    if (!other || part.contains(document.activeElement?.closest?.("input, textarea"))) continue;
+    for (const one of other.querySelectorAll("details[data-call]")) one.open = open.has(one.dataset.call);
+    if (part.innerHTML !== other.innerHTML) part.replaceChildren(...other.childNodes);
+  }
+  if (row && !document.activeElement?.closest?.("[data-row]")) rows().find((one) => one.getAttribute("href") === row)?.focus();
+};
+
+const renew = async () => {
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.redirected) return tell("You are not signed in any more.");
+    if (!answer.ok) return tell(`The server answered ${answer.status}; what is shown here may be old.`);
+    take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch {
+    tell("The server does not answer; what is shown here may be old.");
+  }
+};
+
+const renewOften = (milliseconds) => {
+  let busy = false;
+  setInterval(async () => {
+    if (busy || document.hidden) return;
+    busy = true;
+    await renew();
+    busy = false;
+  }, milliseconds);
+};
+
+// What is being said is shown until the record has it; then the page is renewed, and the record wins.
+const follow = (address) => {
+  const said = document.getElementById("said");
+  const blocks = new Map();
+  let last = 0, due = 0;
+  const show = () => {
+    said.textContent = [...blocks.values()].map(harmless).join("\n\n");
+    said.hidden = !said.textContent;
+  };
+  const settle = () => {
+    clearTimeout(due);
+    due = setTimeout(async () => { await renew(); blocks.clear(); show(); }, SETTLE_MILLISECONDS);
+  };
+  const source = new EventSource(address);
+  source.onmessage = (message) => {
+    const event = JSON.parse(message.data);
+    if (event.seq) {
+      if (event.seq <= last) return;
+      last = event.seq;
+      return settle();
+    }
+    if (event.type === "MODEL_CALL_START" || event.name === "restarted") blocks.clear();
+    if (event.type === "TEXT_BLOCK_DELTA") blocks.set(event.block_id, (blocks.get(event.block_id) ?? "") + event.delta);
+    show();
+  };
+  source.addEventListener("end", (message) => {
+    const { why } = JSON.parse(message.data);
+    if (why === "shutdown") return;
+    source.close();
+    if (why !== "finished") tell(why === "unauthorized" ? "You are not signed in any more." : `Nothing more is told: ${why}.`);
+  });
+};
+
+const rows = () => [...document.querySelectorAll("[data-row]")];
+
+const step = (by) => {
+  const all = rows();
+  const at = all.indexOf(document.activeElement);
+  all[Math.min(Math.max(at < 0 ? 0 : at + by, 0), all.length - 1)]?.focus();
+};
+
+// A key goes to the button, and Enter presses it. Who types a sentence beside the field must not allow anything by it:
+// so what follows another key at once does not count, and a further key leaves the button.
+const go = (key) => {
+  const meant = document.querySelector(`[data-key="${key}"]`);
+  if (!meant || meant.disabled || pressedBefore < TYPING_MILLISECONDS) return;
+  meant.focus();
+};
+
+let lastPressed = -Infinity, pressedBefore = Infinity;
+const KEYS = {
+  j: () => step(1),
+  k: () => step(-1),
+  a: () => go("a"),
+  d: () => go("d"),
+  r: () => go("r"),
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, dialog")) return;
+  pressedBefore = event.timeStamp - lastPressed;
+  lastPressed = event.timeStamp;
+  if (event.key.length === 1) document.activeElement?.closest?.("button[data-key]")?.blur();
+  if (!(event.key in KEYS)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+if (document.body.dataset.renew) renewOften(Number(document.body.dataset.renew));
+if (document.body.dataset.events) follow(document.body.dataset.events);

@@ -1,0 +1,120 @@
+"""A call that waits, as a page shows it: all there is to decide on, with what hides or deceives marked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longhaul.agent.permission.preview import Part, argument_parts, brief
+from longhaul.agent.plain.gist import gist
+from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.starter import render
+from longhaul.starter.serve.answers import Row
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import PendingCall, Status
+
+GIST_CHARS = 200
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff."""
+
+    kind: str
+    """added, removed, place, file or same."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """One line of the inbox."""
+
+    link: str
+    tool: str
+    gist: str
+    session: str
+    agent: str
+    user: str
+    asked_at: str
+    waits_for: str
+    risk: str
+    deadline: tuple[str, ...]
+    approvals: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """All of one call."""
+
+    row: WaitingRow
+    call_id: str
+    digest: str
+    effect: str
+    cwd: str
+    arguments: tuple[Part, ...]
+    whole: tuple[Part, ...]
+    """The arguments again, where something was left out of them."""
+    findings: tuple[Part, ...]
+    change: tuple[DiffLine, ...]
+    reason: str
+    rules: tuple[str, ...]
+    signed: bool
+
+    @property
+    def state(self) -> str:
+        """Another one than was shown: somebody has answered, or what it is about has changed."""
+        return f"{self.digest} {self.row.approvals}"
+
+
+def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "") -> WaitingRow:
+    return WaitingRow(
+        link=link,
+        tool=marked(call.tool),
+        gist=brief(gist(call.input), GIST_CHARS),
+        session=marked(row.session_id),
+        agent=marked(row.agent),
+        user=marked(row.user_id or ""),
+        asked_at=call.asked_at,
+        waits_for=call.waits_for,
+        risk=risk,
+        deadline=tuple(render.deadline(call)),
+        approvals=approvals(call),
+    )
+
+
+def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
+    seen = call.preview
+    arguments = seen.arguments if seen else argument_parts(call.input)
+    left_out = any(part.left_out for part in arguments)
+    return WaitingCall(
+        row=row,
+        call_id=call.call_id,
+        digest=call.digest,
+        effect=seen.effect if seen else "its tool is not known any more",
+        cwd=seen.cwd if seen else "",
+        arguments=arguments,
+        whole=argument_parts(call.input, whole=True) if left_out else (),
+        findings=tuple(part for part in (seen.findings if seen else ()) if part.name != "change"),
+        change=tuple(diff_lines(told_apart(call.notice))),
+        reason=marked(call.reason),
+        rules=tuple(marked(render.rule_name(rule)) for rule in call.suggested_rules),
+        signed=call.signed,
+    )
+
+
+def marked(text: str) -> str:
+    """On one line, with its marks."""
+    return one_line(visible(told_apart(text)))
+
+
+def approvals(call: PendingCall) -> str:
+    """`1 of 2 (ana)`, where more than one person has to approve."""
+    if call.approvers <= 1:
+        return ""
+    by = ", ".join(marked(who) for who in call.approved_by)
+    return f"{len(call.approved_by)} of {call.approvers}{f' ({by})' if by else ''}"
+
+
+def diff_lines(text: str) -> Iterator[DiffLine]:
+    for line in text.split("\n") if text else ():
+        kind = "file" if line.startswith(("---", "+++")) else _KINDS.get(line[:1], "same")
+        yield DiffLine(kind, visible(line))

@@ -1,0 +1,53 @@
+"""The builds of a deployment: which one sessions go to, how many each has, and making another one the current one."""
+
+from dataclasses import dataclass
+
+from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
+from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
+from temporalio.client import Client
+
+from longhaul.starter.client.cards import query
+from longhaul.starter.hosting.builds import describe
+
+_STATUS = "WORKER_DEPLOYMENT_VERSION_STATUS_"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One build, as the server knows it."""
+
+    build: str
+    status: str
+    """current, ramping, draining, drained, inactive: without work; created: no worker has polled yet."""
+    sessions: int
+    """Open ones whose newest step it has made."""
+    since: str
+    """ISO time at which it became the current one; empty for one that is not."""
+
+
+async def versions(client: Client, deployment: str) -> list[Version]:
+    """Newest first; empty before the first worker has polled. Raises RPCError."""
+    info = await describe(client, deployment)
+    if info is None:
+        return []
+    found: list[Version] = []
+    for summary in sorted(info.version_summaries, key=lambda each: -each.create_time.ToNanoseconds()):
+        build = summary.deployment_version.build_id
+        status = WorkerDeploymentVersionStatus.Name(summary.status).removeprefix(_STATUS).lower()
+        since = summary.current_since_time.ToJsonString() if summary.HasField("current_since_time") else ""
+        found.append(Version(build, status, await _sessions_of(client, deployment, build), since))
+    return found
+
+
+async def _sessions_of(client: Client, deployment: str, build: str) -> int:
+    counted = await client.count_workflows(f"{query()} AND TemporalWorkerDeploymentVersion = '{deployment}:{build}'")
+    return counted.count
+
+
+async def set_current(client: Client, deployment: str, build: str) -> None:
+    """Send all sessions of the deployment to this build. RPCError where none of its workers has polled."""
+    await client.workflow_service.set_worker_deployment_current_version(
+        SetWorkerDeploymentCurrentVersionRequest(
+            namespace=client.namespace, deployment_name=deployment, build_id=build, identity=client.identity
+        )
+    )

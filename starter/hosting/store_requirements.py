@@ -1,0 +1,42 @@
+"""Workers on several hosts: what they have to share, seen to before one of them starts."""
+
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.starter.settings import Settings
+from longhaul.stores.state.opening import why_not_shared
+from longhaul.stores.state.store import BadStoreSetting
+
+
+class Refusal(BadSetup):
+    """Why this worker does not start, and the line that mends it."""
+
+
+async def check_lasting(settings: Settings) -> None:
+    """Raise Refusal for a Redis that evicts, as store or blobs: without a blob a session can't be replayed, and without
+    its record users' deny rules are gone. One that does not answer now is not waited for."""
+    for variable, setting in (("LONGHAUL_STORE", settings.store), ("LONGHAUL_BLOBS", settings.blobs)):
+        if setting.partition("://")[0].partition("+")[0] not in ("redis", "rediss"):
+            continue
+        from longhaul.stores.state.redis_memory import why_forgetful  # noqa: PLC0415  only who uses Redis loads it
+
+        try:
+            why = await why_forgetful(setting)
+        except BadStoreSetting:
+            continue  # whoever opens it says what is wrong
+        if why:
+            raise Refusal(
+                f"{variable}: this Redis throws away what it holds when memory is short ({why}), and sessions would be "
+                "lost; run `redis-cli CONFIG SET maxmemory-policy noeviction` there, or set another place"
+            )
+
+
+def check_shared(settings: Settings) -> None:
+    """Raise Refusal for a store or blobs of this host alone, where LONGHAUL_SHARED says that several hosts work."""
+    if not settings.shared:
+        return
+    if why := why_not_shared(settings.store):
+        raise Refusal(why)
+    if not settings.blobs:
+        raise Refusal(
+            "LONGHAUL_BLOBS is not set, so that large values would lie in the data directory of each host, but "
+            "LONGHAUL_SHARED says that several hosts work: set redis://…, or a directory that all of them mount"
+        )

@@ -1,0 +1,190 @@
+"""Requests that ask, answer and steer. Who does it is always the caller: nobody decides in another's name."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from longhaul.agent.letters.bodies import (
+    MAX_ID_CHARS,
+    ChangeBudget,
+    ChangeRules,
+    Compact,
+    Configure,
+    Interrupt,
+    Notify,
+    Observe,
+    PauseSession,
+    Settle,
+    Submit,
+)
+from longhaul.starter.client.session import Session
+from longhaul.starter.serve.answers import (
+    Added,
+    BudgetLimits,
+    Compacted,
+    Decided,
+    Interrupted,
+    Notified,
+    Paused,
+    Stepping,
+    Taken,
+)
+from longhaul.starter.serve.bodies import (
+    Decision,
+    Results,
+    Waiting,
+)
+from longhaul.starter.serve.calls import Call, session_of, session_to_begin
+from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.workflows.contract import PendingCall
+
+Found = TypeVar("Found")
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+async def message(call: Call) -> tuple[int, Taken]:
+    """202 with the reply's id, or 200 when it came to an end, or waits for somebody, within the time given."""
+    body: Submit = call.body
+    query: Waiting = call.query
+    session = await session_to_begin(call)
+    asked: dict[str, Any] = {
+        "request_id": _request_id(call, body),
+        "context": body.context,
+        "structured_model": body.structured_schema,
+    }
+    reply_id = (
+        await session.submit_if_idle(body.messages, **asked)
+        if body.unless_busy
+        else await session.submit(body.messages, when=body.when, **asked)
+    )
+    if reply_id is None:
+        raise Problem("refused", "unless_busy: a reply is being made or a request waits, so nothing was asked for")
+    said = await within(query.wait, call, session.wait(reply_id)) if query.wait else None
+    found = await session.result(reply_id)
+    if said is None:
+        return 202, Taken(reply_id=reply_id, status=found.status)
+    return 200, Taken(reply_id=reply_id, status=found.status, message=said)
+
+
+def _request_id(call: Call, body: Submit | Notify) -> str | None:
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is None:
+        return body.request_id or None
+    if not key or len(key) > MAX_ID_CHARS:
+        raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
+    if body.request_id not in ("", key):
+        raise wrong("request_id", body.request_id, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
+    return key
+
+
+async def within(seconds: float, call: Call, waiting: Coroutine[Any, Any, Found]) -> Found | None:
+    """None when it takes longer, or when the server is about to end."""
+    task = asyncio.create_task(waiting)
+    ending = asyncio.create_task(call.served.draining.wait())
+    try:
+        await asyncio.wait({task, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        task.cancel()
+        ending.cancel()
+
+
+async def decide(call: Call) -> Decided:
+    body: Decision = call.body
+    session = session_of(call)
+    approvals = await session.confirm(
+        await _seen(session, body),
+        allow=body.decision == "allow",
+        reason=body.reason,
+        input=body.input,
+        rules=body.rules,
+        approver=call.by,
+    )
+    return Decided(call_id=body.call_id, decision=body.decision, approvals=approvals)
+
+
+async def _seen(session: Session, body: Decision) -> PendingCall | str:
+    """What the decision is about, under the digest that the caller sends: the session refuses it for anything else."""
+    waiting = next((one for one in await session.pending() if one.call_id == body.call_id), None)
+    if waiting is None:
+        return body.call_id  # the session says why it can't be decided
+    if body.digest is not None:
+        return waiting.model_copy(update={"digest": body.digest})
+    if body.decision == "allow" and waiting.digest:
+        raise wrong("digest", "", "to allow a call, send the `digest` that `pending` shows of what you looked at")
+    return waiting
+
+
+async def external_results(call: Call) -> None:
+    body: Results = call.body
+    session = session_of(call)
+    for one in body.results:
+        await session.external_result(one.id, one.output, failed=one.state == "error", partial=one.partial, by=call.by)
+
+
+async def settle(call: Call) -> None:
+    body: Settle = call.body
+    await session_of(call).settle(
+        body.call_id, happened=body.happened, output=body.output, by=call.by, reason=body.reason
+    )
+
+
+async def interrupt(call: Call) -> Interrupted:
+    body: Interrupt = call.body
+    if len(body.message) > 1:
+        raise wrong("message", f"{len(body.message)} messages", "send one message, or none")
+    said = body.message[0] if body.message else None
+    ended = await session_of(call).interrupt(said, reply_id=body.reply_id, request_id=body.request_id)
+    return Interrupted(interrupted=ended)
+
+
+async def observe(call: Call) -> None:
+    body: Observe = call.body
+    await (await session_to_begin(call)).observe(body.messages)
+
+
+async def notify(call: Call) -> Notified:
+    body: Notify = call.body
+    woken = await session_of(call).notify(body.event, body.payload, request_id=_request_id(call, body), by=call.by)
+    return Notified(woken=woken)
+
+
+async def configure(call: Call) -> None:
+    body: Configure = call.body
+    changes = body.model_dump(mode="json", exclude_unset=True, exclude={"by"})
+    if not changes:
+        raise Problem("invalid", "body: it changes nothing; send `mode`, `rules`, `max_iters`, `model`, …")
+    await (await session_to_begin(call)).configure(**changes, by=call.by)
+
+
+async def change_rules(call: Call) -> Added:
+    body: ChangeRules = call.body
+    added = await session_of(call).rules.change(body.add, body.revoke, by=call.by, why=body.why)
+    return Added(added=tuple(added))
+
+
+async def compact(call: Call) -> Compacted:
+    body: Compact = call.body
+    done = await session_of(call).compress_context(body.context_config, instructions=body.instructions, by=call.by)
+    return Compacted(compacted=done)
+
+
+async def pause(call: Call) -> Paused:
+    body: PauseSession = call.body
+    return Paused(was_paused=not await session_of(call).pause(why=body.why, by=call.by))
+
+
+async def change_budget(call: Call) -> BudgetLimits:
+    body: ChangeBudget = call.body
+    session = session_of(call)
+    return BudgetLimits(
+        limits=await session.change_budget(body.more, end=body.end, by=call.by, request_id=body.request_id)
+    )
+
+
+async def step(call: Call) -> Stepping:
+    return Stepping(was_stepping=not await session_of(call).step(by=call.by))
+
+
+async def resume(call: Call) -> None:
+    await session_of(call).resume(by=call.by)

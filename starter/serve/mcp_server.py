@@ -1,0 +1,101 @@
+"""Longhaul as an MCP server, for one caller: over stdin and stdout, or for one request by HTTP. It keeps nothing."""
+
+import asyncio
+from importlib.metadata import PackageNotFoundError, version
+
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Message, Receive, Scope, Send
+
+from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.door import check_fields
+from longhaul.starter.serve.mcp_bodies import SessionText
+from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, ToolRequest, seconds_for
+from longhaul.starter.serve.problems import Problem, problem_of
+from longhaul.starter.serve.tokens import Caller
+from longhaul.starter.visible import harmless
+
+INSTRUCTIONS = (
+    "Longhaul runs agents whose sessions outlive crashes, redeploys and long waits. Begin one by start_session, and "
+    "come back by read with the number that it gave, also days later. What an agent may not do unasked waits in "
+    "list_inbox: show it to the person whom you work for before you decide."
+)
+
+
+def server_for(served: Served, caller: Caller) -> "Server[dict[str, object]]":
+    """Offers what the caller's scopes are good for."""
+
+    async def listed(
+        context: "ServerRequestContext[dict[str, object]]", params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        del context, params
+        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values() if tool.scope in caller.scopes])
+
+    async def called(
+        context: "ServerRequestContext[dict[str, object]]", params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        del context
+        try:
+            return await _called(served, caller, params)
+        except Exception as error:  # noqa: BLE001  as by HTTP: a sentence for whoever asked, and the log has the rest
+            return _failed(problem_of(error))
+
+    return Server("longhaul", version=_version(), instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
+
+
+async def _called(served: Served, caller: Caller, params: types.CallToolRequestParams) -> types.CallToolResult:
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        raise Problem("not-found", f"there is no tool {params.name[:100]!r}; {did_you_mean(params.name, TOOLS)}")
+    if tool.scope not in caller.scopes:
+        raise Problem("forbidden", f"{tool.name}: this wants a token with the scope {tool.scope!r}")
+    given = tool.arguments.model_validate(params.arguments or {})
+    check_fields(tool.fields, caller, given)
+    async with asyncio.timeout(seconds_for(given)):
+        answer = await tool.handler(ToolRequest(served, caller, given))
+    said = f"{answer.text}\n[since: {answer.next}]" if isinstance(answer, SessionText) else answer.model_dump_json()
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=said)], structured_content=answer.model_dump(mode="json")
+    )
+
+
+def _failed(problem: Problem) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=harmless(problem.detail))], is_error=True)
+
+
+def _described(tool: OfferedTool) -> types.Tool:
+    hints = types.ToolAnnotations(
+        read_only_hint=tool.reads, destructive_hint=tool.decides, open_world_hint=not tool.reads
+    )
+    schema = tool.arguments.model_json_schema()
+    return types.Tool(name=tool.name, description=tool.does, input_schema=schema, annotations=hints)
+
+
+def _version() -> str:
+    try:
+        return version("longhaul-agents")
+    except PackageNotFoundError:
+        return ""
+
+
+async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+    """One request by Streamable HTTP, whose next one may come to another process."""
+    manager = StreamableHTTPSessionManager(server_for(served, caller), json_response=True, stateless=True)
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """A request whose body was read already."""
+    begun = False
+
+    async def receiving() -> Message:
+        nonlocal begun
+        if begun:
+            return await receive()
+        begun = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving

@@ -1,0 +1,141 @@
+"""Requests that change nothing."""
+
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+from pydantic import BaseModel
+from temporalio.service import RPCError
+
+from longhaul.starter.serve.answers import (
+    Alive,
+    Asked,
+    Calls,
+    Held,
+    InboxBody,
+    Page,
+    Resting,
+    Row,
+    Rows,
+    RulesBody,
+    Steps,
+)
+from longhaul.starter.serve.bodies import (
+    Listing,
+    Paging,
+    Sorting,
+)
+from longhaul.starter.serve.calls import Call, session_of, user_meant
+from longhaul.starter.serve.problems import Problem
+from longhaul.workflows.contract import ReplyResult, Status
+
+Told = TypeVar("Told", bound=BaseModel)
+MOST_PAGE_BYTES = 2_000_000
+"""A page ends with the message that goes beyond it."""
+
+
+async def health(call: Call) -> Alive:
+    del call
+    return Alive()
+
+
+async def ready(call: Call) -> Alive:
+    """Whether there is somebody to ask: a server that drains, or has lost Temporal, should get no requests."""
+    if call.served.draining.is_set():
+        raise Problem("unavailable", "this server is about to end; ask another one")
+    try:
+        await call.app.client.service_client.check_health()
+    except (RPCError, RuntimeError) as error:
+        raise Problem("unavailable", "the Temporal server does not answer; see TEMPORAL_ADDRESS") from error
+    return Alive()
+
+
+async def sessions(call: Call) -> Rows:
+    query: Listing = call.query
+    cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=query.status)
+    return Rows(sessions=tuple(Row.of(card) for card in cards if not query.anonymous or card.user_id is None))
+
+
+async def inbox(call: Call) -> InboxBody:
+    query: Sorting = call.query
+    found = await call.app.inbox(user=_listed_user(call), team=query.team, tool=query.tool, overdue=query.overdue)
+    calls = [Asked(session=Row.of(card), call=waiting) for card, waiting in found.calls]
+    silent = [Row.of(card) for card in found.silent]
+    held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
+    paused = [Resting(session=Row.of(card), **_rest(status)) for card, status in found.paused]
+    if query.anonymous:
+        calls = [one for one in calls if one.session.user_id is None]
+        silent = [one for one in silent if one.user_id is None]
+        held = [one for one in held if one.session.user_id is None]
+        paused = [one for one in paused if one.session.user_id is None]
+    return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused))
+
+
+def _rest(status: Status) -> dict[str, str]:
+    return {"paused_since": status.paused_since, "paused_by": status.paused_by, "paused_why": status.paused_why}
+
+
+def _listed_user(call: Call) -> str | None:
+    """None: all that there are, which is what `admin` sees who names nobody."""
+    if "admin" in call.caller.scopes and call.query.user is None:
+        return None
+    user = user_meant(call)
+    if user is None:
+        raise Problem("forbidden", "user: the sessions of all users want a token with the scope 'admin'")
+    return user
+
+
+async def status(call: Call) -> Status:
+    return await session_of(call).status()
+
+
+async def pending(call: Call) -> Calls:
+    return Calls(calls=tuple(await session_of(call).pending()))
+
+
+async def rules(call: Call) -> RulesBody:
+    return RulesBody(rules=tuple(await session_of(call).rules.listed()))
+
+
+async def result(call: Call) -> ReplyResult:
+    found = await session_of(call).result(call.path["reply_id"])
+    if found.status == "unknown":
+        raise Problem("not-found", f"reply_id: the session knows no reply {call.path['reply_id']!r}")
+    return found
+
+
+async def transcript(call: Call) -> Page:
+    query: Paging = call.query
+    messages, following = await _page(session_of(call).transcript(query.start), query)
+    return Page(start=query.start, next=following, messages=messages)
+
+
+async def context(call: Call) -> Page:
+    query: Paging = call.query
+    messages, following = await _page(_from(session_of(call).context(), query.start), query)
+    return Page(start=query.start, next=following, messages=messages)
+
+
+async def history(call: Call) -> Steps:
+    query: Paging = call.query
+    events, following = await _page(_from(session_of(call).trajectory(), query.start), query)
+    return Steps(start=query.start, next=following, events=events)
+
+
+async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:
+    """As many as are wanted, and as fit; and where the next page begins."""
+    found: list[Told] = []
+    size = 0
+    async for item in items:
+        if len(found) == query.limit or size > MOST_PAGE_BYTES:
+            return tuple(found), query.start + len(found)
+        found.append(item)
+        size += len(item.model_dump_json())
+    return tuple(found), None
+
+
+async def _from(items: AsyncIterator[Told], start: int) -> AsyncIterator[Told]:
+    number = 0
+    async for item in items:
+        if number >= start:
+            yield item
+        number += 1

@@ -1,0 +1,47 @@
+"""Requests about a session's state as a whole: taken out, put in, changed in places, copied."""
+
+from starlette.responses import Response
+
+from longhaul.agent.letters.bodies import ReplaceState
+from longhaul.starter.client.state_paths import BadPath
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.serve.answers import (
+    Copied,
+)
+from longhaul.starter.serve.bodies import (
+    Copy,
+    Edits,
+)
+from longhaul.starter.serve.calls import Call, session_of, session_to_begin
+from longhaul.starter.serve.problems import wrong
+
+
+async def state(call: Call) -> Response:
+    """As it stands now; of a session that has closed, as it was stored."""
+    exported = await session_of(call).stored.export()
+    return Response(exported, headers={"Cache-Control": "no-store"}, media_type="application/json")
+
+
+async def replace_state(call: Call) -> None:
+    body: ReplaceState = call.body
+    session = await session_to_begin(call)
+    told = {"by": call.by, "why": body.why, "note": body.note}
+    await session.stored.import_state(body.state, expected_seq=body.expected_seq, **told)
+
+
+async def edit_state(call: Call) -> None:
+    body: Edits = call.body
+    try:
+        await session_of(call).stored.edit_all(body.changes, by=call.by, why=body.why)
+    except BadPath as error:
+        raise wrong("changes", ", ".join(body.changes), str(error)) from error
+
+
+async def copy(call: Call) -> tuple[int, Copied]:
+    body: Copy = call.body
+    try:
+        check_name("session", body.session)
+    except ValueError as error:
+        raise wrong("session", body.session, str(error)) from None
+    made = await session_of(call).stored.fork(body.session, body.at, by=call.by)
+    return 201, Copied(session_id=made.id, files=(await made.status()).note)

@@ -1,0 +1,177 @@
+"""Blobs in a directory, also one that several hosts share: a blob appears whole, or not at all."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from longhaul.stores.blobs.blobs import (
+    BlobsUnavailable,
+    absent,
+    check_new,
+    checked_key,
+    checked_prefix,
+    is_whole,
+    read_back,
+)
+
+Answer = TypeVar("Answer")
+
+HALF_WRITTEN = ".tmp"
+MARK = ".mark"
+FORGOTTEN_SECONDS = 3_600.0
+"""What a killed writer has left behind is removed after it; no writer takes as long."""
+TRIES = 20
+"""Somebody may delete the session, and with it the folder, between any two steps of a writer."""
+
+
+class DirectoryBlobs:
+    """Files `ROOT/NAMESPACE/SE/SESSION/DIGEST`, for nobody but the worker's user."""
+
+    def __init__(self, root: Path, *, fsync: bool = True) -> None:
+        """Nothing is touched before the first blob. Without `fsync` a power cut may cost what was written last."""
+        self._root = root
+        self._fsync = fsync
+
+    @property
+    def place(self) -> str:
+        return str(self._root)
+
+    async def put(self, key: str, data: bytes) -> None:
+        check_new(key, data)
+        await self._done(lambda: self._put(key, data))
+
+    async def get(self, key: str) -> bytes:
+        path = self._path(checked_key(key))
+
+        def read() -> bytes:
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                raise absent(key, self.place) from None
+
+        return await self._done(lambda: read_back(key, read(), self.place))
+
+    async def keys(self, prefix: str) -> list[str]:
+        folder = self._folder(checked_prefix(prefix))
+        return await self._done(
+            lambda: sorted(f"{prefix}/{path.name}" for path in _files(folder) if path.suffix != HALF_WRITTEN)
+        )
+
+    async def delete_prefix(self, prefix: str) -> int:
+        folder = self._folder(checked_prefix(prefix))
+        return await self._done(lambda: _delete(folder))
+
+    async def mark(self, new: str = "") -> str:
+        return await self._done(lambda: self._marked(new))
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    async def _done(self, work: Callable[[], Answer]) -> Answer:
+        """In a thread: a shared directory may be slow, and the event loop sends the heartbeats."""
+        try:
+            return await asyncio.to_thread(work)
+        except OSError as error:
+            raise BlobsUnavailable(f"the blobs in {self.place} can't be used: {error}") from error
+
+    def _marked(self, new: str) -> str:
+        mark = self._root / MARK
+        if new and not mark.exists():
+            _make_folders(self._root, self._root)
+            mine = self._root / f"{MARK}.{new}"
+            mine.write_text(new, encoding="ascii")
+            with contextlib.suppress(FileExistsError):
+                os.link(mine, mark)  # the first of several workers wins
+            mine.unlink()
+            _sync_folder(self._root)
+        try:
+            return mark.read_text(encoding="ascii", errors="replace")[:40]
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+
+    def _put(self, key: str, data: bytes) -> None:
+        path = self._path(key)
+        for tries_left in reversed(range(TRIES)):
+            try:
+                if not (path.is_file() and is_whole(key, path.read_bytes())):
+                    self._write(path, data)
+            except FileNotFoundError:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    def _write(self, path: Path, data: bytes) -> None:
+        _make_folders(path.parent, self._root)
+        _sweep(path.parent)
+        temporary = path.parent / f"{secrets.token_hex(16)}{HALF_WRITTEN}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if self._fsync:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if self._fsync:
+            _sync_folder(path.parent)
+
+    def _path(self, key: str) -> Path:
+        prefix, _, digest = key.rpartition("/")
+        return self._folder(prefix) / digest
+
+    def _folder(self, prefix: str) -> Path:
+        namespace, session = prefix.split("/")
+        return self._root / namespace / session[:2] / session
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _delete(folder: Path) -> int:
+    number = 0
+    for path in _files(folder):
+        path.unlink(missing_ok=True)
+        number += path.suffix != HALF_WRITTEN
+    with contextlib.suppress(OSError):  # there was none, or somebody is writing into it just now
+        folder.rmdir()
+    return number
+
+
+def _sweep(folder: Path) -> None:
+    for path in folder.glob(f"*{HALF_WRITTEN}"):
+        try:
+            if time.time() - path.stat().st_mtime > FORGOTTEN_SECONDS:
+                path.unlink()
+        except FileNotFoundError:
+            pass  # its writer has finished, or another one swept
+
+
+def _make_folders(folder: Path, root: Path) -> None:
+    """Each new one is written into the one above it: a blob that is durable must be findable too."""
+    if folder.is_dir():
+        return
+    if folder != root:
+        _make_folders(folder.parent, root)
+    folder.mkdir(mode=0o700, parents=folder == root, exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

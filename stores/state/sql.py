@@ -1,0 +1,200 @@
+"""Sessions in a relational database: SQLite in a file, PostgreSQL, MySQL or MariaDB, through SQLAlchemy.
+
+Each change is one statement that the database carries out whole, and looks for what it replaces in its WHERE. So
+there is no transaction to hold open, and nothing to deadlock with.
+"""
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, CursorResult, Engine, and_, delete, insert, or_, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from longhaul.agent.fold.state import AgentState
+from longhaul.stores.state.record_format import newest_first, read, slot_of, spelt, stamped, with_state
+from longhaul.stores.state.slots import Slot, digest_of, owner
+from longhaul.stores.state.sql_engine import ANSWER_SECONDS, engine_of, place_of
+from longhaul.stores.state.sql_table import SESSIONS, create_tables
+from longhaul.stores.state.store import (
+    SessionRecord,
+    SessionRow,
+    StateStore,
+    StoreBusy,
+    StoreUnavailable,
+    no_such_session,
+)
+from longhaul.stores.threads import Threads
+
+Answer = TypeVar("Answer")
+Columns = dict[str, Any]
+
+TRIES = 20
+"""For changes that meet others of the same session."""
+CONNECTIONS = 5
+
+_ROW = SESSIONS.c
+
+
+class SqlStore(StateStore):
+    """One table, `longhaul_sessions_1`, made at first use."""
+
+    def __init__(self, url: str, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        """Raises BadStoreSetting; connects with the first call."""
+        self._engine: Engine = engine_of(url, CONNECTIONS)
+        self._where = f"the SQL store at {place_of(self._engine.url)}"
+        self._threads = Threads(CONNECTIONS)
+        self._made = False
+        self._answer_seconds = answer_seconds
+        self.single_host = self._engine.dialect.name == "sqlite"
+
+    async def get_session(self, user_id: str | None, agent_id: str, session_id: str) -> SessionRecord | None:
+        found = await self._run(lambda: self._get(Slot(user_id, agent_id, session_id)))
+        return found[0] if found else None
+
+    async def upsert_session(self, record: SessionRecord) -> None:
+        await self._run(lambda: self._upsert(stamped(record)))
+
+    async def update_session_state(
+        self, user_id: str | None, agent_id: str, session_id: str, state: AgentState
+    ) -> None:
+        await self._run(lambda: self._update(Slot(user_id, agent_id, session_id), state))
+
+    async def list_sessions(self, user_id: str | None, agent_id: str | None = None) -> list[SessionRow]:
+        return newest_first(await self._run(lambda: self._rows(user_id, agent_id)))
+
+    async def delete_session(self, user_id: str | None, agent_id: str, session_id: str) -> bool:
+        slot = Slot(user_id, agent_id, session_id)
+        return await self._run(lambda: self._done(delete(SESSIONS).where(_ROW.slot == slot.digest)))
+
+    async def save_checkpoint(self, record: SessionRecord) -> bool:
+        return await self._run(lambda: self._save(stamped(record)))
+
+    async def replace_session(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        return await self._run(lambda: self._replace(stamped(record), expected))
+
+    async def close(self) -> None:
+        await self._threads.run(self._engine.dispose, ANSWER_SECONDS)
+
+    async def _run(self, work: Callable[[], Answer]) -> Answer:
+        """The work, on a thread, with the database's complaints as our errors."""
+        try:
+            return await self._threads.run(lambda: self._with_table(work), self._answer_seconds)
+        except TimeoutError as error:
+            raise StoreUnavailable(f"{self._where} did not answer within {self._answer_seconds:g} seconds") from error
+        except DBAPIError as error:
+            self._made = False  # the table may be what is missing
+            # Only the database's own first line: the rest quotes the statement, and with it the session.
+            complaint = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0][:300]
+            raise StoreUnavailable(f"{self._where}: {complaint}") from None
+        except PoolTimeout as error:
+            raise StoreUnavailable(f"{self._where}: all {CONNECTIONS} connections are busy") from error
+
+    def _with_table(self, work: Callable[[], Answer]) -> Answer:
+        if not self._made:
+            create_tables(self._engine)
+            self._made = True
+        return work()
+
+    def _get(self, slot: Slot) -> tuple[SessionRecord, str] | None:
+        row = self._one(slot, _ROW.body, _ROW.revision)
+        return (read(row[0], slot, self._where), row[1]) if row else None
+
+    def _upsert(self, record: SessionRecord) -> None:
+        slot, columns = slot_of(record), _columns(record)
+        for _ in range(TRIES):
+            if self._done(update(SESSIONS).where(_ROW.slot == slot.digest).values(columns)) or self._inserted(columns):
+                return
+        raise self._busy(slot)
+
+    def _save(self, record: SessionRecord) -> bool:
+        slot, columns = slot_of(record), _columns(record)
+        for _ in range(TRIES):
+            if self._done(update(SESSIONS).where(_ROW.slot == slot.digest, _not_later(record)).values(columns)):
+                return True
+            row = self._one(slot, _ROW.generation, _ROW.seq, _ROW.closed)
+            if row is None:
+                if self._inserted(columns):
+                    return True
+            elif tuple(row) > (*record.position(), record.closed):
+                return tuple(row)[:2] == record.position()
+        raise self._busy(slot)
+
+    def _update(self, slot: Slot, state: AgentState) -> None:
+        for _ in range(TRIES):
+            found = self._get(slot)
+            if found is None:
+                raise no_such_session(slot.user_id, slot.agent_id, slot.session_id)
+            record, revision = found
+            same = and_(_ROW.slot == slot.digest, _ROW.revision == revision)
+            if self._done(update(SESSIONS).where(same).values(_columns(stamped(with_state(record, state))))):
+                return
+        raise self._busy(slot)
+
+    def _replace(self, record: SessionRecord, expected: tuple[int, int] | None) -> bool:
+        if expected is None:
+            return self._inserted(_columns(record))
+        same = and_(_ROW.slot == slot_of(record).digest, _ROW.generation == expected[0], _ROW.seq == expected[1])
+        return self._done(update(SESSIONS).where(same).values(_columns(record)))
+
+    def _rows(self, user_id: str | None, agent_id: str | None) -> list[SessionRow]:
+        mine = select(_ROW.ids, _ROW.updated_at, _ROW.closed).where(_ROW.owner == owner(user_id))
+        if agent_id is not None:
+            mine = mine.where(_ROW.agent == digest_of(agent_id))
+        with self._engine.connect() as connection:
+            found = connection.execute(mine).all()
+        return [_row(*line) for line in found]
+
+    def _one(self, slot: Slot, *columns: ColumnElement[Any]) -> Any:
+        with self._engine.connect() as connection:
+            return connection.execute(select(*columns).where(_ROW.slot == slot.digest)).one_or_none()
+
+    def _done(self, statement: Any) -> bool:
+        with self._engine.connect() as connection:
+            result: CursorResult[Any] = connection.execute(statement)
+            return result.rowcount > 0
+
+    def _inserted(self, columns: Columns) -> bool:
+        """False when somebody else has inserted it meanwhile."""
+        try:
+            with self._engine.connect() as connection:
+                connection.execute(insert(SESSIONS).values(columns))
+        except IntegrityError:
+            return False
+        # Not by the number of rows: not every driver tells it of an insert.
+        return True
+
+    def _busy(self, slot: Slot) -> StoreBusy:
+        return StoreBusy(f"{self._where}: {slot.name!r} was written by others {TRIES} times meanwhile")
+
+
+def _not_later(record: SessionRecord) -> ColumnElement[bool]:
+    """What is stored is not later than the record; on the same position, not closed while the record is open."""
+    generation, seq = record.position()
+    same_seq = and_(_ROW.seq == seq, _ROW.closed <= int(record.closed))
+    return or_(_ROW.generation < generation, and_(_ROW.generation == generation, or_(_ROW.seq < seq, same_seq)))
+
+
+def _columns(record: SessionRecord) -> Columns:
+    slot = slot_of(record)
+    return {
+        "slot": slot.digest,
+        "owner": slot.owner,
+        "agent": digest_of(slot.agent_id),
+        "ids": json.dumps([slot.user_id, slot.agent_id, slot.session_id]),
+        "generation": record.generation,
+        "seq": record.seq,
+        "closed": int(record.closed),
+        "updated_at": record.updated_at,
+        "revision": secrets.token_hex(8),
+        "body": spelt(record),
+    }
+
+
+def _row(ids: str, updated_at: str, closed: int) -> SessionRow:
+    user_id, agent_id, session_id = json.loads(ids)
+    return SessionRow(
+        user_id=user_id, agent_id=agent_id, session_id=session_id, updated_at=updated_at, closed=bool(closed)
+    )

@@ -1,0 +1,162 @@
+"""Live streams in a local directory: a folder per session, with files that are appended to and dropped when they are
+many or old. For processes of one machine; writers and readers take no locks.
+
+A write of some kB with O_APPEND is one piece in the file, whoever else writes.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from longhaul.stores.names import safe_name
+from longhaul.stores.streams.directory_reader import DirectoryReader, file_of, numbers
+from longhaul.stores.streams.streams import StreamsUnavailable
+from longhaul.stores.threads import Threads
+
+FILE_BYTES = 1_000_000
+FILES_KEPT = 4
+"""Of one session."""
+KEPT_SECONDS = 24 * 3600.0
+"""A session that has written nothing for so long loses its stream."""
+SWEEP_SECONDS = 3600.0
+ANSWER_SECONDS = 2.0
+MARK = ".id"
+"""The file that tells this directory from another machine's of the same path."""
+
+
+class DirectoryStreams:
+    def __init__(self, root: Path) -> None:
+        """Made when it is first written to."""
+        self._root = root
+        self._newest: dict[str, int] = {}
+        self._swept = -SWEEP_SECONDS
+        self._threads = Threads(4)
+
+    @property
+    def address(self) -> str:
+        """Raises StreamsUnavailable when the directory can't be made."""
+        return f"file://{quote(str(self._root))}?id={self._marked()}"
+
+    def _marked(self) -> str:
+        mark = self._root / MARK
+        try:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not mark.exists():
+                new = self._root / f"{MARK}.{secrets.token_hex(8)}"
+                new.write_text(secrets.token_hex(8), encoding="ascii")
+                with contextlib.suppress(FileExistsError):
+                    os.link(new, mark)  # the first of several workers wins
+                new.unlink()
+            return quote(mark.read_text(encoding="ascii")[:64])
+        except (OSError, UnicodeDecodeError) as error:
+            raise StreamsUnavailable(f"the live streams in {self._root} can't be written: {error}") from error
+
+    async def append(self, key: str, lines: bytes) -> None:
+        try:
+            await self._threads.run(lambda: self._append(key, lines), ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise StreamsUnavailable(f"{self._root} did not answer within {ANSWER_SECONDS:g} s") from error
+        except OSError as error:
+            raise StreamsUnavailable(f"the live streams in {self._root} can't be written: {error}") from error
+
+    def _append(self, key: str, lines: bytes) -> None:
+        self._sweep()
+        folder = self._folder(key)
+        if not self._written(self._open_newest(key, folder), lines):
+            self._written(self._open_next(key, folder), lines)
+
+    @staticmethod
+    def _written(descriptor: int, lines: bytes) -> bool:
+        """Append, and close the file; False for one that is full."""
+        try:
+            full = os.fstat(descriptor).st_size >= FILE_BYTES
+            return not full and os.write(descriptor, lines) >= 0
+        finally:
+            os.close(descriptor)
+
+    def _open_newest(self, key: str, folder: Path) -> int:
+        try:
+            # Without O_CREAT: another process may have dropped this file and gone on to a later one.
+            return os.open(file_of(folder, self._newest[key]), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        except (KeyError, FileNotFoundError):
+            if not numbers(folder):
+                self._begin(folder)
+            self._newest[key] = max(numbers(folder))
+            return _opened(file_of(folder, self._newest[key]))
+
+    def _begin(self, folder: Path) -> None:
+        """Make the folder with its first file, which no stream of this session has had before: whoever reads the one
+        that was deleted sees that this is another."""
+        new = self._root / f".{secrets.token_hex(8)}"
+        new.mkdir(mode=0o700, parents=True)
+        os.close(_opened(file_of(new, time.time_ns() // 1_000_000)))
+        try:
+            new.rename(folder)  # of several writers one begins it
+        except OSError:
+            shutil.rmtree(new)
+            if not numbers(folder):
+                raise
+
+    def _open_next(self, key: str, folder: Path) -> int:
+        self._newest[key] = max([self._newest[key], *numbers(folder)]) + 1
+        for old in numbers(folder):
+            if old <= self._newest[key] - FILES_KEPT:
+                file_of(folder, old).unlink(missing_ok=True)
+        return _opened(file_of(folder, self._newest[key]))
+
+    def _sweep(self) -> None:
+        """Drop what nobody has written to for long."""
+        if time.monotonic() - self._swept < SWEEP_SECONDS:
+            return
+        self._swept = time.monotonic()
+        self._newest.clear()
+        oldest = time.time() - KEPT_SECONDS
+        with contextlib.suppress(OSError):
+            for folder in self._root.iterdir():
+                if folder.is_dir() and not folder.is_symlink() and _written_at(folder) < oldest:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def reader(self, key: str) -> DirectoryReader:
+        return DirectoryReader(self._folder(key))
+
+    async def check(self) -> None:
+        if not (self._root / MARK).is_file():
+            raise StreamsUnavailable(f"there are no live streams in {self._root} on this machine")
+
+    async def check_is(self, mark: str) -> None:
+        """Raise StreamsUnavailable unless this directory has the mark that an address gave."""
+        await self.check()
+        try:
+            found = (self._root / MARK).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StreamsUnavailable(f"the live streams in {self._root} can't be read: {error}") from error
+        if found != mark:
+            raise StreamsUnavailable(f"{self._root} on this machine is not where the session's worker writes")
+
+    async def delete(self, key: str) -> bool:
+        folder = self._folder(key)
+        self._newest.pop(key, None)
+        if not folder.is_dir() or folder.is_symlink():
+            return False
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return True
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _folder(self, key: str) -> Path:
+        return self._root / safe_name(key)
+
+
+def _opened(file: Path) -> int:
+    return os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def _written_at(folder: Path) -> float:
+    """Its own time counts too: another writer may just be making it, and it has no file yet."""
+    return max(path.stat().st_mtime for path in (folder, *(file_of(folder, number) for number in numbers(folder))))

@@ -1,0 +1,138 @@
+"""Reading one session's folder of a local directory: by looking, often while something happens and seldom while nothing
+does."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from longhaul.stores.streams.items import LONGEST_LINE
+from longhaul.stores.streams.streams import StreamsUnavailable
+
+READ_BYTES = 262_144
+SHORTEST_PAUSE_SECONDS = 0.005
+LONGEST_PAUSE_SECONDS = 0.02
+"""Half of it is how late a first token is at most on average."""
+GENTLE_PAUSE_SECONDS = 0.025
+ASLEEP_PAUSE_SECONDS = 0.1
+ASLEEP_SECONDS = 60.0
+SETTLED_SECONDS = 0.05
+"""A file that has a successor is left when nobody has written to it for so long: a writer that found room in it may not
+have written yet."""
+GRAIN_NS = 1_000_000_000
+"""Of the coarsest clock of a usual file system."""
+_END = ".jsonl"
+
+
+class DirectoryReader:
+    """Follows a session's files by number, and begins anew when they were deleted and begun anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number, self._file = 0, Path()
+        self._offset = 0
+        self._listed: tuple[int, list[int]] = (0, [])
+        """When the folder had changed as it was last listed, in ns, and what was in it."""
+        self._torn = b""
+        """The beginning of a line whose rest is not written yet."""
+        self._heard = time.monotonic()
+
+    async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                lines = self._look()
+            except OSError as error:
+                raise StreamsUnavailable(f"the live stream in {self._folder} can't be read: {error}") from error
+            now = time.monotonic()
+            if lines:
+                self._heard = now
+                return lines
+            if now >= until:
+                return []
+            pause = max(self._pause(now - self._heard), GENTLE_PAUSE_SECONDS if gently else 0.0)
+            await asyncio.sleep(min(pause, until - now))
+
+    @staticmethod
+    def _pause(silence: float) -> float:
+        if silence > ASLEEP_SECONDS:
+            return ASLEEP_PAUSE_SECONDS
+        return min(max(silence / 10, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+
+    def _look(self) -> list[bytes]:
+        """What can be read now."""
+        while True:
+            data = self._read_on()
+            if data:
+                *lines, self._torn = (self._torn + data).split(b"\n")
+                self._torn = self._torn[: LONGEST_LINE + 1]  # nobody reads a longer one
+                if lines:
+                    return lines
+            elif not self._move_on():
+                return []
+
+    def _read_on(self) -> bytes:
+        """Empty when there is nothing new; only looked at then, for that is what most looks come to."""
+        if not self._number:
+            return b""
+        try:
+            if self._file.stat(follow_symlinks=False).st_size <= self._offset:
+                return b""
+            descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return b""
+        try:
+            data = os.pread(descriptor, READ_BYTES, self._offset)
+        finally:
+            os.close(descriptor)
+        self._offset += len(data)
+        return data
+
+    def _move_on(self) -> bool:
+        """To the next file; False when there is none. All of them begun anew count as next."""
+        there = self._numbers()
+        later = [number for number in there if number > self._number]
+        if later and self._number in there and self._age() < SETTLED_SECONDS:
+            return False
+        begun_anew = there and self._number not in there
+        if not later and not begun_anew:
+            return False
+        self._number = min(later or there)
+        self._file = file_of(self._folder, self._number)
+        self._offset, self._torn = 0, b""
+        return True
+
+    def _numbers(self) -> list[int]:
+        """Listed again only when the folder has changed, or may have within the grain of its file system's clock."""
+        try:
+            changed = self._folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return []
+        if changed != self._listed[0] or time.time_ns() - changed < GRAIN_NS:
+            self._listed = (changed, numbers(self._folder))
+        return self._listed[1]
+
+    def _age(self) -> float:
+        """Seconds since the file that is being read was written to."""
+        try:
+            return time.time() - file_of(self._folder, self._number).stat().st_mtime
+        except FileNotFoundError:
+            return SETTLED_SECONDS
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def numbers(folder: Path) -> list[int]:
+    """Of the files in a session's folder; none when it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    stems = (name.removesuffix(_END) for name in names if name.endswith(_END))
+    return [int(stem) for stem in stems if stem.isdecimal() and stem.isascii() and len(stem) == 14]
+
+
+def file_of(folder: Path, number: int) -> Path:
+    return folder / f"{number:014d}{_END}"

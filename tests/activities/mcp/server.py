@@ -1,0 +1,155 @@
+"""A real MCP server for the tests: `python -m tests.activities.mcp.server stdio|sse|streamable-http [PORT]`.
+
+A file that the variable BUSY names holds how many requests by HTTP are still answered with 503.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import uvicorn
+from mcp.server.mcpserver import Audio, Context, Image, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp_types import (
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from pydantic import BaseModel
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc000000301010018"
+    "dd8db00000000049454e44ae426082"
+)
+server = MCPServer("harbour")
+kept: list[str] = []
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+@server.tool()
+def note(text: str) -> str:
+    """Keep a text, and say all that are kept."""
+    kept.append(text)
+    return f"{os.getpid()}: {', '.join(kept)}"
+
+
+@server.tool(structured_output=False)
+def picture() -> list[Any]:
+    return ["A dot:", Image(data=PIXEL, format="png"), Audio(data=b"RIFFtide", format="wav")]
+
+
+@server.tool(structured_output=False)
+def resources() -> CallToolResult:
+    return CallToolResult(
+        content=[
+            EmbeddedResource(type="resource", resource=TextResourceContents(uri="tide://now", text="low")),
+            EmbeddedResource(
+                type="resource",
+                resource=BlobResourceContents(uri="tide://chart", blob="JVBERi0=", mime_type="application/pdf"),
+            ),
+            ResourceLink(type="resource_link", name="table", uri="tide://table", description="of the week"),
+        ]
+    )
+
+
+@server.tool()
+def weather() -> dict[str, int]:
+    return {"wind": 7}
+
+
+@server.tool()
+def broken() -> str:
+    raise ValueError("the lamp is out")
+
+
+@server.tool(structured_output=False)
+def refused() -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="no oil")], is_error=True)
+
+
+@server.tool()
+async def slow(path: str) -> str:
+    """Say so in a file, and go on until the call is given up."""
+    mark = Path(path)
+    await asyncio.to_thread(mark.write_text, "begun")
+    try:
+        await asyncio.sleep(600)
+    except asyncio.CancelledError:
+        mark.write_text("given up")  # noqa: ASYNC240  nothing may be waited for here
+        raise
+    return "done"
+
+
+@server.tool()
+async def told(ctx: Context[Any]) -> str:
+    await ctx.report_progress(1, 2, "half way")
+    return "there"
+
+
+@server.tool()
+def long(megabytes: int) -> str:
+    return "x" * megabytes * 1_000_000
+
+
+@server.tool()
+async def grow(ctx: Context[Any]) -> str:
+    """One more tool from now on."""
+    server.add_tool(lambda: "new", name="grown", description="It was not there before.")
+    await ctx.session.send_tool_list_changed()
+    return "grown"
+
+
+class Berth(BaseModel):
+    name: str
+
+
+def berth() -> Elicit[Berth]:
+    return Elicit("Which berth?", Berth)
+
+
+@server.tool()
+def moor(where: Annotated[Berth, Resolve(berth)]) -> str:
+    """It needs to know where, which a person has to say."""
+    return f"moored at {where.name}"
+
+
+class Busy:
+    """In front of the server, as a proxy is."""
+
+    def __init__(self, served: ASGIApp, left: Path) -> None:
+        self._served, self._left = served, left
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (left := int(self._left.read_text())):
+            self._left.write_text(str(left - 1))
+            await Response("later", 503)(scope, receive, send)
+        else:
+            await self._served(scope, receive, send)
+
+
+def main() -> None:
+    transport, *port = sys.argv[1:]
+    print("flood " * 20_000, file=sys.stderr, flush=True)
+    if transport == "stdio":
+        server.run(transport="stdio")
+    elif busy := os.environ.get("BUSY"):
+        uvicorn.run(Busy(server.streamable_http_app(), Path(busy)), port=int(port[0]), log_level="error")
+    else:
+        server.run(transport=cast(Any, transport), port=int(port[0]))
+
+
+if __name__ == "__main__":
+    main()

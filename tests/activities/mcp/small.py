@@ -1,0 +1,92 @@
+"""The smallest MCP server, over stdin and stdout, that starts as soon as Python does: `python small.py`.
+
+For what is about processes; `server.py` is a real one.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "grown"]
+SCHEMA = {"type": "object"}
+NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
+kept: list[str] = []
+
+
+def called(name: str, given: dict[str, object]) -> str:
+    match name:
+        case "add":
+            return str(int(str(given["a"])) + int(str(given["b"])))
+        case "note":
+            kept.append(str(given["text"]))
+            return f"{os.getpid()}: {', '.join(kept)}"
+        case "environment":
+            return f"{' '.join(sorted(os.environ))} KEEPER={os.environ.get('KEEPER', '')}"
+        case "end":
+            os._exit(3)
+        case "long":
+            return "x" * int(str(given["megabytes"])) * 1_000_000
+        case "slow":
+            mark = Path(str(given["path"]))
+            mark.write_text("begun", encoding="utf-8")
+            if "notifications/cancelled" in sys.stdin.readline():
+                mark.write_text("given up", encoding="utf-8")
+            return "ended"
+        case _:
+            return unwell(name, given)
+
+
+def unwell(name: str, given: dict[str, object]) -> str:
+    match name:
+        case "endless":
+            for _ in range(int(str(given["megabytes"]))):
+                sys.stdout.write("x" * 1_000_000)
+            sys.stdout.flush()
+            return "told"
+        case "babble":
+            for number in range(int(str(given["times"]))):
+                print(json.dumps({**NEWS, "params": {"level": "info", "data": number}}))
+                print('{"jsonrpc": broken')
+            return "said"
+        case _:
+            raise ValueError(name)
+
+
+def answer(method: str, params: dict[str, object]) -> object:
+    match method:
+        case "initialize":
+            version = params["protocolVersion"]
+            capabilities = {"tools": {"listChanged": True}}
+            return {
+                "protocolVersion": version,
+                "capabilities": capabilities,
+                "serverInfo": {"name": "s", "version": "1"},
+            }
+        case "tools/list":
+            there = [name for name in TOOLS if name != "grown" or Path(os.environ.get("GROWN", "/none")).exists()]
+            return {"tools": [{"name": name, "description": name, "inputSchema": SCHEMA} for name in there]}
+        case "tools/call":
+            given: dict[str, object] = params["arguments"]  # type: ignore[assignment]
+            return {"content": [{"type": "text", "text": called(str(params["name"]), given)}]}
+        case "ping":
+            return {}
+        case _:
+            raise LookupError(method)
+
+
+def main() -> None:
+    print("flood " * 20_000, file=sys.stderr, flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" not in asked:
+            continue
+        try:
+            said: dict[str, object] = {"result": answer(asked["method"], asked.get("params", {}))}
+        except LookupError:
+            said = {"error": {"code": -32601, "message": "Method not found"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Servers that say too much, have no time, change what they offer, or are used by nobody; and names that they don't
+have."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from longhaul.activities.contract import CONNECTION
+from longhaul.activities.mcp.offered import open_servers
+from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.tool import ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.absent import AbsentTool
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.mcp import MCPClient
+from tests.activities.mcp.serving import CLIENT, SECRETS, free_port, servers, serving, small, tools_of, used
+from tests.activities.mcp.small import TOOLS
+from tests.activities.process.pids import alive, until
+from tests.activities.tools.calls import place_at
+from tests.e2e.processes import ROOT
+from tests.limits import SURE_SECONDS
+
+KEEPING = {"mcp_config": small(), "is_stateful": True}
+
+
+async def call(mcp: McpServers, name: str, last: str | None = None, **arguments: Any) -> ToolOutput:
+    """As an activity of a session does. `last`: the connection of the call before."""
+
+    async def run() -> ToolOutput:
+        tool = (await tools_of(mcp)).get(f"mcp__harbour__{name}")
+        assert tool is not None
+        asked = ToolCall("call-7", arguments, place_at(ROOT), CallFacts(cwd=str(ROOT)), connection=last)
+        return await tool.run(asked)
+
+    output: ToolOutput = await ActivityEnvironment().run(run)
+    return output
+
+
+@pytest.mark.parametrize("is_stateful", [False, True])
+async def test_a_line_without_an_end_is_told_and_the_server_begins_anew(is_stateful: bool) -> None:
+    async with used(servers(small(), is_stateful=is_stateful)) as mcp:
+        before = await call(mcp, "note", text="fog")
+        last = before.metadata.get(CONNECTION)
+        with pytest.raises(ToolError, match=r"has answered with too much.*What the call did stays done"):
+            await call(mcp, "endless", last, megabytes=80)
+        after = await call(mcp, "note", last, text="rain")
+
+    assert str(after.output).endswith(": rain")
+    assert str(after.output).startswith("[The MCP server 'harbour' began anew") == is_stateful
+
+
+async def test_a_flood_of_notifications_and_broken_lines_leaves_the_answer_whole() -> None:
+    async with used(servers(small())) as mcp:
+        assert (await call(mcp, "babble", times=2_000)).output == "said"
+
+
+async def test_a_listing_that_is_told_to_come_later_is_asked_for_again(tmp_path: Path) -> None:
+    busy, port = tmp_path / "busy", free_port()
+    busy.write_text("2")
+    async with (
+        serving("streamable-http", port, busy),
+        used(servers({"url": f"http://127.0.0.1:{port}/mcp"})) as mcp,
+    ):
+        toolbox, told = await mcp.for_reply((CLIENT,))
+
+    assert "mcp__harbour__add" in toolbox.names
+    assert (told, busy.read_text()) == ((), "0")
+
+
+async def test_a_server_without_time_costs_its_own_tools_alone(tmp_path: Path) -> None:
+    busy, port = tmp_path / "busy", free_port()
+    busy.write_text("1000000")
+    table = {"harbour": {"mcp_config": {"url": f"http://127.0.0.1:{port}/mcp"}}, "quay": {"mcp_config": small()}}
+    async with (
+        serving("streamable-http", port, busy),
+        used(McpServers(open_servers(table, "", SECRETS), SECRETS)) as mcp,
+    ):
+        toolbox, told = await mcp.for_reply((CLIENT, MCPClient(name="quay")))
+
+    assert "mcp__quay__add" in toolbox.names
+    assert "mcp__harbour__add" not in toolbox.names
+    assert told == (
+        "the MCP server 'harbour' takes no calls now: HTTP 503. Its tools are missing until it can be reached.",
+    )
+
+
+async def test_a_list_from_before_is_kept_while_its_server_has_no_time(tmp_path: Path) -> None:
+    busy, port = tmp_path / "busy", free_port()
+    busy.write_text("0")
+    async with (
+        serving("streamable-http", port, busy),
+        used(servers({"url": f"http://127.0.0.1:{port}/mcp"})) as mcp,
+    ):
+        listed, _ = await mcp.for_reply((CLIENT,))
+        busy.write_text("1000000")
+        # Nobody has this one: so it is looked for in a new list.
+        kept = await mcp.beside(Toolbox(()), (CLIENT,), {"mcp__harbour__gone": ""})
+
+    assert "mcp__harbour__add" in listed.names
+    assert set(kept.names) == {*listed.names, "mcp__harbour__gone"}
+    assert isinstance(kept.get("mcp__harbour__gone"), AbsentTool)
+
+
+@pytest.mark.parametrize("is_stateful", [False, True])
+async def test_a_call_that_would_ask_a_person_ends_with_a_sentence(is_stateful: bool) -> None:
+    port = free_port()
+    async with (
+        serving("streamable-http", port),
+        used(servers({"url": f"http://127.0.0.1:{port}/mcp"}, is_stateful=is_stateful)) as mcp,
+    ):
+        with pytest.raises(ToolError, match="elicitation"):
+            await call(mcp, "moor")
+        assert (await call(mcp, "add", a=1, b=2)).output == "3"
+
+
+async def test_what_a_server_says_it_has_changed_is_there_with_the_next_reply() -> None:
+    port = free_port()
+    async with (
+        serving("streamable-http", port),
+        used(servers({"url": f"http://127.0.0.1:{port}/mcp"}, is_stateful=True)) as mcp,
+    ):
+        before, _ = await mcp.for_reply((CLIENT,))
+        after = before
+        async with asyncio.timeout(SURE_SECONDS):
+            # Said again and again: who has only just connected may not listen yet.
+            while "mcp__harbour__grown" not in after.names:
+                await call(mcp, "grow")
+                after, _ = await mcp.for_reply((CLIENT,))
+        grown = await call(mcp, "grown")
+
+    assert set(after.names) - set(before.names) == {"mcp__harbour__grown"}
+    assert grown.output == "new"
+
+
+async def test_a_server_that_keeps_state_ends_when_nobody_uses_it_and_the_next_call_is_told() -> None:
+    async with used(McpServers(open_servers({"harbour": KEEPING}, "", SECRETS), SECRETS, idle_seconds=0.2)) as mcp:
+        first = await call(mcp, "note", text="fog")
+        pid = int(str(first.output).partition(":")[0])
+        await until(lambda: not alive(pid))
+        second = await call(mcp, "note", first.metadata[CONNECTION], text="rain")
+
+    assert re.fullmatch(r"\[The MCP server 'harbour' began anew before this call.*\]\n\d+: rain", str(second.output))
+
+
+@pytest.mark.parametrize("last", [None, "the one of another worker"])
+async def test_calls_that_are_made_together_share_one_server(last: str | None) -> None:
+    async with used(McpServers(open_servers({"harbour": KEEPING}, "", SECRETS), SECRETS)) as mcp:
+        await tools_of(mcp)
+        outputs = await asyncio.gather(*(call(mcp, "note", last, text=text) for text in ("fog", "rain", "sun")))
+        kept = await call(mcp, "note", outputs[0].metadata[CONNECTION], text="ice")
+
+    said = [str(output.output).rpartition("]\n") for output in outputs]
+    assert {text.partition(":")[0] for *_, text in said} == {str(kept.output).partition(":")[0]}
+    assert all(note.startswith("[The MCP server 'harbour' began anew") == (last is not None) for note, *_ in said)
+    assert set(str(kept.output).partition(": ")[2].split(", ")) == {"fog", "rain", "sun", "ice"}
+
+
+@pytest.mark.parametrize(
+    ("agents", "operators", "told", "missing"),
+    [
+        ({"enable_tools": ("ad", "note")}, {}, "no tool 'ad', which its enable_tools names; did you mean 'add'?", ()),
+        ({}, {"enable_tools": ("ad", "note")}, "no tool 'ad', which its enable_tools names; did you mean 'add'?", ()),
+        ({}, {"effects": {"nte": "read"}}, "no tool 'nte', which its effects names; did you mean 'note'?", ()),
+        (
+            {"disable_tools": ("note", "ends")},
+            {},
+            "no tool 'ends', which its disable_tools names; did you mean 'end'? 'end' is left out too.",
+            ("note", "end"),
+        ),
+        (
+            {},
+            {"disable_tools": ("sloow",)},
+            "no tool 'sloow', which its disable_tools names; did you mean 'slow'? 'slow' is left out too.",
+            ("slow",),
+        ),
+        (
+            {"disable_tools": ("harpoon",)},
+            {},
+            "no tool 'harpoon', which its disable_tools names; it has: " + ", ".join(sorted(set(TOOLS) - {"grown"})),
+            (),
+        ),
+    ],
+)
+async def test_a_name_that_is_no_tool_of_the_server_is_told(
+    agents: dict[str, Any], operators: dict[str, Any], told: str, missing: tuple[str, ...]
+) -> None:
+    async with used(servers(small(), **operators)) as mcp:
+        toolbox, sentences = await mcp.for_reply((MCPClient(name="harbour", **agents),))
+        again = (await mcp.for_reply((MCPClient(name="harbour", **agents),)))[1]
+
+    assert sentences == again == (f"the MCP server 'harbour' has {told}",)
+    assert not {f"mcp__harbour__{name}" for name in missing} & set(toolbox.names)
+    assert "mcp__harbour__note" in toolbox.names or "note" in missing
+
+
+async def test_of_many_names_that_are_no_tools_the_first_are_told() -> None:
+    async with used(servers(small())) as mcp:
+        names = tuple(f"harpoon{number}" for number in range(9))
+        _, sentences = await mcp.for_reply((MCPClient(name="harbour", disable_tools=names),))
+
+    assert len(sentences) == 6
+    assert sentences[-1] == "4 more names are no tools of it"
+
+
+async def test_names_that_are_right_are_not_spoken_of() -> None:
+    client = MCPClient(name="harbour", enable_tools=("add", "note"), disable_tools=("note",))
+    async with used(servers(small(), effects={"add": "read"})) as mcp:
+        toolbox, sentences = await mcp.for_reply((client,))
+
+    assert (toolbox.names, sentences) == (("mcp__harbour__add",), ())

@@ -1,0 +1,289 @@
+"""A provider on a real port that refuses what the published rules refuse, and remembers each thought that it signed.
+
+Of Anthropic's Messages API, OpenAI's Responses API and Chat Completions. What it answers is dull; what it takes is not.
+Each rule says where it is published; all were looked up on 2026-11-23.
+"""
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.activities.models.wire import chat_chunk, chunks, claude_turn, response_turn
+
+PRESERVED = "platform.claude.com/docs/build-with-claude/preserved-thinking"
+VISION = "platform.claude.com/docs/build-with-claude/vision"
+BOUND = (
+    "Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set "
+    '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+)
+
+
+class Refused(Exception):
+    def __init__(self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.fields = {"type": "invalid_request_error", "message": message, "param": param, "code": code}
+
+
+@dataclass
+class Strict:
+    url: str = ""
+    says: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    """Calls to make, each instead of an answer in words: id, tool, arguments."""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    signed: dict[str, str] = field(default_factory=dict)
+    """By signature: the digest of what the thought stood behind."""
+    always: str = ""
+    """What it refuses everything with."""
+    blind: str = ""
+    """How it says that its model takes no images; empty: it does."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = next(int(x.split(":")[1]) for x in head.split("\r\n") if x.lower().startswith("content-length"))
+        body = json.loads(await reader.readexactly(length))
+        self.bodies.append(body)
+        status, kind = 200, "text/event-stream"
+        try:
+            answer = self._answer(head.split(" ")[1], body)
+        except Refused as refused:
+            self.refusals.append(str(refused))
+            status, kind = refused.status, "application/json"
+            answer = json.dumps({"type": "error", "error": refused.fields}).encode()
+        lines = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", f"content-length: {len(answer)}", "", ""]
+        writer.write("\r\n".join(lines).encode() + answer)
+        await writer.drain()
+        writer.close()
+
+    def _answer(self, path: str, body: dict[str, Any]) -> bytes:
+        if self.always:
+            raise Refused(self.always)
+        if path.endswith("/v1/messages"):
+            check_messages(body, self)
+            forced = body.get("tool_choice", {}).get("type") == "tool"
+            signature = self._sign(_beginning(body, len(body["messages"])))
+            thought = None if forced else (f"I think of {len(self.signed)}.", signature)
+            return claude_turn(thought, self._said(body), self._call(body))
+        if path.endswith("/responses"):
+            check_input(body, self)
+            return response_turn(self._sign(""), self._said(body), self._call(body))
+        check_chat(body, self)
+        return self._chatted(str(body["model"]), self._said(body), self._call(body))
+
+    def _chatted(self, model: str, words: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
+        """With reasoning or a signature, where a server of this model gives one."""
+        if call is None:
+            said: dict[str, Any] = {"content": words}
+        else:
+            function = {"name": call[1], "arguments": json.dumps(call[2])}
+            said = {"tool_calls": [{"index": 0, "id": call[0], "type": "function", "function": function}]}
+            if "gemini" in model:
+                said["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": self._sign(model)}}
+        before = [chat_chunk({"reasoning_content": self._sign(model)})] if "deepseek" in model else []
+        reason = "tool_calls" if call else "stop"
+        return chunks(*before, chat_chunk({"role": "assistant", **said}), chat_chunk({}, reason))
+
+    def _sign(self, beginning: str) -> str:
+        signature = f"signed-{hashlib.sha256(f'{self.url} {len(self.signed)}'.encode()).hexdigest()}"
+        self.signed[signature] = beginning
+        return signature
+
+    def _call(self, body: dict[str, Any]) -> tuple[str, str, dict[str, Any]] | None:
+        """The one that is forced, with arguments that fit, or the next of `says`."""
+        choice = body.get("tool_choice")
+        name = choice.get("name", choice.get("function", {}).get("name")) if isinstance(choice, dict) else None
+        for tool in body.get("tools", ()) if name else ():
+            about = tool.get("function", tool)
+            if about["name"] == name:
+                return "toolu_forced", str(name), _example(about.get("input_schema") or about["parameters"])
+        return self.says.pop(0) if self.says and body.get("tools") else None
+
+    def _said(self, body: dict[str, Any]) -> str:
+        content = body["messages"][-1]["content"] if "messages" in body else ""
+        last: str = content if isinstance(content, str) else content[-1].get("text", "")
+        _, asked, schema = last.partition("fit this JSON schema:\n")
+        return json.dumps(_example(json.loads(schema))) if asked else f"Noted, {len(self.bodies)}."
+
+
+def _example(schema: dict[str, Any]) -> dict[str, Any]:
+    return {name: [] if part.get("type") == "array" else "Of note." for name, part in schema["properties"].items()}
+
+
+def _plain(value: Any) -> Any:
+    """Without cache marks: they are no part of a conversation."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items() if name != "cache_control"}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _beginning(body: dict[str, Any], end: int) -> str:
+    told = _plain([body.get("system"), body.get("tools"), body["messages"][:end]])
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest() + str(body["model"])
+
+
+def check_messages(body: dict[str, Any], server: Strict) -> None:
+    """Anthropic's."""
+    binds = bool(re.search(r"-5-[1-9]", body["model"]))
+    if binds and body.get("tool_choice", {}).get("type") == "tool":
+        raise Refused("tool_choice: forced tool use is not supported for this model")  # models/opus-5-5/whats-new
+    _check_many_images(body)
+    for i, message in enumerate(body["messages"]):
+        for j, block in enumerate(message["content"]):
+            where = f"messages.{i}.content.{j}"
+            if block["type"] == "thinking":
+                if block["signature"] not in server.signed:
+                    raise Refused(f"{where}: Invalid `signature` in `thinking` block")
+                if binds and server.signed[block["signature"]] != _beginning(body, i):
+                    raise Refused(f"{where}: {BOUND}")
+            elif block["type"] == "tool_result":
+                inner = block["content"]
+                if block.get("is_error") and any(part["type"] != "text" for part in inner):
+                    raise Refused(f"{where}.tool_result: all content must be type text if `is_error` is true")
+                for k, part in enumerate(inner):
+                    _check_source(part, f"{where}.tool_result.content.{k}", server)
+            else:
+                _check_source(block, where, server)
+
+
+def _check_source(block: dict[str, Any], where: str, server: Strict) -> None:
+    if block["type"] not in ("image", "document"):
+        return
+    source = block["source"]
+    if block["type"] == "image" and server.blind:
+        raise Refused(server.blind)
+    if source["type"] == "url":
+        if "gone" in source["url"]:
+            raise Refused("Unable to download the file. Please verify the URL and try again.")
+        return
+    try:
+        data = base64.b64decode(source["data"], validate=True)
+    except ValueError:
+        raise Refused(f"{where}.{block['type']}.source.base64.data: invalid base64 data") from None
+    if block["type"] == "document":
+        _check_document(data, where)
+    else:
+        _check_image(data, source["media_type"], where)
+
+
+def _check_document(data: bytes, where: str) -> None:
+    if not data.startswith(b"%PDF-") or b"%%EOF" not in data:
+        raise Refused(f"{where}.pdf.source.base64.data: The PDF specified was not valid.")
+    if b"/Encrypt" in data:
+        raise Refused(f"{where}.pdf.source.base64.data: The PDF specified is password protected.")
+
+
+def _check_many_images(body: dict[str, Any]) -> None:
+    """platform.claude.com, "Vision", as of 2026-11-23."""
+    blocks = [(f"messages.{i}.content.{j}", block) for i, message in enumerate(body["messages"])
+              for j, block in enumerate(message["content"])]  # fmt: skip
+    inner = [(f"{where}.content.{k}", part) for where, block in blocks if block["type"] == "tool_result"
+             for k, part in enumerate(block["content"])]  # fmt: skip
+    images = [(where, block) for where, block in (*blocks, *inner) if block["type"] == "image"]
+    for where, block in images if len(images) > 20 else ():
+        data = base64.b64decode(block["source"].get("data", ""))
+        if data.startswith(b"\x89PNG") and max(struct.unpack(">II", data[16:24])) > 2000:
+            told = "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"
+            raise Refused(f"{where}.image.source.base64.data: {told}")
+
+
+def _check_image(data: bytes, declared: str, where: str) -> None:
+    if len(data) * 4 / 3 > 5 * 1024 * 1024:
+        raise Refused(f"{where}.image.source.base64: image exceeds 5 MB maximum: {len(data)} bytes > 5242880 bytes")
+    kind = _kind(data)
+    if kind and kind != declared:
+        told = f"specified using the {declared} media type, but the image appears to be a {kind} image"
+        raise Refused(f"{where}.image.source.base64.data: The image was {told}")
+    if not is_picture(data):
+        raise Refused("Could not process image")
+    if kind == "image/png" and max(struct.unpack(">II", data[16:24])) > 8000:
+        told = "At least one of the image dimensions exceed max allowed size: 8000 pixels"
+        raise Refused(f"{where}.image.source.base64.data: {told}")
+
+
+def _kind(data: bytes) -> str:
+    starts = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+    return next((kind for start, kind in starts.items() if data.startswith(start)), "")
+
+
+def is_picture(data: bytes) -> bool:
+    """Whether all of its pixels can be read; of a JPEG, whether it has an end."""
+    if data.startswith(b"\xff\xd8\xff"):
+        return data.endswith(b"\xff\xd9")
+    if not data.startswith(b"\x89PNG"):
+        return data.startswith(b"GIF8")
+    try:
+        pixels = b"".join(body for kind, body in _chunks(data) if kind == b"IDAT")
+        return bool(zlib.decompress(pixels))
+    except (ValueError, struct.error, zlib.error):
+        return False
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 8
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at : at + 8])
+        body, crc = data[at + 8 : at + 8 + length], data[at + 8 + length : at + 12 + length]
+        if struct.pack(">I", zlib.crc32(kind + body)) != crc:
+            raise ValueError(kind)
+        yield kind, body
+        at += 12 + length
+
+
+def check_input(body: dict[str, Any], server: Strict) -> None:
+    """OpenAI's Responses API."""
+    for i, item in enumerate(body["input"]):
+        if item.get("type") == "reasoning" and item["encrypted_content"] not in server.signed:
+            told = f"The encrypted content {item['encrypted_content'][:4]}... could not be verified."
+            raise Refused(told, code="invalid_encrypted_content")  # github.com/openai/codex/issues/8119
+        content = item.get("content", item.get("output"))
+        for j, part in enumerate(content if isinstance(content, list) else ()):
+            if part["type"] == "input_image":
+                _check_url(part["image_url"], f"input[{i}].content[{j}].image_url", server)
+
+
+def check_chat(body: dict[str, Any], server: Strict) -> None:
+    """Chat Completions."""
+    for i, message in enumerate(body["messages"]):
+        if message["role"] == "assistant":
+            _check_reasoning(message, body["model"], server)
+        for j, part in enumerate(message["content"] if isinstance(message["content"], list) else ()):
+            if part["type"] == "image_url":
+                _check_url(part["image_url"]["url"], f"messages.[{i}].content.[{j}].image_url", server)
+
+
+def _check_reasoning(message: dict[str, Any], model: str, server: Strict) -> None:
+    reasoning, calls = message.get("reasoning_content"), message.get("tool_calls")
+    if reasoning is not None and reasoning.strip() and server.signed.get(reasoning) != model:
+        raise Refused("Unexpected field 'reasoning_content': this is not ours")
+    if "deepseek" in model and calls and not reasoning:  # api-docs.deepseek.com/guides/thinking_mode
+        raise Refused("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    for place, call in enumerate(calls or ()):
+        signature = call.get("extra_content", {}).get("google", {}).get("thought_signature")
+        if "gemini" in model and not place and not signature:  # ai.google.dev/gemini-api/docs/thought-signatures
+            raise Refused("Function call is missing a thought_signature in functionCall parts.")
+        if signature not in (None, "skip_thought_signature_validator") and server.signed.get(signature) != model:
+            raise Refused("Corrupted thought signature.")
+
+
+def _check_url(url: str, where: str, server: Strict) -> None:
+    if server.blind:
+        raise Refused(server.blind, status=500 if "mmproj" in server.blind else 400, param=where)
+    if not url.startswith("data:"):
+        if "gone" in url:
+            raise Refused(f"Error while downloading {url}.", param="url", code="invalid_image_url")
+        return
+    try:
+        data = base64.b64decode(url.partition(",")[2], validate=True)
+    except ValueError:
+        raise Refused("Invalid base64 image_url.", param=where, code="invalid_base64") from None
+    if not is_picture(data):
+        told = "The image data you provided does not represent a valid image. Please check your input and try again."
+        raise Refused(told, param="input", code="invalid_image")

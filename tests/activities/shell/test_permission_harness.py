@@ -1,0 +1,120 @@
+"""What passes unasked is run, and proven to be harmless: nothing changes, nothing secret is shown, nobody is called."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from longhaul.activities.shell.facts import examine_command
+from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
+from longhaul.agent.values.tools import ToolDescriptor
+from tests.activities.corpora.harness import Listener, listening, picture, run
+from tests.activities.corpora.mixing import mixed
+from tests.activities.corpora.stage import SECRET, Line, Stage, build, corpus
+
+BASH = ToolDescriptor(name="Bash")
+ASKING = [mode for mode in PermissionMode if mode is not PermissionMode.BYPASS]
+LINES = corpus("benign.txt")
+"""All that passes: of the hostile ones none does, as their own test says."""
+PORTION = 60
+MIXED_LINES = 150
+ENVIRONMENT_SECRET = "quince-9281"
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = build(tmp_path)
+    monkeypatch.setenv("HOME", str(stage.home))
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "LONGHAUL_REDIS_URL"):
+        monkeypatch.setenv(name, ENVIRONMENT_SECRET)
+    return stage
+
+
+@pytest.fixture
+async def listener() -> AsyncIterator[Listener]:
+    async with listening() as listener:
+        yield listener
+
+
+def _passes(text: str, stage: Stage, modes: Sequence[PermissionMode]) -> CallFacts | None:
+    """The findings on a line that one of the modes lets run unasked."""
+    facts = examine_command(text, stage.root, stage.root)
+    said = {
+        decide_call(BASH, json.dumps({"command": text}), facts, PermissionContext(mode=mode), str(stage.root)).behavior
+        for mode in modes
+    }
+    return facts if Behavior.ALLOW in said else None
+
+
+@pytest.mark.parametrize("first", range(0, len(LINES), PORTION))
+async def test_what_is_read_unasked_changes_nothing_and_shows_no_secret(
+    first: int, stage: Stage, listener: Listener
+) -> None:
+    before = {folder: picture(folder) for folder in (stage.root, stage.home, stage.outside)}
+    ran, problems = 0, []
+
+    for line in LINES[first : first + PORTION]:
+        text = stage.text(line.text, listener.port)
+        if (facts := _passes(text, stage, ASKING)) is None:
+            continue
+        ran += 1
+        printed = await run(text, stage, facts)
+        if SECRET in printed or ENVIRONMENT_SECRET in printed:
+            problems.append(("shows a secret", text))
+        for folder, seen in before.items():
+            if picture(folder) != seen:
+                problems.append(("changes files", text))
+                before[folder] = picture(folder)
+
+    assert problems == []
+    assert listener.calls == 0
+    assert ran >= min(PORTION, len(LINES) - first) * 0.6
+
+
+@pytest.mark.parametrize("line", corpus("edits.txt"), ids=lambda line: repr(line.text))
+async def test_what_is_edited_unasked_lies_in_the_workspace(line: Line, stage: Stage, listener: Listener) -> None:
+    text = stage.text(line.text, listener.port)
+    before = {folder: picture(folder) for folder in (stage.home, stage.outside)}
+
+    assert _passes(text, stage, [PermissionMode.DEFAULT, PermissionMode.EXPLORE]) is None
+    facts = _passes(text, stage, [PermissionMode.ACCEPT_EDITS])
+    assert facts is not None
+    printed = await run(text, stage, facts)
+
+    assert SECRET not in printed
+    assert {folder: picture(folder) for folder in before} == before
+    assert listener.calls == 0
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_passes_of_lines_that_nobody_has_written_is_harmless_too(
+    seed: int, stage: Stage, listener: Listener
+) -> None:
+    before = {folder: picture(folder) for folder in (stage.root, stage.home, stage.outside)}
+    texts = (stage.text(line, listener.port) for line in mixed(seed))
+    passing = ((text, facts) for text in texts if (facts := _passes(text, stage, [PermissionMode.DEFAULT])) is not None)
+
+    for text, facts in islice(passing, MIXED_LINES):
+        printed = await run(text, stage, facts)
+
+        assert SECRET not in printed, text
+        assert ENVIRONMENT_SECRET not in printed, text
+        assert {folder: picture(folder) for folder in before} == before, text
+        assert listener.calls == 0, text
+
+
+async def test_the_harness_sees_what_a_line_does_that_is_hostile(stage: Stage, listener: Listener) -> None:
+    """Were these let through, the tests above would fail."""
+    before = picture(stage.outside)
+    text = f"touch gone; cat .env; : > /dev/tcp/127.0.0.1/{listener.port}"
+
+    printed = await run(text, stage, examine_command(text, stage.root, stage.root))
+
+    assert SECRET in printed
+    assert picture(stage.outside) != before
+    assert listener.calls == 1

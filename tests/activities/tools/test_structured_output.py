@@ -1,0 +1,211 @@
+"""The finish function on a worker: values against the schema that was asked for."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longhaul.activities.tool import Tool
+from longhaul.activities.tools.arguments import ArgumentsError
+from longhaul.activities.tools.registry import Toolbox, ToolSetupError, describe, finishing
+from longhaul.activities.tools.structured_output import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
+from longhaul.agent.plain.asked_schema import why_unusable
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+
+Form = tuple[dict[str, Any], Any, Any]
+"""A schema, a value that fits it, and one that does not."""
+
+NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs")), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+
+
+def texts() -> st.SearchStrategy[Form]:
+    return st.one_of(
+        TEXTS.map(lambda text: ({"type": "string"}, text, 7)),
+        TEXTS.map(lambda text: ({"type": "string", "minLength": len(text) + 1}, text + "x", text)),
+        TEXTS.map(lambda text: ({"type": "string", "pattern": "^x+$"}, "xx", text + "y")),
+        st.lists(TEXTS, min_size=1, unique=True).map(lambda all_: ({"enum": all_}, all_[0], "".join(all_) + "!")),
+        TEXTS.map(lambda text: ({"const": text}, text, text + "?")),
+    )
+
+
+def numbers() -> st.SearchStrategy[Form]:
+    whole = st.integers(-(2**53), 2**53)
+    return st.one_of(
+        whole.map(lambda number: ({"type": "integer"}, number, number + 0.5 if abs(number) < 2**40 else "one")),
+        whole.map(lambda number: ({"type": "number", "minimum": number}, number, number - 1)),
+        whole.map(lambda number: ({"type": "number", "exclusiveMaximum": number}, number - 1, number)),
+        st.booleans().map(lambda flag: ({"type": "boolean"}, flag, 1)),
+        st.just(({"type": "null"}, None, False)),
+    )
+
+
+def lists(parts: st.SearchStrategy[Form]) -> st.SearchStrategy[Form]:
+    return st.one_of(
+        st.tuples(parts, st.integers(0, 4)).map(
+            lambda made: (
+                {"type": "array", "items": made[0][0]},
+                [made[0][1]] * made[1],
+                [*[made[0][1]] * made[1], made[0][2]],
+            )
+        ),
+        parts.map(lambda part: ({"type": "array", "items": part[0], "maxItems": 1}, [part[1]], [part[1]] * 2)),
+        parts.map(lambda part: ({"type": "array", "uniqueItems": True}, [part[1]], [part[1], part[1]])),
+        parts.map(lambda part: ({"anyOf": [part[0], {"type": "null"}]}, None, part[2])).filter(
+            lambda form: form[2] is not None
+        ),
+        st.tuples(parts, parts).map(
+            lambda two: (
+                {"type": "array", "prefixItems": [two[0][0], two[1][0]]},
+                [two[0][1], two[1][1]],
+                [two[0][1], two[1][2]],
+            )
+        ),
+    )
+
+
+def objects(parts: st.SearchStrategy[Form]) -> st.SearchStrategy[Form]:
+    def made(fields: dict[str, Form], missing: bool, closed: bool) -> Form:
+        schema: dict[str, Any] = {"type": "object", "properties": {name: form[0] for name, form in fields.items()}}
+        valid = {name: form[1] for name, form in fields.items()}
+        name = next(iter(fields))
+        if missing:
+            return {**schema, "required": [name]}, valid, {key: valid[key] for key in valid if key != name}
+        if closed:
+            return {**schema, "additionalProperties": False}, valid, {**valid, "".join(fields) + "+": 1}
+        return schema, valid, {**valid, name: fields[name][2]}
+
+    fields = st.dictionaries(NAMES, parts, min_size=1, max_size=4)
+    return st.builds(made, fields, st.booleans(), st.booleans())
+
+
+def forms() -> st.SearchStrategy[Form]:
+    parts = st.recursive(texts() | numbers(), lambda inner: lists(inner) | objects(inner), max_leaves=8)
+    return objects(parts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(forms())
+def test_a_value_that_fits_is_taken_and_one_that_does_not_is_told_of(form: Form) -> None:
+    schema, valid, invalid = form
+    assert why_unusable(schema) == ""
+    toolbox = finishing(Toolbox(()), schema)
+
+    assert toolbox.validate(GENERATE_RESPONSE, json.dumps(valid)) == valid
+    with pytest.raises(ArgumentsError, match=r"^the answer does not fit:\n- "):
+        toolbox.validate(GENERATE_RESPONSE, json.dumps(invalid))
+
+
+def check(schema: dict[str, Any], value: Any) -> str:
+    """What is told of it; empty when it fits."""
+    try:
+        GenerateResponse(schema).check(value)
+    except ArgumentsError as error:
+        return str(error)
+    return ""
+
+
+def of(part: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": part}, **more}
+
+
+def test_each_field_that_is_wrong_is_named() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "height": {"type": "number"},
+            "kind": {"enum": ["spring", "neap"]},
+            "at": of({"type": "string"}),
+        },
+        "required": ["height", "kind"],
+    }
+    assert check(schema, {"height": "low", "kind": "ebb", "at": {"x": 4}}) == (
+        "the answer does not fit:\n"
+        "- at.x: 4 is a number, but string is expected\n"
+        '- height: "low" is a string, but number is expected\n'
+        '- kind: "ebb" is not one of "spring", "neap"'
+    )
+    assert check(schema, {}) == "the answer does not fit:\n- the arguments: 'height', 'kind' is missing"
+
+
+def test_of_many_wrong_fields_the_first_are_named_and_the_rest_counted() -> None:
+    told = check(of({"type": "array", "items": {"type": "integer"}}), {"x": ["a"] * 30})
+    assert len(told.splitlines()) == MOST_FIELDS + 2
+    assert told.endswith("- and 20 more")
+
+
+def test_a_form_that_holds_itself_is_followed_down_the_value() -> None:
+    schema = {"$defs": {"N": of({"$ref": "#/$defs/N"}, additionalProperties=False)}, "$ref": "#/$defs/N"}
+    assert check(schema, {"x": {"x": {"x": {}}}}) == ""
+    assert check(schema, {"x": {"x": {"y": 1}}}) == (
+        'the answer does not fit:\n- x.x: "y" is not known here; known are x'
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        pytest.param(of({"type": "string", "pattern": "^(a+)+$"}), {"x": "a" * 5_000 + "!"}, id="a pattern"),
+        pytest.param(of({"uniqueItems": True}), {"x": [*range(20_000), *map(str, range(9_000)), 0]}, id="a set"),
+        pytest.param(
+            {"allOf": [of({"$ref": "#"}), of({"$ref": "#"})]},
+            json.loads('{"x":' * 40 + "1" + "}" * 40),
+            id="references that double",
+        ),
+        pytest.param(
+            of({"items": {"enum": [*range(4_000)]}}), {"x": [-1] * 30_000}, id="long lists of what may stand there"
+        ),
+    ],
+)
+def test_no_form_and_no_value_keeps_a_worker_busy(schema: dict[str, Any], value: Any) -> None:
+    began = time.process_time()
+    assert check(schema, value)
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"x": "y" * MOST_VALUE_BYTES}, "bytes, and the most is 200,000; be brief"),
+        (json.loads('{"x": 1e999}'), "the arguments hold a number that is too large; give it as a text"),
+        (json.loads('{"x": [{"y": -1e999}]}'), "the arguments hold a number that is too large"),
+    ],
+)
+def test_what_could_not_be_recorded_as_it_is_does_not_fit(value: Any, why: str) -> None:
+    assert why in check({"type": "object"}, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        (
+            of({"type": "string", "pattern": "(?=x)"}),
+            "structured_schema: $.properties.x.pattern: '(?=x)' can't be used",
+        ),
+        (of({"type": "string", "pattern": "(a"}), "structured_schema: $.properties.x.pattern: '(a' is not"),
+        (of({"minLength": 2.5}), "structured_schema: $.properties.x.minLength: "),
+        ({"required": ["a", "a"]}, "structured_schema: $.required: ['a', 'a'] has non-unique elements; correct it"),
+        ({"type": "array"}, "structured_schema: $.type: 'array' can't be answered"),
+    ],
+)
+def test_a_form_that_is_none_is_told_with_its_place(schema: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadAskedSchema) as told:
+        GenerateResponse(schema)
+    assert str(told.value).startswith(why)
+
+
+def test_the_model_is_sent_the_form_itself() -> None:
+    schema = of({"type": "string"})
+    told = describe(GenerateResponse(schema))
+    assert (told.name, told.input_schema, told.inside, told.read_only) == (GENERATE_RESPONSE, schema, True, True)
+
+
+def test_no_other_tool_may_have_its_name() -> None:
+    class Pretender(Tool):
+        name, description, input_schema = GENERATE_RESPONSE, "Ends it.", {"type": "object"}
+
+    with pytest.raises(ToolSetupError, match="is the name of the function that ends a reply; rename the tool"):
+        Toolbox([Pretender()])

@@ -1,0 +1,234 @@
+"""Calls of which nobody knows whether they ran: from the result that says so to the word that settles it."""
+
+from typing import Any
+
+import pytest
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent.fold.results import outcome_unknown
+from longhaul.agent.letters.doubts import blocking, open_doubts
+from longhaul.agent.steps import Idle, Park, Probe, Think
+from longhaul.agent.values.messages import HintBlock
+from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.index import status_word
+from longhaul.agent.views.transcript import reply_message
+from longhaul.workflows import views
+from longhaul.workflows.details import details
+from tests.agent.play import SPEC, TOOLS, Play, calls, spoken, text
+
+SURE = (*TOOLS, ToolDescriptor(name="Send", probes=True))
+ASKING = SPEC.model_copy(update={"on_doubt": "ask"})
+
+
+def _lost(play: Play, *ids: str) -> Play:
+    """Approve all, and let the workers of these calls be lost."""
+    play.say("Go")
+    play.run()
+    waiting = play.record.reply.waiting() if play.record.reply else []
+    for call in waiting:
+        if call.block.id in ids:
+            result = outcome_unknown(call.block, "the worker that ran it was lost")
+            play.outcomes[call.block.id] = [e.ToolReturned(result=result)]
+    play.allow(*[call.block.id for call in waiting])
+    play.run()
+    return play
+
+
+def _sending(**more: Any) -> Play:
+    play = Play([calls("a Send"), text("Done.")], tools=SURE, **more)
+    return _lost(play, "a")
+
+
+def _painting(**more: Any) -> Play:
+    play = Play([calls("a Paint"), text("Done.")], **more)
+    return _lost(play, "a")
+
+
+def _hints(play: Play) -> list[str]:
+    blocks = [block for message in play.record.state.context for block in message.content]
+    return [str(block.hint) for block in blocks if isinstance(block, HintBlock)]
+
+
+def test_a_lost_call_is_in_doubt_and_the_model_goes_on() -> None:
+    play = _painting()
+
+    assert [doubt.call_id for doubt in open_doubts(play.record)] == ["a"]
+    assert views.status(play.record).doubts == 1
+    assert (status_word(play.record), play.steps[-1]) == ("idle", Idle())
+    (shown,) = views.pending(play.record)
+    assert (shown.call_id, shown.tool, shown.waits_for) == ("a", "Paint", "settlement")
+    assert "the worker that ran it was lost" in shown.reason
+    assert "longhaul settle wall-7 a --did-not" in details(play.record)
+
+
+def test_what_is_settled_comes_behind_and_the_result_stays_as_it_was_read() -> None:
+    play = _painting()
+    before = play.results()
+
+    answer = play.tell(
+        "settle", {"call_id": "a", "happened": True, "output": "two coats", "by": "bo", "reason": "seen"}
+    )
+
+    assert answer == {"settled": "a", "happened": True}
+    assert play.results() == before
+    (hint,) = _hints(play)
+    assert hint.splitlines() == [
+        "The call Paint (a), whose outcome was unknown, is settled: it did happen. On the word of bo: seen",
+        "Its output:",
+        "two coats",
+    ]
+    assert views.pending(play.record) == []
+    assert views.status(play.record).doubts == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"call_id": "z", "happened": True}, "call 'z' is no call here; in doubt: ['a']"),
+        ({"call_id": "b", "happened": True}, "call 'b' was never in doubt; in doubt: ['a']"),
+        (
+            {"call_id": "a", "happened": False, "output": "x"},
+            "output: a call that did not happen ('a') has none; leave it out",
+        ),
+        ({"call_id": "a"}, "settle: happened: Field required (it is {'call_id': 'a'})"),
+    ],
+)
+def test_what_settles_nothing_is_refused_and_changes_nothing(body: dict[str, object], sentence: str) -> None:
+    play = _lost(Play([calls("a Paint", "b Measure"), text("Done.")]), "a")
+
+    assert play.tell("settle", body) == sentence
+    assert [doubt.call_id for doubt in open_doubts(play.record)] == ["a"]
+    assert _hints(play) == []
+
+
+def test_nobody_settles_a_call_twice() -> None:
+    play = _painting()
+    play.tell("settle", {"call_id": "a", "happened": False, "by": "bo"})
+
+    again = play.tell("settle", {"call_id": "a", "happened": True, "by": "eve"})
+
+    assert again == "call 'a' is settled: it did not happen, on the word of bo"
+    assert len(_hints(play)) == 1
+
+
+def test_a_tool_that_can_look_is_asked_once_before_the_model() -> None:
+    play = _sending(findings={"a": ("happened", "letter 42 is there")})
+
+    kinds = [type(step) for step in play.steps]
+    assert kinds.count(Probe) == 1
+    assert kinds.index(Probe) < len(kinds) - 1 - kinds[::-1].index(Think)
+    (hint,) = _hints(play)
+    assert hint.endswith("is settled: it did happen. Send has looked: letter 42 is there")
+    assert open_doubts(play.record) == []
+
+
+def test_a_look_that_tells_nothing_leaves_it_to_a_person() -> None:
+    play = _sending(findings={"a": ("unknown", "the outbox is away")})
+
+    assert _hints(play) == []
+    assert [doubt.finding for doubt in open_doubts(play.record)] == ["unknown"]
+    assert [type(step) for step in play.steps].count(Probe) == 1
+
+
+def test_a_persons_word_that_comes_while_the_tool_looks_stands() -> None:
+    play = Play([calls("a Send"), text("Done.")], tools=SURE, findings={"a": ("happened", "")})
+    play.say("Go")
+    play.run()
+    (call,) = play.record.reply.waiting() if play.record.reply else []
+    play.outcomes["a"] = [e.ToolReturned(result=outcome_unknown(call.block, "it was lost"))]
+    play.allow("a")
+    while not isinstance(play.asked, Probe):
+        play.begin()
+        if play.running:
+            play.end_call("a")
+    play.tell("settle", {"call_id": "a", "happened": False, "by": "bo"})
+    play.complete()
+    play.run()
+
+    assert [hint.split(".")[0] for hint in _hints(play)] == [
+        "The call Send (a), whose outcome was unknown, is settled: it did not happen, and nothing of it was done"
+    ]
+    assert (play.record.doubts["a"].by, play.record.doubts["a"].finding) == ("bo", "happened")
+
+
+def test_an_agent_that_asks_waits_until_every_doubt_of_the_reply_is_settled() -> None:
+    play = _lost(Play([calls("a Measure", "b Measure"), text("Done.")], spec=ASKING), "a", "b")
+    reply_id = play.record.reply.reply_id if play.record.reply else ""
+
+    assert (play.steps[-1], status_word(play.record)) == (Park("person"), "waiting")
+    message = reply_message(play.record, reply_id)
+    assert message is not None
+    assert message.metadata == {"waiting_for": ["a", "b"]}
+    play.tell("settle", {"call_id": "a", "happened": True})
+    assert play.run() == Park("person")
+    play.tell("settle", {"call_id": "b", "happened": False})
+
+    assert play.run() == Idle()
+    assert play.ends() == [("reply-of-r1", "completed")]
+    assert spoken(play.record.state.context)[-3:] == ["hint", "hint", "Done."]
+
+
+def test_an_agent_that_asks_is_not_asked_about_what_its_tool_has_seen() -> None:
+    play = _sending(spec=ASKING, findings={"a": ("did_not", "")})
+
+    assert play.steps[-1] == Idle()
+    assert "it did not happen, and nothing of it was done. Send has looked." in _hints(play)[0]
+
+
+def test_an_interrupt_ends_a_reply_that_waits_for_a_settlement_and_the_doubt_stays() -> None:
+    play = _painting(spec=ASKING)
+    play.tell("interrupt", {"message": "Leave it"})
+    play.run()
+
+    assert play.ends()[0][1] == "interrupted"
+    assert [doubt.call_id for doubt in open_doubts(play.record)] == ["a"]
+    assert (blocking(play.record), play.steps[-1]) == ([], Idle())
+
+
+def test_a_word_that_comes_among_open_calls_waits_for_their_results() -> None:
+    play = Play([calls("a Paint"), calls("b Paint", "c Look"), text("Done.")])
+    _lost(play, "a")
+    assert play.steps[-1] == Park("person")
+    play.tell("settle", {"call_id": "a", "happened": True})
+    play.allow("b")
+    play.run()
+
+    said = spoken(play.record.state.context)
+    assert said[said.index("call b + call c") :] == ["call b + call c", "result b", "result c", "hint", "Done."]
+
+
+def test_events_tell_of_looking_and_settling() -> None:
+    play = _sending(findings={"a": ("unknown", "the outbox is away")})
+    play.tell("settle", {"call_id": "a", "happened": True, "by": "bo"})
+
+    told = [event for event in EventFold().catch_up(play.record.log) if event.type == "CUSTOM"]
+
+    assert [(event.name, event.tool_call_id) for event in told] == [("doubt_probed", "a"), ("doubt_settled", "a")]
+    assert told[0].value == {"finding": "unknown", "detail": "the outbox is away"}
+    assert told[1].value == {"happened": True, "output": "", "by": "bo", "reason": ""}
+
+
+def test_doubts_survive_a_roll_over() -> None:
+    for keeps in (False, True):
+        play = _painting(keeps=keeps)
+        play.roll_over()
+        assert [doubt.call_id for doubt in open_doubts(play.record)] == ["a"], keeps
+        assert play.tell("settle", {"call_id": "a", "happened": True}) == {"settled": "a", "happened": True}
+
+
+def test_a_session_keeps_a_bounded_number_of_doubts_and_forgets_settled_ones_first() -> None:
+    play = _painting()
+    for number in range(100):
+        name = f"old-{number}"
+        play.record.doubts[name] = Doubt(call_id=name, tool="Paint", reply_id="r", input="{}", why="", at=0)
+    play.tell("settle", {"call_id": "old-7", "happened": True})
+    play.record.doubts.pop("a")
+    play._lines = iter([calls("z Paint"), text("Done.")])  # noqa: SLF001  the script goes on
+    play.record.requests.handled.clear()
+    _lost(play, "z")
+
+    assert len(play.record.doubts) == 100
+    assert "old-7" not in play.record.doubts
+    assert {"old-0", "z"} <= set(play.record.doubts)

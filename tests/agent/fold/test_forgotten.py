@@ -1,0 +1,77 @@
+"""Call ids of long ago: what is kept of them stays small, and none is ever used twice."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger_values import Forgotten
+from longhaul.agent.fold.used_call_ids import FILTER_CALLS, KEPT_NAMES, forget, was_there
+from longhaul.agent.life.carried import Carried, carry
+from longhaul.agent.next.call_ids import with_own_call_ids
+from longhaul.agent.record import Record
+from longhaul.agent.values.messages import AssistantMsg, ToolCallBlock
+from longhaul.agent.views.event import EventsSoFar
+from tests.agent.play import SPEC
+
+OPENED = e.SessionOpened(seq=1, session_id="s", spec=SPEC)
+
+
+def ids(first: int, last: int) -> dict[str, str]:
+    return {f"toolu_{number:024}": "fetch" for number in range(first, last)}
+
+
+def rolled_over(record: Record) -> Record:
+    """As the next run begins, through JSON."""
+    carried = carry(record, EventsSoFar(), record.seq, record.messages_total)
+    return Record.over(Carried.model_validate_json(carried.model_dump_json()).ledger)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=30), unique=True, max_size=400))
+def test_no_id_that_was_used_is_taken_for_a_new_one(used: list[str]) -> None:
+    names, forgotten = forget(dict.fromkeys(used, "fetch"), (), {})
+
+    assert all(call_id in names or was_there(forgotten, call_id) for call_id in used)
+    assert list(names) == used[-KEPT_NAMES:]
+
+
+def test_few_new_ids_are_taken_for_used_ones() -> None:
+    _, forgotten = forget(ids(0, FILTER_CALLS + KEPT_NAMES), (), {})
+
+    wrong = sum(was_there(forgotten, call_id) for call_id in ids(50_000, 60_000))
+
+    assert [filled.calls for filled in forgotten] == [FILTER_CALLS]
+    assert 0 < wrong < 50
+
+
+def test_what_is_carried_does_not_grow_with_each_call() -> None:
+    record = Record.of([OPENED])
+    sizes = []
+    for run in range(40):
+        record.calls.names |= ids(run * 200, (run + 1) * 200)
+        record = rolled_over(record)
+        sizes.append(len(Carried(ledger=record).model_dump_json()))
+
+    assert max(sizes[2:]) - sizes[2] < 100
+    assert all(record.had_call(call_id) for call_id in ids(0, 40 * 200))
+
+
+def test_a_model_that_uses_an_id_of_long_ago_again_gets_another_one() -> None:
+    record = Record.of([OPENED])
+    record.calls.names |= ids(0, 300)
+    record = rolled_over(record)
+    again, new = "toolu_" + "0" * 23 + "7", "toolu_new"
+    message = AssistantMsg("lamp", [ToolCallBlock(id=call_id, name="fetch", input="{}") for call_id in (again, new)])
+
+    own = with_own_call_ids(e.ModelSaid(message=message), record)
+
+    assert again not in record.calls.names
+    assert [block.id for block in own.message.get_tool_calls()] == [f"{again}-2-0", new]
+
+
+@pytest.mark.parametrize("forgotten", [(), (Forgotten(0, "A" * 21_848),)])
+def test_an_open_call_keeps_its_name(forgotten: tuple[Forgotten, ...]) -> None:
+    names, _ = forget(ids(0, 1_000), forgotten, {f"toolu_{3:024}": None})
+
+    assert next(iter(names)) == f"toolu_{3:024}"
+    assert len(names) == KEPT_NAMES + 1

@@ -1,0 +1,58 @@
+"""The parts of a ledger, and what two ledgers share."""
+
+from copy import deepcopy
+from dataclasses import fields, is_dataclass
+
+from longhaul.agent.entries.every import Checkpointed, Segment
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.carried import once_saved
+from longhaul.agent.record import Record
+from tests.agent.play import Play, carried_over, text
+
+
+def _parts(ledger: Ledger) -> dict[str, object]:
+    given = {part.name: getattr(ledger, part.name) for part in fields(Ledger)}
+    return {name: part for name, part in given.items() if is_dataclass(part)}
+
+
+def _played() -> Play:
+    play = Play([text("Done.")])
+    play.say("Look at the wall")
+    play.run()
+    return play
+
+
+def test_a_twin_has_parts_of_its_own() -> None:
+    record = _played().record
+
+    twin = record.twin()
+
+    mine, its = _parts(record), _parts(twin)
+    assert its == mine
+    assert len(its) == 12
+    assert not [name for name, part in its.items() if part is mine[name]]
+
+
+def test_what_a_checkpoint_will_say_changes_nothing_of_what_it_was_made_from() -> None:
+    play = _played()
+    carried = carried_over(play.record, play.events_before, all_of_it=True)
+    before = deepcopy(carried.ledger)
+    segment = Segment(key="wall/1", first_seq=1, last_seq=4, size=70, messages=0)
+
+    told = once_saved(carried, Checkpointed(through=4, messages=2, segments=(segment,)))
+
+    assert (told.ledger.keeping.saved, told.ledger.keeping.segments) == (4, [segment])
+    assert carried.ledger == before
+
+
+def test_a_record_over_a_ledger_leaves_that_ledger_as_it_was() -> None:
+    play = _played()
+    left = carried_over(play.record, play.events_before, all_of_it=True).ledger
+    told = (left.keeping.changed, left.spent.model_calls)
+
+    record = Record.over(left)
+    for entry in play.record.log:
+        record.take(entry.model_copy(update={"seq": entry.seq + 100}))
+
+    assert record.keeping.changed > told[0]
+    assert (left.keeping.changed, left.spent.model_calls) == told

@@ -1,0 +1,58 @@
+"""Arguments that an approver gives instead of the model's: held against the tool's schema before that decides."""
+
+import pytest
+
+from longhaul.agent.values.tools import ToolDescriptor
+from tests.agent.play import Play, calls
+
+SHAPED = ToolDescriptor(
+    name="Paint",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "colour": {"enum": ["red", "blue"]},
+            "coats": {"type": "integer", "minimum": 1, "exclusiveMaximum": 9},
+            "note": {"type": "string", "pattern": "^[a-z]*$"},
+        },
+        "required": ["colour"],
+        "additionalProperties": False,
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("edit", "where"),
+    [
+        ({}, ".colour: is missing"),
+        ({"colour": "green"}, "green is not one of"),
+        ({"colour": "red", "coats": "two"}, ".coats: two is not of type integer"),
+        ({"colour": "red", "coats": 0}, ".coats: 0 is below 1"),
+        ({"colour": "red", "file_path": "/x"}, ".file_path: is not known here"),
+    ],
+)
+def test_an_edit_that_does_not_fit_the_tool_is_refused_and_the_decision_is_not_spent(
+    edit: dict[str, object], where: str
+) -> None:
+    play = Play([calls("a Paint", arguments='{"colour": "red"}')], tools=(SHAPED,))
+    play.say("Paint")
+    play.run()
+
+    refused = str(play.allow("a", input=edit))
+    waiting = play.record.current.calls["a"].waits_for
+    taken = play.allow("a", input={"colour": "blue", "coats": 2, "note": "N"})
+
+    assert "input: it does not fit 'Paint': " in refused
+    assert where in refused
+    assert waiting == "person"
+    assert taken == {"decided": ["a"]}
+
+
+@pytest.mark.parametrize("schema", [{}, {"$ref": "#/elsewhere"}, {"properties": {"colour": False}}, {"items": 3}])
+def test_an_edit_is_left_to_the_worker_where_the_schema_can_not_be_read_here(schema: dict[str, object]) -> None:
+    play = Play(
+        [calls("a Paint", arguments='{"colour": "red"}')], tools=(SHAPED.model_copy(update={"input_schema": schema}),)
+    )
+    play.say("Paint")
+    play.run()
+
+    assert play.allow("a", input={"colour": 3}) == {"decided": ["a"]}

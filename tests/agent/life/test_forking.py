@@ -1,0 +1,81 @@
+"""Going back to a step of a session, and what a copy begins with."""
+
+import pytest
+
+from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.life.forking import NoSuchStep, StepFold, state_of_copy
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.wellformed import problem
+from tests.agent.play import Line, Play, calls, text
+
+
+def played(*lines: Line) -> Play:
+    play = Play(lines)
+    play.say("Go", "r1")
+    play.run()
+    return play
+
+
+def after_step(play: Play, step: int) -> Ledger:
+    """The session after its `step`-th model call and all of its results."""
+    fold = StepFold(step)
+    next((entry for entry in play.record.log if fold.take(entry)), None)
+    return fold.ledger
+
+
+def shown(context: list[Msg]) -> list[str]:
+    return [
+        message.get_text_content()
+        or ",".join(f"call {call.id}" for call in message.get_tool_calls())
+        or ",".join(f"{result.id}: {result.state.value}" for result in message.get_tool_results())
+        for message in context
+    ]
+
+
+def test_a_step_is_a_model_call_with_all_of_its_results() -> None:
+    play = played(calls("a Look", "b Look"), calls("c Look"), text("Seen."))
+
+    first, second, third = (state_of_copy(after_step(play, step)).context for step in (1, 2, 3))
+
+    assert shown(first) == ["Go", "call a,call b", "a: success", "b: success"]
+    assert shown(second) == [*shown(first), "call c", "c: success"]
+    assert shown(third) == [*shown(second), "Seen."]
+
+
+def test_the_last_step_is_the_state_that_was_lived() -> None:
+    play = played(calls("a Look"), text("Seen."))
+
+    assert state_of_copy(after_step(play, 2)).context == play.record.state.context
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"), [(0, "steps count from 1"), (-2, "steps count"), (3, "made 2 model calls")]
+)
+def test_a_step_that_was_not_made_is_a_sentence(step: int, sentence: str) -> None:
+    play = played(calls("a Look"), text("Seen."))
+
+    with pytest.raises(NoSuchStep, match=sentence):
+        after_step(play, step)
+
+
+def test_what_waits_is_cancelled_in_the_copy_and_stays_open_here() -> None:
+    play = played(calls("p Paint", "o Order"), text("Done."))
+    play.tell("observe", {"messages": "It rains."})
+
+    state = state_of_copy(play.record)
+
+    assert shown(state.context) == ["Go", "call p,call o", "p: interrupted", "o: interrupted", "It rains."]
+    assert problem(state.context) == ""
+    assert state.reply_context is None
+    assert play.record.reply is not None
+    assert list(play.record.reply.calls) == ["p", "o"]
+
+
+def test_a_later_edit_is_not_in_an_earlier_step() -> None:
+    play = played(text("Forty."))
+    state = play.record.state.model_dump(mode="json")
+    state["context"][1]["content"][0]["text"] = "Fifty."
+    play.tell("replace_state", {"state": state})
+
+    assert shown(state_of_copy(after_step(play, 1)).context) == ["Go", "Forty."]
+    assert shown(state_of_copy(play.record).context) == ["Go", "Fifty."]

@@ -1,0 +1,97 @@
+"""`longhaul approve` and `deny` where several calls wait, or several people have to say yes."""
+
+import json
+
+import pytest
+
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from tests.e2e.conftest import Cli
+from tests.workflows.letters import until
+from tests.workflows.paying import paid
+
+pytestmark = pytest.mark.server
+
+
+def paying(cli: Cli, app: Longhaul, name: str, *whom: str, **permission: object) -> Session:
+    """A session whose model pays these in one turn; the call has the name of whom it pays."""
+    ledger = str(cli.folder / "ledger")
+    batch = [{"id": one, "name": "pay", "input": {"to": one, "ledger": ledger}} for one in whom]
+    given = {
+        "model": cli.script({"tool_calls": batch}, {"text": "Done."}),
+        "workspace": Workspace(root=str(cli.folder)),
+        "tools": ("pay",),
+        "permission": permission,
+    }
+    return app.session(name, agent=AgentSpec.model_validate(given))
+
+
+async def test_calls_of_a_batch_are_decided_one_by_one_and_the_rest_together(cli: Cli, app: Longhaul) -> None:
+    ledger = cli.folder / "ledger"
+    session = paying(cli, app, "wages", "ana", "bo", "cy", "dot")
+    waiting = await session.reply("Pay them")
+
+    one = cli("approve", "wages", "bo", "--as", "eve", "--json")
+
+    async def is_paid() -> bool:
+        return paid(ledger) == ["bo"]
+
+    await until(is_paid)
+    denied = cli("deny", "wages", "ana", "--reason", "she is away", "--as", "eve")
+    unclear = cli("approve", "wages", "--edit", "{}")
+    unknown = cli("approve", "wages", "nobody")
+    twice = cli("approve", "wages", "bo")
+    shown = cli("show", "wages", "--json")
+    assert paid(ledger) == ["bo"]
+    rest = cli("approve", "wages", "--as", "eve")
+    done = await session.wait(waiting.id)
+
+    assert one.document == {"session": "wages", "decision": "allow", "decided": ["bo"]}
+    assert denied.out == "denied pay ana\n"
+    assert (unclear.code, "--edit is for one call, and 2 were chosen: cy, dot" in unclear.err) == (2, True)
+    assert (unknown.code, "'nobody' is no call here" in unknown.err) == (2, True)
+    assert (twice.code, "'bo' is finished, decided by eve" in twice.err) == (2, True)
+    assert [call["call_id"] for call in shown.document["pending"]] == ["cy", "dot"]
+    assert rest.out == "approved pay cy\napproved pay dot\n"
+    assert sorted(paid(ledger)) == ["bo", "cy", "dot"]
+    texts = {result.id: result.get_text() for result in done.get_tool_results()}
+    assert texts["ana"] == "This call was denied by eve and did not run: she is away"
+
+
+async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app: Longhaul) -> None:
+    ledger = cli.folder / "ledger"
+    session = paying(cli, app, "vault", "ana", tools={"pay": {"approvers": 2}})
+    waiting = await session.reply("Pay her")
+    other = json.dumps({"to": "bo", "ledger": str(ledger)})
+
+    first = cli("approve", "vault", "--as", "eve", "--json")
+    again = cli("approve", "vault", "--as", "eve")
+    nameless = cli("approve", "vault", "--as", "")
+    shown = cli("show", "vault")
+    edited = cli("approve", "vault", "ana", "--edit", other, "--as", "fay")
+    assert paid(ledger) == []
+    second = cli("approve", "vault", "ana", "--as", "gus", "--json")
+    await session.wait(waiting.id)
+
+    assert first.document == {
+        "session": "vault", "decision": "allow", "decided": ["ana"], "approvals": {"ana": "1 of 2"},
+    }  # fmt: skip
+    assert (again.code, "'eve' has approved 'ana' already; somebody else has to" in again.err) == (2, True)
+    assert (nameless.code, "takes 2 approvals; say who you are" in nameless.err) == (2, True)
+    assert "1 of 2 (by eve)" in shown.out
+    assert edited.out == "approved pay ana (1 of 2; somebody else has to approve it too)\n"
+    assert second.document == {"session": "vault", "decision": "allow", "decided": ["ana"]}
+    assert paid(ledger) == ["bo"]
+
+
+async def test_one_denial_is_enough(cli: Cli, app: Longhaul) -> None:
+    session = paying(cli, app, "safe", "ana", tools={"pay": {"approvers": 3}})
+    waiting = await session.reply("Pay her")
+    cli("approve", "safe", "--as", "eve")
+
+    cli("deny", "safe", "--as", "fay")
+    done = await session.wait(waiting.id)
+
+    assert [result.state.value for result in done.get_tool_results()] == ["denied"]
+    assert paid(cli.folder / "ledger") == []

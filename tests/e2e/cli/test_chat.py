@@ -1,0 +1,112 @@
+"""`longhaul chat` with a person at the terminal who types whenever they like."""
+
+import pytest
+
+from tests.e2e.conftest import Cli
+from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.server
+
+SLOW = {"text": "One by one the boats come home.\n\nThe harbour is full.", "chunk_chars": 3, "delay_ms": 150}
+EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
+WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-9", "name": "Edit", "input": EDIT}]}
+
+
+def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
+    model = cli.script(SLOW, {"text": "Good night."})
+
+    with Terminal(cli, "chat", "--model", model, columns=40) as terminal:
+        terminal.until(">")
+        terminal.types("hello\n")
+        terminal.until("One by one")
+        assert "full." not in terminal.shown
+        terminal.types("and then?\n")
+        terminal.until("queued")
+        terminal.until("Good night.")
+        terminal.types("/tasks\n")
+        terminal.until("no tasks")
+        terminal.types("sleep well\n\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    places = [
+        seen.shown.index(text)
+        for text in ("> hello", "> and then?", "The harbour", "Good night.", "> /tasks", "> sleep well")
+    ]
+    assert places == sorted(places), seen.shown
+    assert seen.shown.count("The harbour is full.") == 1
+
+
+def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> None:
+    model = cli.script({**WANTS_TO_EDIT, "chunk_chars": 2, "delay_ms": 100}, {"text": "Done."})
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.until(">")
+        terminal.types("greet\n")
+        terminal.until("I will")
+        terminal.types("half a senten")
+        terminal.until("[q] later:")
+        terminal.types("y")
+        terminal.until("Done.")
+        terminal.until("> half a senten")
+        terminal.types("\x03/quit\n")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
+
+
+def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
+    model = cli.script(SLOW, SLOW)
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.until(">")
+        terminal.types("hello\n")
+        terminal.until("One by")
+        terminal.types("\x03")
+        terminal.until("interrupted")
+        terminal.types("again\n")
+        terminal.until("harbour is full.")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert seen.shown.index("interrupted") < seen.shown.index("> again") < seen.shown.index("harbour is full.")
+    assert "begun anew" not in seen.shown
+
+
+def test_ctrl_c_twice_leaves_and_the_session_goes_on(cli: Cli) -> None:
+    command = "trap '' TERM INT; for n in 1 2 3 4 5 6 7 8; do sleep 0.5; done; echo late"
+    model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": command}}]}, {"text": "Not that."})
+
+    with Terminal(cli, "chat", "--model", model, "--mode", "bypass", "--session", "tide-2") as terminal:
+        terminal.until(">")
+        terminal.types("hello\n")
+        terminal.until("Bash trap")
+        terminal.types("\x03")
+        terminal.until("interrupting")
+        terminal.types("\x03")
+        seen = terminal.end(10)
+
+    assert seen.code == 0, seen.shown
+    assert "longhaul chat --session tide-2" in seen.shown
+    assert "late" not in seen.shown.replace("echo late", "")
+
+
+def test_a_terminal_that_becomes_narrower_shows_nothing_twice(cli: Cli) -> None:
+    said = "One by one the boats come home, red ones and blue ones and one without a name."
+    model = cli.script({"text": said, "chunk_chars": 2, "delay_ms": 100})
+
+    with Terminal(cli, "chat", "--model", model, columns=90) as terminal:
+        terminal.until(">")
+        terminal.types("hello\n")
+        terminal.until("red ones and")
+        terminal.resized(37, 30)
+        terminal.until("1 step, ")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert [seen.shown.count(words) for words in ("One by one", "> hello", "blue ones", "name.")] == [1, 1, 1, 1], (
+        seen.shown
+    )

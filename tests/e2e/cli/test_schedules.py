@@ -1,0 +1,99 @@
+"""The commands about schedules and sleep, and the pages about them."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.agents import load_agent
+from longhaul.starter.client.client import Longhaul
+from tests.e2e.conftest import Cli
+from tests.workflows.letters import until
+
+pytestmark = pytest.mark.server
+
+ROOT = Path(__file__).parents[3]
+WAITS = {"id": "bell-1", "name": "wait_for", "input": {"event": "bell", "timeout": "30d"}}
+
+
+async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longhaul) -> None:
+    model = cli.script({"tool_calls": [WAITS]}, {"text": "It rang."})
+    session = app.session("belfry", agent=AgentSpec(model=model, tools=("wait_for",)))
+
+    waiting = await session.reply("Wait for the bell")
+    shown = cli("show", "belfry")
+    rows = cli("inbox", "--json")
+    rung = cli("notify", "belfry", "bell", "--payload", "twelve times", "--request-id", "noon", "--json")
+    again = cli("notify", "belfry", "bell", "--payload", "twelve times", "--request-id", "noon")
+    refused = cli("notify", "belfry", "bell", "--request-id", "noon")
+    done = await session.wait(waiting.id)
+
+    assert "asleep" in shown.out
+    assert "or until somebody tells of the event 'bell'" in shown.out
+    assert "longhaul notify belfry bell" in shown.out
+    row = next(row for row in rows.document if row["session"] == "belfry")
+    assert (row["waits_for"], row["event"], row["tool"]) == ("wake-up", "bell", "wait_for")
+    assert rung.document == {"session": "belfry", "event": "bell", "woken": True}
+    assert again.out == "belfry is not waiting for it just now, and is told when it does\n"
+    assert (refused.code, "was used before for another notification" in refused.err) == (2, True)
+    assert done.get_text_content() == "It rang."
+    assert '"twelve times"' in done.get_tool_results()[0].get_text()
+
+
+async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Longhaul) -> None:
+    model = cli.script({"text": "High."}, {"text": "Low."})
+
+    added = cli(
+        *("schedule", "add", "spring-tide", "How high?", "--cron", "0 0 1 1 *", "--zone", "Europe/Berlin"),
+        *("--model", model, "--session", "tide-log", "--overlap", "queue", "--catch-up", "2h", "--json"),
+    )
+    wrong = cli("schedule", "add", "neap", "Hm", "--every", "often", "--model", model)
+    paused = cli("schedule", "pause", "spring-tide", "--why", "no water")
+    shown = cli("schedule", "show", "spring-tide")
+    triggered = cli("schedule", "trigger", "spring-tide")
+    assert triggered.out == "spring-tide is triggered\n"
+
+    async def asked() -> bool:
+        return [one.state for one in await app.schedules.firings("spring-tide")] == ["asked"]
+
+    await until(asked)
+    firings = await app.schedules.firings("spring-tide")
+    done = await app.session("tide-log", agent=AgentSpec(model=model)).wait(firings[0].reply_id)
+    past = cli("schedule", "show", "spring-tide", "--json")
+    removed = cli("schedule", "remove", "spring-tide")
+
+    assert added.code == 0, added.err
+    assert added.document["in_words"] == (
+        "at '0 0 1 1 *' in Europe/Berlin; each firing goes to session 'tide-log'; a firing waits for its turn; those "
+        "missed while the server was down are made up for if they are not older than 2h"
+    )
+    assert (wrong.code, "--every: 'often' is no span" in wrong.err) == (2, True)
+    assert paused.out == "spring-tide is paused\n"
+    assert "spring-tide, paused: no water" in shown.out
+    assert done.get_text_content() == "High."
+    assert past.document["firings"][0]["session"] == "tide-log"
+    assert removed.code == 0
+
+
+def test_the_agent_of_the_page_is_one_and_each_of_its_settings_is_explained() -> None:
+    page = (ROOT / "docs" / "unattended.md").read_text(encoding="utf-8")
+    spec = load_agent(ROOT / "agents" / "caretaker.toml")
+    table = tomllib.loads((ROOT / "agents" / "caretaker.toml").read_text(encoding="utf-8"))
+
+    assert {"sleep", "wait_for"} <= {*spec.tools}
+    assert spec.permission.mode == "dont_ask"
+    assert table["permission"]["mode"] in page
+    for setting in ("max_iters", "[permission.deadline]", "outage_wait_seconds", "LONGHAUL_NOTIFY", "--overlap skip"):
+        assert setting in page
+
+
+def test_the_commands_of_the_page_are_the_commands_that_there_are(cli: Cli) -> None:
+    page = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
+    typed = set(re.findall(r"^longhaul schedule (\w+)", page, re.MULTILINE))
+
+    helped = cli("schedule", "--help").out
+
+    assert typed == set(re.findall(r"^\W*(\w+) +[A-Z]", helped, re.MULTILINE)) & typed
+    assert typed >= {"add", "list", "show", "pause", "resume", "remove", "trigger"}

@@ -1,0 +1,198 @@
+"""The commands that look at sessions, and how they fail."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
+
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.workflows.contract import SESSION, STATUS, WORKFLOW, SessionStart
+from tests.e2e.conftest import CLI, Cli
+from tests.e2e.processes import running_with
+from tests.limits import SURE_SECONDS
+from tests.servers.local import free_port
+
+pytestmark = pytest.mark.server
+
+WRITES = {"id": "write-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "hello"}}
+WANTS_TO_EDIT = ({"tool_calls": [WRITES]}, {"text": "Done."})
+
+
+def test_an_unknown_session_is_a_sentence(cli: Cli) -> None:
+    answer = cli("show", "nobody-knows")
+
+    assert answer.code == 2
+    assert answer.err.startswith(
+        "longhaul: the server knows no session 'nobody-knows', open or closed; see `longhaul sessions`. "
+    )
+    assert answer.out == ""
+
+
+async def test_an_ambiguous_session_names_the_candidates(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(model=cli.script({"text": "Hello."}))
+    for user in ("ana", "ben o'neill"):
+        await app.session("shared", user=user, agent=spec).reply("Hi")
+
+    ambiguous = cli("show", "shared")
+    named = cli("show", "shared", "--user", "ben o'neill", "--json")
+
+    assert ambiguous.code == 2
+    assert "2 open sessions are called 'shared'" in ambiguous.err
+    assert "--user ana --agent longhaul" in ambiguous.err
+    assert named.document["status"]["user_id"] == "ben o'neill"
+
+
+async def test_a_session_is_listed_shown_and_exported(cli: Cli, app: Longhaul) -> None:
+    await app.session("sky", agent=AgentSpec(model=cli.script({"text": "Noted."}))).reply("The sky is blue")
+    cli("observe", "sky", "It rains now")
+
+    listed = cli("sessions", "--json")
+    shown = cli("show", "sky")
+    exported = cli("state", "export", "sky")
+
+    assert "sky" in [card["session_id"] for card in listed.document]
+    assert "> The sky is blue\nNoted.\n> It rains now\n" in shown.out
+    steps = cli("show", "sky", "--as", "steps", "--json").document
+    told = [(step["kind"], step["source"], step["text"]) for step in steps if step["kind"] == "message"]
+    assert ("message", "user", "The sky is blue") in told
+    assert ("message", "agent", "Noted.") in told
+    assert "agent       Noted.\n" in cli("show", "sky", "--as", "steps").out
+    assert cli("show", "sky", "--as", "novels").code == 2
+    assert [message["role"] for message in exported.document["context"]] == ["user", "assistant", "user"]
+
+
+async def test_a_refused_answer_is_the_sessions_sentence_and_shows_up(cli: Cli, app: Longhaul) -> None:
+    session = app.session("calm", agent=AgentSpec(model=cli.script({"text": "Hello."})))
+    await session.reply("Hi")
+
+    refused = cli("approve", "calm", "call-4")
+    status = await session.status()
+
+    assert refused.code == 2
+    assert "no call needs a decision" in refused.err
+    assert status.refused == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "Hi"], "no model is set"),
+        (["result", "s", "c"], "give the result as --output TEXT or as --file F"),
+    ],
+)
+def test_a_misused_command_exits_2_with_a_sentence(cli: Cli, arguments: list[str], sentence: str) -> None:
+    answer = cli(*arguments)
+
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_an_unreachable_server_exits_1_with_a_sentence(cli: Cli) -> None:
+    answer = cli("--address", f"127.0.0.1:{free_port()}", "sessions", "--json")
+
+    assert answer.code == 1
+    assert answer.err.startswith("longhaul: no Temporal server answers")
+    assert answer.out == ""
+
+
+def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> None:
+    with_key = Cli(cli.environment | {"OPENAI_API_KEY": "sk-violet"}, cli.folder)
+
+    answer = with_key("doctor", "--json")
+
+    checks = {check["name"]: check for check in answer.document["checks"]}
+    assert answer.code == 0, answer.out
+    assert checks["server"]["ok"]
+    assert checks["search attributes"]["ok"]
+    assert checks["timer speed"]["ok"], checks["timer speed"]
+    assert checks["OPENAI_API_KEY"]["detail"] == "set"
+    assert "sk-violet" not in answer.out
+
+
+def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
+    port = free_port()
+    command = [*CLI, "dev", "--data-dir", "own", "--port", str(port), "--ui-port", str(free_port())]
+    keys = {
+        "OPENAI_API_KEY": "sk-violet",
+        "LONGHAUL_APPROVAL_KEY": "a1:signs-for-everybody-0123456789",
+        "LONGHAUL_SECRET_GATE": "gate-9c41f2",
+    }
+    environment = cli.environment | {"LONGHAUL_TEMPORAL_CLI": str(find_temporal(print))} | keys
+
+    with subprocess.Popen(
+        command, env=environment, cwd=cli.folder, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        own = Cli(environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, cli.folder)
+        ran = own("run", "Hi", "--model", cli.script({"text": "Served."}))
+        second = own("dev", "--port", str(port))
+        servers = running_with(f"--port\0{port}\0--db-filename")
+        known = b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in servers)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (cli.folder / "own").glob("temporal*")}
+        folder = (cli.folder / "own").stat().st_mode & 0o777
+        os.kill(process.pid, signal.SIGTERM)
+        code = process.wait(20)
+
+    assert lines[0] == f"Temporal  127.0.0.1:{port}\n"
+    assert lines[3].startswith("longhaul worker: polling")
+    assert ran.out == "Served.\n"
+    assert second.code == 1
+    assert f"port {port} of 127.0.0.1 cannot be used" in second.err
+    assert code == 0
+    assert servers
+    assert b"PATH=" in known
+    assert not any(key.encode() in known for key in keys.values())
+    assert folder == 0o700
+    assert set(modes.values()) == {0o600}, modes
+    assert own("sessions").code == 1
+
+
+async def test_a_session_whose_workers_are_gone_does_not_hold_up_the_inbox(cli: Cli, app: Longhaul) -> None:
+    await app.client.start_workflow(
+        WORKFLOW,
+        SessionStart(session_id="left-alone"),
+        id="longhaul/left-alone",
+        task_queue="nobody-polls-here",
+        search_attributes=TypedSearchAttributes(
+            [SearchAttributePair(STATUS, "waiting"), SearchAttributePair(SESSION, "left-alone")]
+        ),
+    )
+    spec = AgentSpec(model=cli.script(*WANTS_TO_EDIT))
+    await app.session("asks-in-time", agent=spec).reply("Greet the moon")
+
+    inbox = cli("inbox", "--json")
+
+    assert inbox.code == 0
+    assert "asks-in-time" in [call["session"] for call in inbox.document]
+    assert "no worker answers for them: " in inbox.err
+    assert "left-alone" in inbox.err
+
+
+async def test_sessions_are_listed_by_each_status_that_there_is(cli: Cli, app: Longhaul) -> None:
+    session = app.session("resting", agent=AgentSpec(model=cli.script({"text": "Noted."})))
+    await session.reply("Hi")
+    await session.pause(by="ana", why="the database is being moved")
+
+    def paused() -> list[str]:
+        return [row["session_id"] for row in cli("sessions", "--status", "paused", "--json").document]
+
+    deadline = time.monotonic() + SURE_SECONDS
+    while "resting" not in paused() and time.monotonic() < deadline:  # noqa: ASYNC110  it happens in the server
+        await asyncio.sleep(0.2)
+
+    assert "resting" in paused()
+    assert [cli("sessions", "--status", status).code for status in ("idle", "working", "waiting", "held")] == [
+        0,
+        0,
+        0,
+        2,
+    ]

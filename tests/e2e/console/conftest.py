@@ -1,0 +1,76 @@
+"""A real Chromium, and people who look at the console of a real server with it."""
+
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from longhaul.starter.serve.tokens import digest_of
+from tests.conftest import found
+from tests.e2e.serving import TOKENS, Serving, serving
+from tests.limits import SURE_SECONDS
+from tests.servers.chromium import find_chromium
+
+SURE_MILLISECONDS = SURE_SECONDS * 1_000
+# As root Chromium has no sandbox; a machine's proxy would stand between it and the server.
+FLAGS = ["--no-sandbox", "--no-proxy-server", "--disable-dev-shm-usage"]
+
+
+class SignedIn(Protocol):
+    """Gives a page of a browser of its own to one of these people, who has signed in."""
+
+    def __call__(self, user: str, *, scripts: bool = True) -> Awaitable[Page]: ...
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    executable = found("chromium", find_chromium)
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(
+            executable_path=executable, args=FLAGS, timeout=SURE_MILLISECONDS, chromium_sandbox=False
+        )
+        yield launched
+        await launched.close()
+
+
+@pytest.fixture
+def people() -> dict[str, str]:
+    """Names of this test's own for those who have tokens: other tests' sessions are not in their inboxes."""
+    return {user: f"{user}.{uuid4().hex[:8]}" for user in TOKENS}
+
+
+@pytest.fixture
+async def served(
+    tmp_path: Path, worker: int, cli_environment: dict[str, str], people: dict[str, str]
+) -> AsyncIterator[Serving]:
+    """`longhaul serve` in a folder that holds a greeting. Bob has not the scope `steer`, and eve may only look."""
+    assert worker
+    (tmp_path / "greeting.txt").write_text("hello world\n")
+    scopes = {"ana": "read,answer,approve,edit,steer", "bob": "read,answer,approve", "eve": "read,admin"}
+    lines = [f"{digest_of(TOKENS[user])} {people[user]} {scopes[user]}" for user in TOKENS]
+    environment = cli_environment | {"LONGHAUL_SERVE_TOKENS": "; ".join(lines), "LONGHAUL_TRUST": "1"}
+    async with serving(tmp_path, environment) as one:
+        yield one
+
+
+@pytest.fixture
+async def signed_in(browser: Browser, served: Serving) -> AsyncIterator[SignedIn]:
+    contexts = list[BrowserContext]()
+
+    async def sign_in(user: str, *, scripts: bool = True) -> Page:
+        context = await browser.new_context(java_script_enabled=scripts)
+        contexts.append(context)
+        context.set_default_timeout(SURE_MILLISECONDS)
+        page = await context.new_page()
+        await page.goto(f"{served.url}/console")
+        await page.get_by_label("Token").fill(TOKENS[user])
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url(f"{served.url}/console")
+        return page
+
+    yield sign_in
+    for context in contexts:
+        await context.close()

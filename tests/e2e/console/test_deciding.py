@@ -1,0 +1,188 @@
+"""The console in a browser: what waits is found, seen, and answered once."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, listed
+from tests.e2e.serving import Serving
+
+pytestmark = pytest.mark.server
+
+expect.set_options(timeout=SURE_MILLISECONDS)
+
+
+async def waiting(served: Serving, folder: Path, *after: dict[str, object], more: str = "") -> str:
+    """The name of a session whose edit waits, and that the inbox has."""
+    path = agent(folder, WANTS_TO_EDIT, *(after or ({"text": "Done."},)), more=more)
+    name = path.rpartition("/")[2]
+    async with served.client() as ana:
+        answer = await ana.post(f"{path}/messages?wait=30", json={"messages": "Greet the moon"})
+        assert answer.json()["status"] == "waiting"
+        await listed(ana, name)
+    return name
+
+
+async def opened(page: Page, name: str) -> None:
+    await page.reload()
+    await page.locator("[data-row]", has_text=name).click()
+    await shown(page)
+
+
+async def shown(page: Page) -> None:
+    await expect(page.get_by_role("heading", name="Edit greeting.txt")).to_be_visible()
+    await page.wait_for_load_state()  # by then it knows the keys
+
+
+async def test_a_person_sees_the_change_and_allows_it(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await page.reload()
+    title = await page.title()
+    await opened(page, name)
+    removed = await page.locator(".diff .removed").inner_text()
+    added = await page.locator(".diff .added").inner_text()
+    await page.keyboard.press("a")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/console?told=allowed")
+
+    await page.goto(f"{served.url}/console/s/lamp/{name}")
+    await expect(page.locator("#transcript")).to_contain_text("Done.")
+    await expect(page.locator(".state").first).to_have_text("idle")
+    assert title.startswith("(1) Inbox")
+    assert (removed.strip(), added.strip()) == ("-hello world", "+hello moon")
+    assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
+
+
+async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path, {"text": "Then not.", "expect": {"last_contains": "The moon is asleep"}})
+    page = await signed_in("ana")
+    await page.reload()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await shown(page)
+    await page.keyboard.press("d")
+    await page.keyboard.type("The moon is asleep")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/console?told=denied")
+
+    await page.goto(f"{served.url}/console/s/lamp/{name}")
+    await expect(page.locator("#transcript")).to_contain_text("Then not.")
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_of_two_browsers_on_one_call_one_wins_and_the_other_is_told(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    first, second = await signed_in("ana"), await signed_in("ana")
+    await opened(first, name)
+    await opened(second, name)
+    await first.get_by_role("button", name="Deny").click()
+    await first.wait_for_url("**/console?told=denied")
+
+    await expect(second.locator("#meanwhile")).to_contain_text("This has changed since it was shown")
+    await expect(second.get_by_role("button", name="Allow", exact=True)).to_be_disabled()
+    await second.reload()
+    await expect(second.get_by_role("heading", name="This call does not wait any more")).to_be_visible()
+    await expect(second.locator(".made")).to_contain_text(re.compile(r"ana\.\w+ denied it"))
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_a_form_that_comes_too_late_is_told_in_its_place_who_was_first(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana", scripts=False)
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+    async with served.client() as ana:
+        denied = {"call_id": "edit-7", "decision": "deny", "reason": "Not now"}
+        assert (await ana.post(f"/v1/sessions/lamp/{name}/decisions", json=denied)).status_code == 200
+    await page.get_by_role("button", name="Allow", exact=True).click()
+
+    await expect(page.locator(".problem").first).to_be_visible()
+    await expect(page.locator(".made")).to_contain_text(re.compile(r"ana\.\w+ denied it"))
+    await expect(page.locator(".made")).to_contain_text("Not now")
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_what_has_changed_since_it_was_shown_is_not_allowed(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    await page.locator('input[name="digest"]').first.evaluate("one => { one.value = 'f'.repeat(64) }")
+    await page.get_by_role("button", name="Allow", exact=True).click()
+
+    await expect(page.locator(".problem").first).to_contain_text("has changed since that digest was taken")
+    await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_enabled()
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_a_sentence_that_is_typed_beside_the_field_allows_nothing(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    focused = await page.evaluate("""() => [..."x a bear, a harbour"].filter((key) => {
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        return document.activeElement.tagName === "BUTTON";
+    })""")
+
+    assert focused == []
+
+
+async def test_two_people_approve_and_the_first_is_told_that_another_has_to(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path, more="[permission.tools.Edit]\napprovers = 2")
+    page = await signed_in("ana")
+    await opened(page, name)
+    await page.keyboard.press("a")
+    await page.keyboard.press("Enter")
+
+    await expect(page.locator(".told")).to_have_text("Your approval counts; another person's has to follow.")
+    await expect(page.locator("article")).to_contain_text("Approvals: 1 of 2 (ana.")
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_suggested_rules_are_taken_along(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    await expect(page.locator('[data-key="r"]')).to_contain_text("from now on Edit(")
+    await page.keyboard.press("r")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/console?told=allowed")
+
+    async with served.client() as ana:
+        rules = (await ana.get(f"/v1/sessions/lamp/{name}/rules")).json()["rules"]
+    assert [rule["tool_name"] for rule in rules] == ["Edit"]
+
+
+async def test_somebody_who_may_only_look_has_no_buttons_and_forged_forms_do_nothing(
+    served: Serving, signed_in: SignedIn, tmp_path: Path, people: dict[str, str]
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("eve")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7&user={people['ana']}")
+    await expect(page.get_by_role("heading", name="Edit greeting.txt")).to_be_visible()
+    key = await page.locator('input[name="form_key"]').first.get_attribute("value")
+    cookies = {one.get("name", ""): one.get("value", "") for one in await page.context.cookies()}
+    form = {"form_key": key or "", "call_id": "edit-7", "decision": "deny"}
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, cookies=cookies) as client:
+        forged = await client.post(
+            f"/console/s/lamp/{name}/decide?user={people['ana']}", data=form, headers={"Origin": served.url}
+        )
+
+    assert await page.locator(".decide").count() == 0
+    assert forged.status_code == 403
+    assert "scope &#39;approve&#39;" in forged.text

@@ -1,0 +1,122 @@
+"""The console in a browser: sessions are begun, followed while they speak, and steered."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serving import Serving
+
+pytestmark = pytest.mark.server
+
+expect.set_options(timeout=SURE_MILLISECONDS)
+
+SLOWLY = {"chunk_chars": 4, "delay_ms": 40}
+FAR = "It is a long way to the lighthouse. "
+HIDDEN = "\u202e\u2066\x1b[2J"
+
+
+async def began(page: Page, served: Serving, name: str, text: str) -> None:
+    await page.goto(f"{served.url}/console/start")
+    await page.get_by_label("Agent").select_option("lamp")
+    await page.get_by_label("Name").fill(name)
+    await page.get_by_label("What it shall do").fill(text)
+    await page.get_by_role("button", name="Start").click()
+    await page.wait_for_url(f"**/console/s/lamp/{name}")
+
+
+async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = agent(tmp_path, {"text": HIDDEN + FAR * 400, **SLOWLY}).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "How far?")
+    said = page.locator("#said")
+    await expect(said).to_contain_text("\\u202e\\u2066\\x1b[2JIt is a long way")
+    while_said = await page.locator("#transcript").inner_text()
+    await page.get_by_role("button", name="Interrupt").click()
+
+    await expect(page.locator("#head .state")).to_have_text("idle")
+    await expect(said).to_be_hidden()
+    assert "long way" not in while_said
+
+
+async def test_what_was_said_is_shown_as_markdown(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = agent(tmp_path, {"text": "**Far** away, [there](https://sea.example/there)"}).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "How far?")
+
+    await expect(page.locator("#transcript strong")).to_have_text("Far")
+    link = page.locator("#transcript a")
+    await expect(link).to_have_attribute("href", "https://sea.example/there")
+    await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+
+
+async def test_a_session_is_talked_to_paused_and_resumed(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = agent(tmp_path, {"text": "First."}, {"text": "Second."}).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "One")
+    await expect(page.locator("#transcript")).to_contain_text("First.")
+
+    await page.get_by_label("Why").fill("The sea is rough")
+    await page.get_by_role("button", name="Pause").click()
+    await expect(page.locator("#head")).to_contain_text("The sea is rough")
+    await page.get_by_label("Say", exact=True).fill("Two")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.locator(".state").first).to_have_text("paused")
+    await page.get_by_role("button", name="Resume").click()
+    await expect(page.locator("#transcript")).to_contain_text("Second.")
+
+
+async def test_a_long_transcript_is_read_in_pages_and_calls_are_folded(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    looks = [{"tool_calls": [{"name": "Glob", "input": {"pattern": f"{number}*.txt"}}]} for number in range(30)]
+    reads = {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt"}}]}
+    name = agent(tmp_path, *looks, reads, {"text": "Read it often."}).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "Read it thirty times")
+    await expect(page.locator("#transcript")).to_contain_text("Read it often.")
+    last = await page.locator("article.message").count()
+    folded = page.locator("details.call").last
+    before = await folded.locator("pre").last.is_visible()
+    await folded.locator("summary").click()
+    await expect(folded.locator("pre").last).to_contain_text("hello world")
+    await page.get_by_role("link", name="Earlier").click()
+
+    await expect(page.locator("#transcript")).to_contain_text("Read it thirty times")
+    await expect(page.get_by_role("link", name="Later")).to_be_visible()
+    assert not before
+    assert last <= 50
+
+
+async def test_the_list_says_how_sessions_stand_and_what_they_wait_for(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    wants = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    name = agent(tmp_path, wants).rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "Light it")
+    await expect(page.locator("#waiting")).to_contain_text("touch lit")
+    await page.goto(f"{served.url}/console/sessions")
+
+    row = page.locator("[data-row]", has_text=name)
+    await expect(row).to_contain_text(re.compile("waiting.*waits for an answer on Bash", re.DOTALL))
+
+
+async def test_what_could_not_be_begun_says_why_and_keeps_what_was_written(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    agent(tmp_path, {"text": "Never."})
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/start")
+    await page.get_by_label("Agent").select_option("longhaul")
+    await page.get_by_label("Name").fill("no-model")
+    await page.get_by_label("What it shall do").fill("Say something")
+    await page.get_by_role("button", name="Start").click()
+
+    await expect(page.locator(".problem").first).to_contain_text("names no model")
+    await expect(page.get_by_label("What it shall do")).to_have_value("Say something")

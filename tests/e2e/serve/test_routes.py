@@ -1,0 +1,235 @@
+"""Every route of `longhaul serve`: what it gives when all is well, and that it refuses strangers and rubbish."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from longhaul.starter.serve.openapi import document
+from longhaul.starter.serve.operation import Operation
+from longhaul.starter.serve.routes import OPERATIONS
+from tests.e2e.serve.test_sessions import agent, listed
+from tests.e2e.serving import Reader, Serving, serving, tokens_file
+from tests.limits import SURE_SECONDS
+
+pytestmark = pytest.mark.server
+
+NAMED = {one.name: one for one in OPERATIONS}
+DESCRIBED = document(OPERATIONS)
+EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
+WANTS_TO_EDIT = {"text": "I will.", "tool_calls": [{"id": "edit-7", "name": "Edit", "input": EDIT}]}
+ASKS_OUTSIDE = {"tool_calls": [{"id": "price-1", "name": "price_of", "input": {"article": "a lamp"}}]}
+ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}]}
+BODIES: dict[str, dict[str, Any]] = {
+    "notify": {"event": "dusk"},
+    "message": {"messages": "Greet"},
+    "decide": {"call_id": "edit-7", "decision": "deny"},
+    "externalResults": {"results": [{"id": "edit-7", "output": "x"}]},
+    "settle": {"call_id": "edit-7", "happened": True},
+    "observe": {"messages": "The sun sets."},
+    "configure": {"max_iters": 7},
+    "changeBudget": {"more": {"calls": 5}},
+    "replaceState": {"state": {"context": []}},
+    "editState": {"changes": {"summary": "Nothing yet."}},
+    "copy": {"session": "another"},
+}
+
+
+@dataclass
+class Caller:
+    """Who calls routes by their names, and checks what comes back against the document."""
+
+    client: httpx.AsyncClient
+    session: str
+    called: set[str] = field(default_factory=set[str])
+
+    async def __call__(self, name: str, body: Any = None, /, *, status: int = 0, reply: str = "", **query: Any) -> Any:
+        operation = NAMED[name]
+        url = path_of(operation, self.session, reply)
+        answer = await self.client.request(operation.method, url, json=body, params=query)
+        assert answer.status_code == (status or min(operation.answers)), (name, answer.text)
+        self.called.add(name)
+        model = operation.answers[answer.status_code]
+        if not isinstance(model, type):
+            return None
+        responses = DESCRIBED["paths"][operation.path][operation.method.lower()]["responses"]
+        schema = responses[str(answer.status_code)]["content"]["application/json"]["schema"]
+        Draft202012Validator({**schema, "components": DESCRIBED["components"]}).validate(answer.json())
+        return answer.json()
+
+
+def path_of(operation: Operation, session: str, reply: str = "none") -> str:
+    return operation.path.replace("/v1/sessions/{agent}/{session}", session).replace("{reply_id}", reply)
+
+
+@pytest.fixture
+async def served(tmp_path: Path, worker: int, cli_environment: dict[str, str]) -> AsyncIterator[Serving]:
+    assert worker
+    (tmp_path / "greeting.txt").write_text("hello world\n")
+    async with serving(
+        tmp_path, cli_environment | {"LONGHAUL_SERVE_TOKENS": str(tokens_file(tmp_path)), "LONGHAUL_TRUST": "1"}
+    ) as one:
+        yield one
+
+
+async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: Serving) -> None:
+    may_ask_outside = (
+        'tools = ["Edit", "price_of"]\n[[permission.rules]]\ntool_name = "price_of"\n[budget]\nmax_calls = 90'
+    )
+    session = agent(tmp_path, WANTS_TO_EDIT, ASKS_OUTSIDE, {"text": "Done."}, more=may_ask_outside)
+    async with served.client() as client:
+        ask = Caller(client, session)
+        for probe in ("health", "ready"):
+            await ask(probe)
+        taken = await ask("message", {"messages": "Greet", "context": {"ticket": 7}}, status=200, wait=30)
+        (call,) = (await ask("pending"))["calls"]
+        await listed(client, session.rpartition("/")[2])
+        await ask("inbox")
+        await ask("decide", {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]})
+        reader = Reader()
+        async with asyncio.timeout(SURE_SECONDS):
+            await reader.read(client, f"{session}/events", until="REQUIRE_EXTERNAL_EXECUTION")
+        ask.called.add("events")
+        await ask("externalResults", {"results": [{"id": "price-1", "output": "7 francs"}]})
+        await reader.read(client, f"{session}/events", last=reader.recorded[-1], params={"until": taken["reply_id"]})
+        found = await ask("result", reply=taken["reply_id"])
+        await stand_and_go_on(ask)
+        await change(ask)
+        parts = [await ask(name, limit=2) for name in ("transcript", "context", "history")]
+        rest = (await client.get(f"{session}/history?from=2")).json()
+        await keep(ask)
+        await ask("sessions")
+
+    settled = await one_in_doubt(tmp_path, served)
+
+    assert found["message"]["content"][-1]["text"] == "Done."
+    assert reader.recorded == list(range(1, len(reader.recorded) + 1))
+    assert [part["next"] for part in parts] == [2, 2, 2]
+    assert rest["events"][0]["seq"] >= parts[2]["events"][-1]["seq"]
+    assert ask.called | settled == set(NAMED)
+
+
+async def one_in_doubt(tmp_path: Path, served: Serving) -> set[str]:
+    """A call of which somebody has to say whether it happened."""
+    more = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
+    session = agent(tmp_path, ENGRAVES, {"text": "I see."}, name="smith", more=more)
+    async with served.client() as client:
+        ask = Caller(client, session)
+        await ask("message", {"messages": "Engrave"}, status=200, wait=30)
+        await ask("settle", {"call_id": "ring-1", "happened": False})
+    return ask.called
+
+
+async def stand_and_go_on(ask: Caller) -> None:
+    """Paused with a request that waits, which is dropped; one step of another one, and on."""
+    assert (await ask("pause", {"why": "the tide"})) == {"was_paused": False}
+    waiting = await ask("message", {"messages": "Again"}, status=202)
+    status = await ask("status")
+    assert (status["status"], status["paused_by"], status["paused_why"]) == ("paused", "ana", "the tide")
+    assert (await ask("interrupt", {"reply_id": waiting["reply_id"]}))["interrupted"] == waiting["reply_id"]
+    await ask("message", {"messages": "Once more"}, status=202)
+    assert (await ask("step", {})) == {"was_stepping": False}
+    await ask("resume", {})
+
+
+async def change(ask: Caller) -> None:
+    await ask("observe", {"messages": "The sun sets."})
+    assert (await ask("notify", {"event": "dusk", "payload": "at 6"})) == {"woken": False}
+    await ask("configure", {"max_iters": 7})
+    assert (await ask("changeBudget", {"more": {"calls": 9}})) == {"limits": {"calls": 99.0}}
+    rule = {"tool_name": "Bash", "rule_content": "make:*", "behavior": "allow"}
+    (added,) = (await ask("changeRules", {"add": [rule]}))["added"]
+    assert added in [one["id"] for one in (await ask("rules"))["rules"]]
+    assert (await ask("compact", {})) == {"compacted": False}
+
+
+async def keep(ask: Caller) -> None:
+    """The state out and in, changed in a place, and in another session."""
+    await ask("editState", {"changes": {"summary": "The moon was greeted."}, "why": "told anew"})
+    state = await ask("state")
+    assert state["summary"] == "The moon was greeted."
+    name = f"{ask.session.rpartition('/')[2]}-copy"
+    copied = await ask("copy", {"session": name})
+    assert copied["session_id"] == name
+    assert "same files" in copied["files"]
+    other = Caller(ask.client, f"{ask.session}-import", ask.called)
+    await other("replaceState", {"state": state, "why": "moved"})
+    assert (await other("state"))["summary"] == "The moon was greeted."
+
+
+async def test_each_route_refuses_strangers_and_rubbish(tmp_path: Path, served: Serving) -> None:
+    session = agent(tmp_path, WANTS_TO_EDIT)
+    guarded = [one for one in OPERATIONS if one.scope is not None]
+    about_one = [one for one in guarded if "{session}" in one.path]
+    async with served.client("ana") as ana, served.client("bob") as bob, served.client("eve") as eve:
+        await ana.post(f"{session}/messages", json={"messages": "Greet"}, params={"wait": 30})
+
+        async def status(client: httpx.AsyncClient, one: Operation, query: str = "", **more: Any) -> int:
+            body = BODIES.get(one.name, {}) if one.method == "POST" else None
+            answer = await client.request(one.method, path_of(one, session) + query, json=body, **more)
+            assert answer.json()["type"].startswith("urn:longhaul:"), one.name
+            return answer.status_code
+
+        rubbish = {one.name: await status(ana, one, "?weight=3") for one in OPERATIONS}
+        method = {one.name: (await ana.delete(path_of(one, session))).status_code for one in OPERATIONS}
+        nobody = {one.name: await status(bob, one, headers={"Authorization": ""}) for one in guarded}
+        others = {one.name: await status(bob, one, "?user=ana") for one in about_one}
+        scopes = {one.name: await status(eve, one, "?user=ana") for one in guarded if one.method == "POST"}
+        unread = {
+            one.name: (await ana.post(path_of(one, session), json={"weight": 3})).status_code
+            for one in OPERATIONS
+            if one.body is not None
+        }
+        mine = (await ana.get(f"{session}/status")).json()
+
+    assert set(rubbish.values()) == {422}, rubbish
+    assert set(method.values()) == {405}, method
+    assert set(nobody.values()) == {401}, nobody
+    assert set(others.values()) == {404}, others
+    assert set(scopes.values()) == {403}, scopes
+    assert set(unread.values()) == {422}, unread
+    assert (mine["status"], mine["refused"]) == ("waiting", 0)
+
+
+async def test_words_by_http_reach_a_reply_in_its_midst_and_tools_get_their_context(
+    tmp_path: Path, served: Serving
+) -> None:
+    session = agent(
+        tmp_path,
+        {"tool_calls": [{"name": "ticket"}, {"id": "edit-7", "name": "Edit", "input": EDIT}]},
+        {"text": "Heard.", "expect": {"last_contains": "Leave it."}},
+        {"text": "Later.", "expect": {"last_contains": "Good night."}},
+        more='tools = ["Edit", "ticket"]',
+    )
+    async with served.client() as ana:
+        first = await ana.post(
+            f"{session}/messages", json={"messages": "Greet", "context": {"ticket": 4711}}, params={"wait": 30}
+        )
+        queued = await ana.post(f"{session}/messages", json={"messages": "Never mind."})
+        dropped = await ana.post(f"{session}/messages", json={"messages": "Good night.", "request_id": "night"})
+        now = await ana.post(f"{session}/messages", json={"messages": "Leave it.", "when": "now"})
+        wrong = await ana.post(f"{session}/messages", json={"messages": "x", "when": "soon"})
+        large = await ana.post(f"{session}/messages", json={"messages": "x", "context": {"all": "x" * 5_000}})
+        gone = await ana.post(f"{session}/interrupt", json={"reply_id": queued.json()["reply_id"]})
+        waiting = (await ana.get(f"{session}/status")).json()["requests"]
+        await ana.post(f"{session}/decisions", json={"call_id": "edit-7", "decision": "deny"})
+        reader = Reader()
+        await reader.read(ana, f"{session}/events", params={"until": dropped.json()["reply_id"]})
+        joined = (await ana.get(f"{session}/result/{now.json()['reply_id']}")).json()
+
+    assert first.json()["status"] == "waiting"
+    assert [one["when"] for one in waiting] == ["now", "queue"]
+    assert [one.get("joins", False) for one in waiting] == [True, False]
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "when")
+    assert (large.status_code, gone.status_code) == (422, 200)
+    assert joined["message"]["id"] == first.json()["reply_id"]
+    said = json.dumps(joined["message"]["content"])
+    assert "ticket 4711" in said
+    assert "Heard." in said
+    assert reader.text == "Heard.Later."

@@ -1,0 +1,62 @@
+"""What the doctor says of the places where sessions are written down."""
+
+from pathlib import Path
+
+import pytest
+
+from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.stores import on_the_stores
+from longhaul.starter.settings import Settings
+from tests.servers.redis_server import find_redis, redis_server
+
+
+async def checks(settings: Settings) -> dict[str, Check]:
+    return {check.name: check async for check in on_the_stores(settings)}
+
+
+async def test_files_that_can_be_written_are_fine(tmp_path: Path) -> None:
+    found = await checks(Settings(data_dir=tmp_path, store=f"file://{tmp_path}/kept", blobs=str(tmp_path / "blobs")))
+
+    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+        "store": (True, "file answers"),
+        "blobs": (True, str(tmp_path / "blobs")),
+    }
+
+
+async def test_folders_that_can_not_be_made_are_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    found = await checks(
+        Settings(data_dir=tmp_path, store=f"file://{tmp_path}/taken", blobs=str(tmp_path / "taken" / "blobs"))
+    )
+
+    assert [check.ok for check in found.values()] == [False, False]
+    assert all(f"{tmp_path}/taken" in check.detail for check in found.values())
+    assert "LONGHAUL_STORE" in found["store"].mend
+    assert "LONGHAUL_BLOBS" in found["blobs"].mend
+
+
+async def test_what_is_no_setting_or_does_not_answer_is_a_sentence_without_its_password(tmp_path: Path) -> None:
+    found = await checks(Settings(data_dir=tmp_path, store="stone://tablet", blobs="redis://ana:violet@127.0.0.1:1/0"))
+
+    assert "nothing is known of stone://" in found["store"].detail
+    assert not found["blobs"].ok
+    assert "violet" not in str(found)
+
+
+async def test_a_store_of_one_host_is_missed_where_several_work(tmp_path: Path) -> None:
+    found = await checks(Settings(data_dir=tmp_path, shared=True))
+
+    assert "keeps sessions on this host alone" in found["store"].detail
+
+
+@pytest.mark.redis
+async def test_a_redis_that_forgets_is_told_how_to_remember(redis_url: str, tmp_path: Path) -> None:
+    lasting = ("--appendonly", "yes", "--maxmemory-policy", "noeviction")
+    with redis_server(find_redis(print), tmp_path, *lasting) as kept_url:
+        found = await checks(Settings(data_dir=tmp_path, store=redis_url, blobs=kept_url))
+
+    assert found["store"].ok
+    assert found["blobs"].ok
+    assert not found["store keeps"].ok
+    assert found["store keeps"].mend == "redis-cli CONFIG SET appendonly yes"
+    assert found["blobs keep"].ok, found["blobs keep"]

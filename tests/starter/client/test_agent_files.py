@@ -1,0 +1,84 @@
+"""Agent files: what they may say about the prompt."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.agent.values.settings import AgentContext
+from longhaul.starter.client.agents import BadAgent, load_agent
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mason.toml"
+    path.write_text(text)
+    return path
+
+
+def test_an_agent_file_sets_skills_and_what_stands_around_the_prompt(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        'skills = ["/srv/skills", "docs"]\ninject_runtime_state = true\n'
+        '[agent_context]\nsystem_prefix = "You work for Ana."\nprompt_template = "terse"\nrepo_skills = true\n',
+    )
+
+    spec = load_agent(path)
+
+    assert (spec.skills, spec.inject_runtime_state) == (("/srv/skills", "docs"), True)
+    assert spec.agent_context == AgentContext(
+        system_prefix="You work for Ana.", prompt_template="terse", repo_skills=True
+    )
+
+
+def test_an_agent_file_names_the_files_of_its_sub_agents_or_has_them_in_tables(tmp_path: Path) -> None:
+    (tmp_path / "scout.toml").write_text('description = "looks"\nagents = ["digger"]\n')
+    (tmp_path / "digger.toml").write_text('system_prompt_file = "digging.txt"\n')
+    (tmp_path / "digging.txt").write_text("Dig.")
+
+    named = load_agent(write(tmp_path, 'agents = ["scout"]'))
+    inline = load_agent(
+        write(tmp_path, '[agents.scout]\ndescription = "looks"\n[agents.scout.permission]\nmode = "plan"')
+    )
+
+    scout = named.agents["scout"]
+    assert (scout.name, scout.description) == ("scout", "looks")
+    assert scout.agents["digger"].system_prompt == "Dig."
+    assert inline.agents["scout"].permission.mode.value == "plan"
+
+
+def test_the_agents_of_the_page_can_be_read_and_start_what_they_name(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "subagents.md").read_text(encoding="utf-8")
+    (written,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    made: dict[str, Any] = {}
+
+    lead = load_agent(write(tmp_path, written))
+    exec(program.replace('AgentSpec(name="lead"', 'lead = AgentSpec(name="lead"'), made)  # noqa: S102  the page's own
+
+    assert lead.all_tools == ("Read", "Agent")
+    assert {name: agent.all_tools for name, agent in lead.agents.items()} == {
+        "scout": ("Read", "Grep", "Glob"),
+        "fixer": ("Read", "Edit", "Bash"),
+    }
+    assert lead.max_children == 10
+    assert made["lead"].agents["scout"].description == "reads code"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('agents = ["mason"]', "mason → mason: an agent can't be below itself"),
+        ('agents = ["roofer"]', "there is no agent file '.*roofer.toml'"),
+        ('agents = ["../roofer"]', "'../roofer' is no name of an agent file beside this one"),
+        ("agents = [7]", "'7' is no name of an agent file"),
+        ("[agents.scout]\ntoolz = []", "agents.scout.toolz"),
+        ('[agent_context]\nprompt_template = "{tools}"', r"there is no placeholder 'tools'; there are \{prefix\}"),
+        ("[agent_context]\nsystem_sufix = 'x'", "system_sufix"),
+        ("skils = ['x']", "did you mean 'skills'"),
+        (f"skills = {[str(n) for n in range(21)]}", "at most 20 items"),
+    ],
+)
+def test_a_mistake_in_it_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(BadAgent, match=complaint):
+        load_agent(write(tmp_path, text))

@@ -1,0 +1,50 @@
+"""The inbox as people see it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from longhaul.starter.cli.work.inbox import _head
+from longhaul.starter.client.cards import SessionCard, query
+from longhaul.starter.client.inbox import is_overdue
+from longhaul.workflows.contract import PendingCall
+
+CARD = SessionCard("mend", "ana\x1b[31m", "coder", "waiting", "", "", "longhaul/coder/ana/mend")
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def call(**fields: str) -> PendingCall:
+    given = {"reply_id": "r", "call_id": "c", "tool": "Bash", "input": "{}", "waits_for": "person"}
+    asked = (datetime.now(UTC) - timedelta(minutes=3, seconds=5)).isoformat()
+    return PendingCall.model_validate({**given, "asked_at": asked, **fields})
+
+
+def in_hours(hours: float) -> str:
+    return (datetime.now(UTC) + timedelta(hours=hours, minutes=30)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, ""),
+        ({"expires_at": in_hours(2)}, ", deadline in 2 h"),
+        ({"expires_at": in_hours(2), "reminded_at": in_hours(-1)}, ", deadline in 2 h, reminded of"),
+        ({"escalated_at": in_hours(-1), "reminded_at": in_hours(-2)}, ", ESCALATED"),
+        ({"expired_at": in_hours(-1), "escalated_at": in_hours(-2)}, ", OVERDUE"),
+    ],
+)
+def test_a_line_says_since_when_until_when_and_how_late(fields: dict[str, str], told: str) -> None:
+    assert _head(CARD, call(**fields)).plain == f"mend of ana\\x1b[31m, 3 min ago{told}"
+
+
+def test_overdue_is_what_somebody_was_reminded_of_and_what_is_over() -> None:
+    assert not is_overdue(call(), NOW)
+    assert not is_overdue(call(expires_at="2026-01-02T12:00:01+00:00"), NOW)
+    assert is_overdue(call(expires_at="2026-01-02T12:00:00+00:00"), NOW)
+    assert is_overdue(call(reminded_at="2026-01-02T11:00:00+00:00"), NOW)
+    assert is_overdue(call(expired_at="2026-01-02T11:00:00+00:00"), NOW)
+
+
+def test_a_name_that_the_server_would_misread_is_left_to_us() -> None:
+    assert query(team="tea's", tool="send").endswith(r"LonghaulTeam = 'tea\'s' AND LonghaulWaitingTools = 'send'")
+    assert "LonghaulTeam" not in query(team='a"b')

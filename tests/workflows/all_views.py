@@ -1,0 +1,158 @@
+"""Everything that shows a session to somebody, listed: a query or a command that is new has to be put in here."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+import typer
+from temporalio.workflow import _Definition  # pyright: ignore[reportPrivateUsage]  the SDK lists queries nowhere else
+
+from longhaul.starter.cli.main import app as commands
+from longhaul.starter.client.session import Session
+from longhaul.starter.serve.application import application
+from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.routes import OPERATIONS
+from longhaul.starter.serve.tokens import SCOPES, Caller
+from longhaul.workflows.session import AgentSession
+from tests.e2e.processes import WorkerSettings, environment
+from tests.workflows.conftest import Stage
+
+QUERIES = ("events", "messages", "pending", "result", "rules", "spec", "state", "status", "stream", "transcript")
+PULLED = ("entries", "snapshot", "received", "offer")
+"""By workers, to run what they hold and to write it down; `longhaul` shows none of it as it is."""
+COMMANDS = {
+    "show": ("", "--full", "--as steps", "--json"),
+    "watch": ("", "--json"),
+    "approve": ("--show",),
+    "rules list": ("",),
+    "state export": ("",),
+    "inbox": ("", "--json"),
+    "sessions": ("--long",),
+}
+"""Those that read, each in its forms; of the last two the answer is about all sessions."""
+OF_ALL = ("inbox", "sessions")
+OTHER_COMMANDS = frozenset({
+    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "interrupt", "mcp list", "mcp serve", "notify",
+    "observe", "pause", "permission check", "repair", "rescue", "result", "resume", "rollout check",
+    "rollout promote", "rollout status", "rules add", "rules revoke", "run", "say", "schedule add", "schedule list",
+    "schedule pause", "schedule remove", "schedule resume", "schedule show", "schedule trigger", "serve token",
+    "settle", "state delete", "state edit", "state fork", "state import", "step", "trust", "worker",
+})  # fmt: skip
+"""They begin or change something, and what they show of a session they read as those above do."""
+OTHER_ROUTES = ("/health", "/ready")
+QUIET_SECONDS = 1.0
+
+
+def unlisted() -> dict[str, set[str]]:
+    """What there is and stands in no list here, and what stands here and is no more."""
+    queries = {str(name) for name in _Definition.must_from_class(AgentSession).queries}
+    return {
+        "queries": queries ^ {*QUERIES, *PULLED},
+        "commands": set(_named(typer.main.get_command(commands))) ^ {*COMMANDS, *OTHER_COMMANDS},
+    }
+
+
+def _named(group: Any, before: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _named(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}"
+
+
+async def views(stage: Stage, session: Session, reply_id: str) -> dict[str, str]:
+    """What each of them but the commands shows of the session now, by name. One that can't be had is an error."""
+    shown = {f"query {name}": text async for name, text in _queries(stage, session, reply_id)}
+    shown |= {f"GET {path}": text async for path, text in _routes(stage, session, reply_id)}
+    shown |= {f"client {name}": text async for name, text in _client(session, reply_id)}
+    shown |= {f"server {name}": text async for name, text in _server(stage, session)}
+    return shown
+
+
+async def command_views(stage: Stage, session: Session) -> dict[str, str]:
+    """The same of the commands. A call has to wait."""
+    return {f"longhaul {line}": text async for line, text in _commands(stage, session)}
+
+
+async def _queries(stage: Stage, session: Session, reply_id: str) -> AsyncIterator[tuple[str, str]]:
+    handle = stage.handle(session)
+    arguments: dict[str, list[Any]] = {"result": [reply_id], "transcript": [0, 0]}
+    for name in QUERIES:
+        yield name, json.dumps(await handle.query(name, args=arguments.get(name, [])), ensure_ascii=False)
+    yield "metadata", str(await handle.query("__temporal_workflow_metadata"))
+
+
+async def _routes(stage: Stage, session: Session, reply_id: str) -> AsyncIterator[tuple[str, str]]:
+    caller = Caller(None, "", frozenset(SCOPES))
+    served = Served(stage.app, None, caller, frozenset({"127.0.0.1"}))
+    transport = httpx.ASGITransport(application(served))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+        for operation in OPERATIONS:
+            if operation.method != "GET" or operation.path in OTHER_ROUTES:
+                continue
+            path = operation.path.format(agent="lamp", session=session.id, reply_id=reply_id)
+            if operation.name == "events":
+                yield operation.path, "as `client follow`, which it reads"
+                continue
+            answer = await http.get(path)
+            assert answer.status_code == httpx.codes.OK, (path, answer.text)
+            yield operation.path, answer.text
+
+
+async def _client(session: Session, reply_id: str) -> AsyncIterator[tuple[str, str]]:
+    yield "status", (await session.status()).model_dump_json()
+    yield "pending", "".join([call.model_dump_json() for call in await session.pending()])
+    yield "result", (await session.result(reply_id)).model_dump_json()
+    yield "state", (await session.state()).model_dump_json()
+    yield "settings", (await session.settings()).model_dump_json()
+    yield "context", "".join([each.model_dump_json() async for each in session.context()])
+    yield "transcript", "".join([each.model_dump_json() async for each in session.transcript()])
+    yield "trajectory", "".join([each.model_dump_json() async for each in session.trajectory()])
+    page = await session.events()
+    yield "events", page.model_dump_json()
+    told = list[str]()
+    async with aclosing(session.following()) as following:
+        while len(told) < len(page.events):
+            told += [event.model_dump_json() for event in await following.next()]
+    yield "follow", "".join(told)
+
+
+async def _server(stage: Stage, session: Session) -> AsyncIterator[tuple[str, str]]:
+    """Search attributes, memo, and the lines of the Web UI."""
+    described = await stage.handle(session).describe()
+    yield "describe", str(described.raw_description)
+    events = (await stage.handle(session).fetch_history()).events
+    yield "summaries", "".join(str(event.user_metadata) for event in events)
+
+
+async def _commands(stage: Stage, session: Session) -> AsyncIterator[tuple[str, str]]:
+    settings = WorkerSettings(
+        address=stage.address, task_queue=stage.settings.task_queue, directory=stage.settings.data_dir
+    )
+    for command, forms in COMMANDS.items():
+        for form in forms:
+            words = [*command.split(), *([] if command in OF_ALL else [session.id]), *form.split()]
+            yield " ".join(words), await _typed(stage, settings, words)
+
+
+async def _typed(stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
+    """What the command says; of one that goes on for ever what it has said when it is quiet."""
+    said = stage.folder / "said"
+    with said.open("wb") as sink:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "longhaul.starter.cli.main", *words,
+            env=environment(settings), cwd=stage.folder, stdout=sink, stderr=sink,
+        )  # fmt: skip
+    if words[0] == "watch":
+        while not said.stat().st_size:  # noqa: ASYNC110  another process writes it
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(QUIET_SECONDS)
+        process.kill()
+    status = await process.wait()
+    assert status == (-9 if words[0] == "watch" else 0), (words, said.read_text())
+    assert said.stat().st_size, words
+    return said.read_text()

@@ -1,0 +1,118 @@
+"""Results that are too long for the context: the live session gets their beginning, and reads on in the file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.activities.context.tokens import TokenCounter
+from longhaul.activities.context.truncation import marker
+from longhaul.agent.entries.every import ToolReturned
+from longhaul.agent.values.messages import AssistantMsg, ToolResultState
+from longhaul.agent.values.permission import PermissionContext, PermissionMode
+from longhaul.stores.names import safe_name
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, recorded, results
+from tests.workflows.offered import SHELF
+from tests.workflows.tools import page_text
+
+pytestmark = pytest.mark.server
+
+CHARS = 40_000
+OFFERED = "tests.workflows.offered"
+
+
+def kept_at(stage: Stage, user: str, session_id: str, call_id: str) -> Path:
+    folder = stage.settings.data_dir / "offload" / "lamp" / user / "sessions" / safe_name(session_id)
+    return folder.resolve() / f"tool_result-{call_id}.txt"
+
+
+async def test_a_long_result_is_cut_and_the_agent_reads_its_end_unasked_in_the_file(stage: Stage) -> None:
+    session_id = f"a kettle {stage.name}"
+    file = kept_at(stage, "ana", session_id, "call_0_0")
+    session = stage.session(
+        calls("fetch", page=7, chars=CHARS),
+        calls("Read", file_path=str(file), column=CHARS - 99),
+        {"text": "Read to the end."},
+        id=session_id,
+        user="ana",
+        tools=["fetch", "Read"],
+        permission=PermissionContext(mode=PermissionMode.EXPLORE),
+    )
+
+    done = await session.reply("Fetch page 7")
+
+    (cut, read), whole = results(done), page_text(7, CHARS)
+    assert cut[1].endswith(f"\n{marker(str(file))}")
+    assert whole.startswith(cut[1].removesuffix(f"\n{marker(str(file))}"))
+    assert read == (ToolResultState.SUCCESS, f"     1\t{whole[-100:]}")
+    assert file.read_text() == whole
+    assert done.get_text_content() == "Read to the end."
+
+
+@pytest.mark.parametrize(("offloader", "owner"), [("shelf", "lamp/ana"), ("crate", "")])
+async def test_what_an_operators_own_workspace_keeps_is_read_unasked_by_its_session_alone(
+    unserved: Stage, monkeypatch: pytest.MonkeyPatch, offloader: str, owner: str
+) -> None:
+    shelf = (unserved.folder / "shelf").resolve()
+    monkeypatch.setenv(SHELF, str(shelf))
+    stage = replace(unserved, settings=unserved.settings.model_copy(update={"offloaders": f"{OFFERED}:{offloader}"}))
+    pan = f"pan-{stage.name}"
+    file = shelf / owner / "sessions" / safe_name(pan) / "tool_result-call_0_0.txt"
+    other = shelf / owner / "sessions" / "pot" / "secret.txt"
+    given: dict[str, Any] = {"offloader": f"{OFFERED}:{offloader}", "tools": ["fetch", "Read", "Grep"], "user": "ana"}
+    explore = PermissionContext(mode=PermissionMode.EXPLORE)
+    reads = calls("Read", file_path=str(file), column=CHARS - 99), calls("Grep", pattern="7", path=str(file.parent))
+    async with stage.another_worker():
+        session = stage.session(
+            calls("fetch", page=7, chars=CHARS), *reads, {"text": "Read."}, id=pan, permission=explore, **given
+        )
+        done = await session.reply("Fetch page 7")
+        other.parent.mkdir()
+        other.write_text("of another session")
+        curious = stage.session(calls("Read", file_path=str(other)), {"text": "No."}, id=f"{pan}-2", **given)
+        beside = await curious.reply("What is in the pot?")
+
+    (_, read, found) = results(done)
+    assert read == (ToolResultState.SUCCESS, f"     1\t{page_text(7, CHARS)[-100:]}")
+    assert found == (ToolResultState.SUCCESS, str(file))
+    assert beside.finished_reason is None, "it asks"
+
+
+async def test_the_limit_and_the_offloader_are_the_agents(stage: Stage) -> None:
+    session = stage.session(
+        calls("fetch", page=7, chars=CHARS),
+        {"text": "Enough."},
+        tools=["fetch"],
+        context_config={"tool_result_limit": 20},
+        offloader="none",
+    )
+
+    done = await session.reply("Fetch page 7")
+
+    ((_, text),) = results(done)
+    (returned,) = [entry for entry in await recorded(stage, session) if isinstance(entry, ToolReturned)]
+    message = AssistantMsg("lamp", [returned.result])
+    assert text.endswith(f"\n{marker(None)}")
+    assert len(text) < 400
+    assert returned.tokens == TokenCounter().count_message(message, session.spec.model)
+    assert not (stage.settings.data_dir / "offload").exists()
+
+
+async def test_a_long_result_from_outside_is_cut_counted_and_kept_like_a_tools(stage: Stage) -> None:
+    session_id, whole = f"a parcel {stage.name}", page_text(8, CHARS)
+    file = kept_at(stage, "ana", session_id, "call_0_0")
+    session = stage.session(calls("courier", parcel="book"), {"text": "It came."}, id=session_id, user="ana")
+    waiting = await session.reply("Send for the book")
+
+    await session.external_result("call_0_0", whole)
+    done = await session.wait(waiting.id)
+
+    ((_, text),) = results(done)
+    (returned,) = [entry for entry in await recorded(stage, session) if isinstance(entry, ToolReturned)]
+    assert whole.startswith(text.removesuffix(f"\n{marker(str(file))}"))
+    assert text.endswith(f"\n{marker(str(file))}")
+    assert file.read_text() == whole
+    message = AssistantMsg("lamp", [returned.result])
+    assert returned.tokens == TokenCounter().count_message(message, session.spec.model)

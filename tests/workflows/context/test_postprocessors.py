@@ -1,0 +1,55 @@
+"""Functions behind tools, on a real server: before a result is cut, by the name that an agent gives."""
+
+import pytest
+
+from longhaul.starter.client.session import Session
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls
+
+pytestmark = pytest.mark.server
+
+
+async def told(session: Session) -> list[str]:
+    said = [message async for message in session.transcript()]
+    return [result.get_text() for message in said for result in message.get_tool_results()]
+
+
+async def test_a_long_result_is_made_short_before_it_would_be_cut(stage: Stage) -> None:
+    session = stage.session(
+        calls("fetch", page=7, chars=30_000),
+        {"text": "Read.", "expect": {"last_contains": "fetch: <<page 7>> of 30000"}},
+        postprocess={"fetch": "page_alone"},
+        context_config={"tool_result_limit": 100},
+    )
+
+    done = await session.reply("Read page 7")
+
+    assert (done.error, done.get_text_content()) == (None, "Read.")
+    assert await told(session) == ["fetch: <<page 7>> of 30000"]
+
+
+async def test_other_tools_and_failures_stay_as_they_are(stage: Stage) -> None:
+    session = stage.session(
+        {"tool_calls": [*calls("fetch", page=7)["tool_calls"], *calls("fetch", page="x")["tool_calls"]]},
+        calls("whole", page=8),
+        {"text": "Read."},
+        postprocess={"whole": "page_alone", "fetch": "page_alone"},
+        tools=["fetch"],
+    )
+
+    await session.reply("Read")
+
+    wrong, read, unknown = await told(session)
+    assert read == "fetch: <<page 7>> of 40"
+    assert "'x'" in wrong or '"x"' in wrong
+    assert "there is no tool 'whole'" in unknown
+
+
+async def test_what_a_tool_has_said_is_told_when_the_function_behind_it_fails(stage: Stage) -> None:
+    session = stage.session(calls("fetch", page=7), {"text": "Read."}, postprocess={"fetch": "breaks"})
+
+    await session.reply("Read")
+
+    (result,) = await told(session)
+    assert result.startswith("<<page 7>>")
+    assert result.endswith("[The function 'breaks' behind this tool failed: RuntimeError: no more of fetch]")

@@ -1,0 +1,175 @@
+"""Letters that would take seconds to read: each is refused in a moment, and thousands at once are read in turns.
+
+The SDK fails a workflow task that takes two seconds, and a letter stays in the history: one that takes longer would end
+its session for ever.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+
+import pytest
+from temporalio.client import Client, WorkflowUpdateFailedError
+
+from longhaul.agent.letters.table import NAMES
+from longhaul.agent.plain.bounds import MAX_STATE_VALUES, MAX_VALUES
+from longhaul.starter.client.session import Session
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import ASKS, approve_and_finish, json_text, until
+
+pytestmark = [pytest.mark.server, pytest.mark.alone]
+
+LISTS = {
+    "submit": '{"messages": [%s]}',
+    "observe": '{"messages": [%s]}',
+    "notify": '{"payload": [%s]}',
+    "interrupt": '{"message": [%s]}',
+    "confirm": '{"decisions": [%s]}',
+    "external_result": '{"results": [%s]}',
+    "configure": '{"rules": [%s]}',
+    "rules": '{"add": [%s]}',
+    "replace_state": '{"state": {"context": [%s]}}',
+    "compact": '{"context_config": {"condensers": [%s]}}',
+    "pause": '{"why": [%s]}',
+    "resume": '{"by": [%s]}',
+    "step": '{"by": [%s]}',
+    "settle": '{"output": [%s]}',
+    "worker_left": '{"doing": [%s]}',
+    "worker_lacks": '{"why": [%s]}',
+    "budget": '{"more": [%s]}',
+    "child_reported": '{"text": [%s]}',
+    "report_again": '{"call_id": [%s]}',
+}
+"""By name: a body with a list in it, where there is one."""
+ITEMS = {
+    "submit": '{"name": "a", "role": "user", "content": "x"}',
+    "observe": '{"name": "a", "role": "user", "content": "x"}',
+    "interrupt": '{"name": "a", "role": "user", "content": "x"}',
+    "confirm": '{"call_id": "call_0_0", "decision": "allow"}',
+    "external_result": '{"id": "call_0_0", "output": "x"}',
+    "configure": '{"tool_name": "Read"}',
+    "rules": '{"tool_name": "Read"}',
+    "replace_state": '{"name": "a", "role": "user", "content": "x"}',
+}
+MANY = 20_000
+PORTION = 6
+"""Kinds for one worker: its start takes longer than most of them."""
+
+
+def many(item: str, count: int) -> str:
+    return ",".join([item] * count)
+
+
+POISON: dict[str, Callable[[str], str]] = {
+    "thousands of items": lambda name: LISTS[name] % many(ITEMS.get(name, '"x"'), MANY),
+    "thousands of letters": lambda name: LISTS[name] % many('"x"', 3 * MANY),
+    "thousands of blocks": lambda name: LISTS[name]
+    % ('{{"name": "a", "role": "user", "content": [{}]}}'.format(many('{"type": "text", "text": "x"}', MANY))),
+    "empty objects": lambda name: LISTS[name] % many("{}", 3 * MANY),
+    "as many empty objects as may come": lambda name: LISTS[name] % many("{}", MAX_VALUES // 2 - 5),
+    "as many numbers as may come": lambda name: LISTS[name] % many("1e300", MAX_VALUES - 5),
+    "as many items as may come": lambda name: LISTS[name] % many(ITEMS.get(name, "7"), MAX_VALUES // 5),
+    "as many fields as may come": lambda name: "{{{}}}".format(",".join(f'"k{n}": 1' for n in range(MAX_VALUES - 5))),
+    "a wide object": lambda name: "{{{}}}".format(",".join(f'"k{n}": 1' for n in range(MANY))),
+    "levels of lists": lambda name: LISTS[name] % ("[" * 5_000 + "]" * 5_000),
+    "levels that never close": lambda name: LISTS[name] % ("[" * 50_000),
+    "levels of objects": lambda name: LISTS[name] % ('{"a":' * 5_000 + "1" + "}" * 5_000),
+    "a number of many digits": lambda name: LISTS[name] % ("9" * 300_000),
+    "many numbers of many digits": lambda name: LISTS[name] % many("9" * 4_000, 50),
+    "a fraction of many digits": lambda name: LISTS[name] % ("0." + "3" * 300_000),
+    "a long id": lambda name: '{"reply_id": "%s", "request_id": "%s", "by": "%s"}' % (("x" * 100_000,) * 3),
+    "a long key": lambda name: '{"%s": 1}' % ("k" * 300_000),
+    "strings without marks": lambda name: '{"a": ' + '"x"' * 100_000 + "}",
+    "escapes": lambda name: LISTS[name] % ('"' + "\\n\\\\\\\"" * 50_000 + '"'),
+    "escapes of surrogates": lambda name: LISTS[name] % ('"' + "\\ud83d\\ude00" * 30_000 + '\\ud83d"'),
+    "600 rules": lambda name: LISTS[name] % many('{"tool_name": "Bash", "rule_content": "git add a"}', 600),
+    "600 different rules": lambda name: LISTS[name]
+    % ",".join(f'{{"tool_name": "Bash", "rule_content": "git add {n}"}}' for n in range(600)),
+}  # fmt: skip
+
+
+def test_each_kind_of_letter_is_poisoned() -> None:
+    assert set(LISTS) == set(NAMES)
+    assert len(POISON) >= 20
+
+
+def letters(kind: str) -> Iterator[tuple[str, str]]:
+    for name in NAMES:
+        yield name, POISON[kind](name)
+
+
+@pytest.fixture
+async def served(unserved: Stage) -> AsyncIterator[Stage]:
+    """A worker in a process of its own: this one has letters to make."""
+    async with unserved.worker_process():
+        yield unserved
+
+
+@pytest.mark.parametrize("first", range(0, len(POISON), PORTION))
+async def test_a_session_answers_at_once_after_poison_of_every_kind(served: Stage, first: int) -> None:
+    for kind in list(POISON)[first : first + PORTION]:
+        await poison(served, kind)
+
+
+async def poison(served: Stage, kind: str) -> None:
+    """A session of its own with it, in letters of each name."""
+    session = served.session(*ASKS, {"text": "On it goes."})
+    waiting = await session.reply("Write to Ana")
+    answered: dict[str, float] = {}
+
+    for name, body in letters(kind):
+        await served.handle(session).signal(name, json_text(body))
+        answered[f"{kind}: {name}, as a signal"] = await seconds_of_a_status(session)
+        with suppress(WorkflowUpdateFailedError):  # most are refused; a few are merely large
+            await served.handle(session).execute_update(name, json_text(body))
+        answered[f"{kind}: {name}, as an update"] = await seconds_of_a_status(session)
+
+    most = 5 if kind.startswith("as many") else 1  # those are taken, and read; the others are refused unread
+    assert {letter: seconds for letter, seconds in answered.items() if seconds >= most} == {}
+    if (await session.status()).pending:
+        assert (await approve_and_finish(session, waiting.id)).startswith("Written.")
+
+
+async def seconds_of_a_status(session: Session) -> float:
+    began = time.monotonic()
+    await session.status()
+    return time.monotonic() - began
+
+
+async def test_a_state_as_large_as_may_come_is_read_in_time(served: Stage) -> None:
+    session = served.session({"text": "Hello."}, {"text": "On it goes."})
+    await session.reply("Hi")
+    message = '{"name": "a", "role": "user", "content": "x"}'
+    body = f'{{"state": {{"session_id": "s", "context": [{many(message, MAX_STATE_VALUES // 4 - 10)}]}}}}'
+
+    began = time.monotonic()
+    answer = await served.handle(session).execute_update("replace_state", json_text(body))
+
+    assert answer["messages"] == MAX_STATE_VALUES // 4 - 10
+    assert time.monotonic() - began < 2.0
+
+
+@pytest.mark.chaos
+async def test_ten_thousand_letters_in_one_task_are_all_read(unserved: Stage) -> None:
+    """No worker looks while they come, so that one task has them all."""
+    session = unserved.session(*ASKS, {"text": "On it goes."})
+    plain = await Client.connect(unserved.address)
+    async with unserved.worker_process():
+        waiting = await session.reply("Write to Ana")
+    handle = plain.get_workflow_handle(session.workflow_id)
+    for _ in range(99):
+        await asyncio.gather(*(handle.signal("nonsense", "x") for _ in range(98)))
+    await handle.signal("observe", {"messages": "The last of them."})
+
+    async with unserved.worker_process():
+        began = time.monotonic()
+
+        async def read() -> bool:
+            return (await session.status()).refused == 99 * 98
+
+        await until(read)
+        assert time.monotonic() - began < 60
+        assert await approve_and_finish(session, waiting.id) == "Written."
+        said = [message.get_text_content() async for message in session.transcript()]
+        assert "The last of them." in said

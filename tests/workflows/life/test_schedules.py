@@ -1,0 +1,175 @@
+"""Schedules on the server: what each firing asks, once; what becomes of one that comes while another is at work."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from longhaul.agent.values.schedules import Firing, ScheduledRequest
+from longhaul.starter.client.schedule_cards import PastFiring
+from longhaul.starter.client.schedules import BadSchedule
+from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, until
+
+pytestmark = pytest.mark.server
+
+NEVER = "0 0 1 1 *"
+"""Fires when it is triggered, unless the test runs in the first second of a year."""
+
+
+@pytest.fixture
+async def name(unserved: Stage) -> AsyncIterator[str]:
+    """Of a schedule of the test's own, which is gone afterwards."""
+    mine = f"tide-{uuid4().hex[:8]}"
+    yield mine
+    with suppress(BadSchedule):
+        await unserved.app.schedules.remove(mine)
+
+
+async def fire(stage: Stage, name: str) -> PastFiring:
+    """Trigger it, and wait for what comes of it. Two within one second would be one."""
+    before = len(await stage.app.schedules.firings(name))
+    await asyncio.sleep(1.1)
+    await stage.app.schedules.trigger(name)
+
+    async def over() -> bool:
+        found = await stage.app.schedules.firings(name)
+        return len(found) > before and found[-1].state != "under way"
+
+    await until(over)
+    return (await stage.app.schedules.firings(name))[-1]
+
+
+async def test_each_firing_begins_a_session_and_one_that_comes_too_early_is_left_out(stage: Stage, name: str) -> None:
+    agent = stage.agent(calls("send", to="Ana"), {"text": "Sent."})
+    card = await stage.app.schedules.add(
+        name, "Write to Ana", agent=agent, user="ana", cron=NEVER, zone="Europe/Berlin"
+    )
+
+    first = await fire(stage, name)
+    session = stage.app.session(first.session, user="ana", agent=agent)
+    waiting = await session.wait(first.reply_id)
+    second = await fire(stage, name)
+    third = await fire(stage, name)
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True)
+    done = await session.wait(waiting.id)
+    fourth = await fire(stage, name)
+
+    assert card.terms.in_words() == (
+        "at '0 0 1 1 *' in Europe/Berlin; each firing begins a session of its own; a firing is left out while the one "
+        "before is at work; those missed while the server was down are made up for if they are not older than 1d"
+    )
+    assert first.session.startswith(f"{name}-20")
+    assert [one.state for one in (first, second, third, fourth)] == ["asked", "left out", "left out", "asked"]
+    assert second.why == f"session {first.session!r} of the firing before is at work"
+    assert done.get_text_content() == "Sent."
+    assert fourth.session != first.session
+
+
+async def test_firings_of_one_session_wait_for_their_turn_or_are_left_out(stage: Stage, name: str) -> None:
+    agent = stage.agent(calls("send", to="Ana"), {"text": "Sent."}, {"text": "Nothing new."}, {"text": "Asked."})
+    session = stage.app.session(f"{name}-log", agent=agent)
+    await stage.app.schedules.add(
+        name, "Anything new?", agent=agent, session=session.id, every=timedelta(days=300), overlap="queue"
+    )
+
+    first = await fire(stage, name)
+    await session.wait(first.reply_id)
+    second = await fire(stage, name)
+    queued = (await session.status()).queued
+    await stage.app.schedules.remove(name)
+    await stage.app.schedules.add(name, "Anything new?", agent=agent, session=session.id, cron=NEVER)
+    left_out = await fire(stage, name)
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True)
+    done = await session.wait(second.reply_id)
+
+    assert (first.session, second.session, queued) == (session.id, session.id, 1)
+    assert (left_out.state, left_out.why) == ("left out", f"session {session.id!r} is at work")
+    assert done.get_text_content() == "Nothing new."
+    assert (await session.status()).refused == 0
+
+
+async def test_a_firing_that_is_tried_again_asks_once(stage: Stage, name: str) -> None:
+    agent = stage.agent({"text": "Once."}, {"text": "Twice."})
+    request = ScheduledRequest(schedule=name, prompt="Go", spec=agent, overlap="skip")
+    firing = Firing(request=request, request_id=f"{name}-firing", at=1_764_072_000_000)
+    worker = ScheduledRequests(stage.client, stage.settings)
+
+    asked = [await worker.request(firing) for _ in range(3)]
+    await stage.app.session(asked[0].session, agent=agent).wait(asked[0].reply_id)
+    asked.append(await worker.request(firing))
+
+    assert asked[0].session == f"{name}-20251125-120000"
+    assert len({one.reply_id for one in asked}) == 1
+    assert (await stage.app.session(asked[0].session, agent=agent).status()).model_calls == 1
+
+
+async def test_a_schedule_is_listed_paused_resumed_and_removed(stage: Stage, name: str) -> None:
+    schedules, agent = stage.app.schedules, stage.agent({"text": "Hm."})
+    added = await schedules.add(name, "Look", agent=agent, every=timedelta(days=200), paused=True)
+
+    async def listed() -> bool:
+        return name in [card.name for card in await schedules.list()]
+
+    await until(listed)
+    await schedules.resume(name)
+    going = await schedules.show(name)
+    await schedules.pause(name, why="the harbour is closed")
+    paused = await schedules.show(name)
+    await schedules.remove(name)
+
+    assert (added.paused, added.next_at) == (True, "")
+    assert (going.paused, going.note, going.next_at > "2026") == (False, "", True)
+    assert (paused.paused, paused.note) == (True, "the harbour is closed")
+    assert going.terms.in_words().startswith("every 200d; each firing begins a session of its own; ")
+    assert (going.terms.agent, going.terms.prompt) == ("lamp", "Look")
+    for act in (schedules.show, schedules.pause, schedules.resume, schedules.trigger, schedules.remove):
+        with pytest.raises(BadSchedule, match=f"there is no schedule '{name}'"):
+            await act(name)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"name": "a b"}, "name: 'a b' has to be 1 to 100 letters"),
+    ({"name": ""}, "name: '' has to be"),
+    ({"prompt": " "}, "prompt: it is empty"),
+    ({}, "give a cron line or `every`, one of both"),
+    ({"cron": "@daily", "every": timedelta(hours=1)}, "give a cron line or `every`, one of both"),
+    ({"every": timedelta(hours=1), "zone": "UTC"}, "zone: it is for a cron line"),
+    ({"every": timedelta(milliseconds=5)}, "is too often"),
+    ({"every": timedelta(seconds=-5)}, "is too often"),
+    ({"cron": "@daily", "catch_up": timedelta(seconds=3)}, "catch_up: 3 seconds is too short"),
+    ({"cron": "@daily", "overlap": "queue"}, "'queue' is not for firings that begin sessions of their own"),
+    ({"cron": "@daily", "session": "s", "overlap": "beside"}, "'beside' is not for firings that all go to one session"),
+    ({"cron": "every morning"}, "the server says: "),
+    ({"cron": "@daily", "zone": "Atlantis/Harbour"}, "the server says: "),
+    ({"cron": "@daily", "prompt": "x" * 250_000}, "put the content into a file"),
+    ({"cron": "@daily", "session": "s\0"}, "leave out NUL"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), BAD)
+async def test_a_schedule_that_can_not_be_meant_is_refused_with_the_field(
+    unserved: Stage, name: str, given: dict[str, Any], words: str
+) -> None:
+    wanted = {"name": name, "prompt": "Look", **given}
+
+    with pytest.raises(ValueError if "\0" in given.get("session", "") else BadSchedule, match=re.escape(words)):
+        await unserved.app.schedules.add(agent=unserved.agent(), **wanted)
+
+
+async def test_a_name_is_taken_once(unserved: Stage, name: str) -> None:
+    agent = unserved.agent()
+    await unserved.app.schedules.add(name, "Look", agent=agent, cron=NEVER)
+
+    with pytest.raises(BadSchedule, match="already"):
+        await unserved.app.schedules.add(name, "Look again", agent=agent, cron=NEVER)
+
+    assert (await unserved.app.schedules.show(name)).terms.prompt == "Look"

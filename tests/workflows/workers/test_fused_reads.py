@@ -1,0 +1,288 @@
+"""Reads within a session's own task: one event each, the same record, and what passes a bound goes its own way."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+
+from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
+from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.next.fused_reads import MOST_FUSED
+from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultState
+from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.wellformed import problem
+from longhaul.starter.client.session import Session
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, recorded, results, until
+from tests.workflows.life.test_flat_history import payload_texts
+from tests.workflows.roomy import failure_of_replay
+from tests.workflows.tools import page_text
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
+
+HERE = "tests.workflows.fused_tools"
+TOOLS = ("peek", "linger", "fatal", "peek_key")
+FREE: dict[str, Any] = {"mode": "bypass"}
+KEY = "gate-9c41f2-open/sesame+7"
+DONE = {"text": "Read."}
+
+
+@pytest.fixture
+async def workerless(unserved: Stage) -> Stage:
+    return replace(unserved, settings=unserved.settings.model_copy(update={"tools": HERE}))
+
+
+@pytest.fixture
+async def fused(workerless: Stage) -> AsyncIterator[Stage]:
+    async with workerless.another_worker():
+        yield workerless
+
+
+def session_of(stage: Stage, *lines: dict[str, Any], on: bool = True, **spec: Any) -> Session:
+    react = {"fuse_reads": on, **spec.pop("react_config", {})}
+    return stage.session(*lines, DONE, **{"tools": TOOLS, "permission": FREE, "react_config": react, **spec})
+
+
+async def own_ways(stage: Stage, session: Session) -> list[str]:
+    """Tools that ran as activities of their own, in their order."""
+    return [name for name in await stage.scheduled(session) if "." not in name]
+
+
+async def kept(stage: Stage, *lines: dict[str, Any], **spec: Any) -> tuple[Session, Msg]:
+    """A session whose reads have kept to the bounds, and its reply. On a machine that stands still for a second one may
+    miss them, and then it is right that it goes its own way: three sessions are tried."""
+    for _ in range(3):
+        session = session_of(stage, *lines, **spec)
+        done = await session.reply("Read", request_id="r-read")
+        if not await own_ways(stage, session):
+            return session, done
+    raise AssertionError("whatever is read goes its own way")
+
+
+async def count(stage: Stage, session: Session, kind: "EventType.ValueType") -> int:
+    return sum(event.event_type == kind for event in (await stage.handle(session).fetch_history()).events)
+
+
+def plain(entries: Sequence[AnyEntry]) -> list[dict[str, Any]]:
+    """What is recorded, without what differs between any two sessions, and without checkpoints, which come beside."""
+    shown = [entry.model_dump(mode="json", exclude={"at", "seq", "spec"}) for entry in entries]
+    kept = [entry for entry in shown if entry["kind"] not in {"opened", "accepted", "checkpointed", "prepared"}]
+    return [
+        _without(entry, {"reply_id", "created_at", "finished_at", "id", "session_id", "request_id"}) for entry in kept
+    ]
+
+
+def _without(value: Any, names: set[str]) -> Any:
+    match value:
+        case dict():
+            return {name: _without(inner, names) for name, inner in value.items() if name not in names}
+        case list():
+            return [_without(inner, names) for inner in value]
+        case _:
+            return value
+
+
+async def test_a_read_is_one_event_and_recorded_like_any_other(fused: Stage) -> None:
+    steps = 10
+    lines = [calls("peek", page=page) for page in range(steps)]
+    histories, records = dict[bool, int](), dict[bool, list[dict[str, Any]]]()
+    for on in (True, False):
+        if on:
+            session, done = await kept(fused, *lines)
+        else:
+            session = session_of(fused, *lines, on=False)
+            done = await session.reply("Read", request_id="r-read")
+        assert await failure_of_replay(fused, session) is None
+        histories[on] = (await fused.handle(session).describe()).history_length
+        records[on] = plain(await recorded(fused, session))
+        assert [text for _, text in results(done)] == [page_text(page, 40) for page in range(steps)]
+        assert len(await own_ways(fused, session)) == (0 if on else steps)
+
+    assert records[True] == records[False]
+    assert histories[False] - histories[True] >= 4.5 * steps
+
+
+async def test_calls_of_one_turn_are_read_together(fused: Stage) -> None:
+    turn = {"tool_calls": [{"name": "peek", "input": {"page": page}} for page in range(MOST_FUSED)]}
+    session, done = await kept(fused, turn)
+
+    assert [text for _, text in results(done)] == [page_text(page, 40) for page in range(MOST_FUSED)]
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) == MOST_FUSED
+
+
+async def test_what_takes_long_goes_its_own_way_and_is_not_tried_again_in_this_reply(fused: Stage) -> None:
+    slow, quick = fused.folder / "slow", fused.folder / "quick"
+    quick.write_text("begun\n")
+    session = session_of(fused, calls("linger", path=str(slow)), calls("linger", path=str(quick)))
+
+    done = await session.reply("Read")
+
+    assert results(done) == [(ToolResultState.SUCCESS, "read at last")] * 2
+    assert slow.read_text() == "begun\n" * 2
+    assert await own_ways(fused, session) == ["linger", "linger"]
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) == 1
+    assert await failure_of_replay(fused, session) is None
+
+
+async def test_a_long_answer_goes_its_own_way(fused: Stage) -> None:
+    wide = {"tool_result_limit": 1_000_000}
+    short, long = LONGEST_ANSWER_BYTES // 2, LONGEST_ANSWER_BYTES + 1
+    session = session_of(
+        fused, calls("peek", page=1, chars=short), calls("peek", page=2, chars=long), context_config=wide
+    )
+
+    done = await session.reply("Read")
+
+    assert [text for _, text in results(done)] == [page_text(1, short), page_text(2, long)]
+    assert await failure_of_replay(fused, session) is None
+    assert (await own_ways(fused, session))[-1:] == ["peek"]
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) >= 1
+
+
+async def test_an_answer_that_is_cut_is_kept_whole_all_the_same(fused: Stage) -> None:
+    _, done = await kept(fused, calls("peek", page=1, chars=60_000))
+
+    ((state, text),) = results(done)
+    whole = [path.name for path in fused.folder.rglob("*.txt") if path.stat().st_size >= 60_000]
+    assert state is ToolResultState.SUCCESS
+    assert any(name in text for name in whole)
+    assert len(text) < 20_000
+
+
+async def test_middlewares_around_calls_see_each_of_them(workerless: Stage) -> None:
+    workerless.settings.middlewares = f"{HERE}:Frame"
+    session = session_of(workerless, calls("peek", page=1))
+    async with workerless.another_worker():
+        done = await session.reply("Read")
+
+        assert results(done) == [(ToolResultState.SUCCESS, f"[{page_text(1, 40)}]")]
+        assert await own_ways(workerless, session) == ["peek"]
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.EXPLORE, PermissionMode.PLAN, PermissionMode.DEFAULT])
+async def test_what_permission_says_is_said_before(fused: Stage, mode: PermissionMode) -> None:
+    path = fused.folder / "never"
+    rules = [{"tool_name": "linger", "behavior": "deny"}]
+    session = session_of(
+        fused, calls("linger", path=str(path)), calls("peek", page=1), permission={"mode": mode.value, "rules": rules}
+    )
+
+    done = await session.reply("Read")
+
+    assert [state for state, _ in results(done)] == [ToolResultState.DENIED, ToolResultState.SUCCESS]
+    assert not path.exists()
+
+
+async def test_a_read_that_is_asked_about_waits_for_the_answer(fused: Stage) -> None:
+    rules = [{"tool_name": "peek", "behavior": "ask"}]
+    session = session_of(fused, calls("peek", page=1), permission={"rules": rules})
+    waiting = await session.reply("Read")
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) == 0
+
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True)
+    done = await session.wait(waiting.id)
+
+    assert results(done) == [(ToolResultState.SUCCESS, page_text(1, 40))]
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) == 1
+
+
+async def test_an_interrupt_in_the_midst_of_a_read_ends_the_reply(fused: Stage) -> None:
+    path = fused.folder / "slow"
+    turn = {
+        "tool_calls": [
+            calls("peek", page=1)["tool_calls"][0],
+            calls("linger", path=str(path), times=9)["tool_calls"][0],
+        ]
+    }
+    session = session_of(fused, turn)
+    reply = await session.submit("Read")
+
+    async def lingers() -> bool:
+        return path.exists()
+
+    await until(lingers)
+    await session.interrupt("What have you read?")
+    interrupted = await session.wait(reply)
+    again = await session.reply("Go on")
+
+    assert interrupted.finished_reason is FinishedReason.INTERRUPTED
+    assert again.finished_reason is FinishedReason.COMPLETED
+    assert [state for state, _ in results(interrupted)][1:] == [ToolResultState.INTERRUPTED]
+    assert problem([message async for message in session.transcript()]) == ""
+    assert await failure_of_replay(fused, session) is None
+
+
+async def test_a_killed_worker_costs_no_second_model_call(workerless: Stage) -> None:
+    path = workerless.folder / "fatal"
+    session = session_of(workerless, calls("fatal", path=str(path)))
+    async with workerless.worker_process():
+        reply = await session.submit("Read")
+
+        async def read() -> bool:
+            return path.exists()
+
+        await until(read)
+        async with workerless.another_worker():
+            done = await session.wait(reply)
+
+    assert results(done) == [(ToolResultState.SUCCESS, "read at last")]
+    assert path.read_text().startswith("begun\n" * 2)
+    assert [name for name in await workerless.scheduled(session) if name == "longhaul.call_model"] == [
+        "longhaul.call_model"
+    ] * 2
+
+
+async def test_no_marker_holds_a_secret(unserved: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "secrets.toml"
+    file.write_text(f'GATE_KEY = "{KEY}"\n')
+    file.chmod(0o600)
+    settings = unserved.settings.model_copy(update={"secrets_file": file, "tools": HERE})
+    stage = replace(unserved, settings=settings)
+    session = session_of(stage, calls("peek_key"), secrets={"allow": ["GATE_KEY"]})
+    async with stage.another_worker():
+        done = await session.reply("Read")
+
+        texts = await payload_texts(stage.handle(session))
+        assert await count(stage, session, EventType.EVENT_TYPE_MARKER_RECORDED) == 1
+
+    assert [text for _, text in results(done)] == ["the key is [secret GATE_KEY]"]
+    assert [text for text in texts if KEY in text] == []
+
+
+async def test_a_later_reply_is_prepared_within_the_task(fused: Stage) -> None:
+    session, prepared = session_of(fused, DONE), False
+    for _ in range(3):  # as `kept` does
+        session = session_of(fused, DONE)
+        await session.reply("Read")
+        await session.reply("And again")
+        if prepared := "longhaul.prepare_reply" not in await fused.scheduled(session):
+            break
+
+    assert prepared
+    assert (await fused.scheduled(session)).count("longhaul.call_model") == 2
+    assert await count(fused, session, EventType.EVENT_TYPE_MARKER_RECORDED) == 1
+    assert await failure_of_replay(fused, session) is None
+
+
+async def test_middlewares_that_add_to_a_request_are_asked_by_an_activity(workerless: Stage) -> None:
+    workerless.settings.middlewares = f"{HERE}:Hinting"
+    session = session_of(workerless, {**DONE, "expect": {"last_contains": "Mind the tide"}})
+    async with workerless.another_worker():
+        await session.reply("Read")
+
+        assert "longhaul.prepare_reply" in await workerless.scheduled(session)
+
+
+async def test_the_web_ui_shows_each_read(fused: Stage) -> None:
+    session = session_of(fused, calls("peek", page=7))
+
+    await session.reply("Read")
+
+    events = (await fused.handle(session).fetch_history()).events
+    (marker,) = [event for event in events if event.HasField("marker_recorded_event_attributes")]
+    assert b"peek" in marker.marker_recorded_event_attributes.SerializeToString()
+    assert b"page" in marker.user_metadata.summary.data

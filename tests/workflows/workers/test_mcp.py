@@ -1,0 +1,139 @@
+"""Sessions with tools of real MCP servers: asked, approved, run; servers that are away, and that keep state."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.agent.values.messages import ToolResultState
+from tests.activities.mcp.serving import free_port, serving, small
+from tests.activities.process.pids import alive, until
+from tests.e2e.processes import WorkerSettings, worker
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results
+from tests.workflows.life.test_flat_history import payload_texts
+
+pytestmark = pytest.mark.server
+
+KEY = "tide-token-9c41f2"
+HARBOUR: dict[str, Any] = {"tools": (), "mcps": [{"name": "harbour"}]}
+UNASKED: dict[str, Any] = {**HARBOUR, "permission": {"rules": [{"tool_name": "mcp__harbour"}]}}
+KEEPING: dict[str, Any] = {"mcp_config": small(), "is_stateful": True}
+
+
+async def test_a_call_of_a_servers_tool_asks_and_runs_and_its_secret_stays(unserved: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "secrets.toml"
+    file.write_text(f'TIDE_TOKEN = "{KEY}"\n')
+    file.chmod(0o600)
+    harbour = {"mcp_config": small(KEEPER="[secret TIDE_TOKEN]"), "disable_tools": ["end"]}
+    unserved.settings = unserved.settings.model_copy(update={"secrets_file": file, "mcp": {"harbour": harbour}})
+    session = unserved.session(
+        {**calls("mcp__harbour__environment"), "expect": {"tools": ["mcp__harbour__add"]}},
+        calls("mcp__harbour__add", a=1, b=2),
+        calls("mcp__harbour__end"),
+        {"text": "Low tide."},
+        **HARBOUR,
+        permission={"rules": [{"tool_name": "mcp__harbour__add", "rule_content": "a=1"}]},
+    )
+    async with unserved.another_worker():
+        waiting = await session.reply("How is the tide?")
+        (call,) = await session.pending()
+        await session.confirm(call, allow=True)
+        done = await session.wait(waiting.id)
+        scheduled = await unserved.scheduled(session)
+        texts = await payload_texts(unserved.handle(session))
+
+    (first, environment), second, (third, unknown) = results(done)
+    assert call.tool == "mcp__harbour__environment"
+    assert [rule.spelt() for rule in call.suggested_rules] == ["mcp__harbour__environment"]
+    assert "KEEPER=[secret TIDE_TOKEN]" in environment
+    assert second == (ToolResultState.SUCCESS, "3")
+    assert (first, third, "mcp__harbour__end" in unknown) == (ToolResultState.SUCCESS, ToolResultState.ERROR, True)
+    assert [name for name in scheduled if name.startswith("mcp__")] == [
+        "mcp__harbour__environment",
+        "mcp__harbour__add",
+    ]
+    assert "longhaul.examine_calls" not in scheduled
+    assert [text for text in texts if KEY in text] == []
+
+
+async def test_a_session_goes_on_without_a_server_and_has_its_tools_when_it_is_back(unserved: Stage) -> None:
+    port = free_port()
+    harbour = {"mcp_config": {"url": f"http://127.0.0.1:{port}/mcp"}}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": harbour}})
+    session = unserved.session(
+        {"text": "Without.", "expect": {"last_contains": "'harbour' can't be reached"}},
+        calls("mcp__harbour__add", a=1, b=2),
+        {"text": "With."},
+        calls("mcp__harbour__add", a=2, b=2),
+        {"text": "Without again."},
+        **UNASKED,
+    )
+    async with unserved.another_worker():
+        without = await session.reply("Add.")
+        async with serving("streamable-http", port):
+            back = await session.reply("And now?")
+        gone = await session.reply("And again?")
+
+    assert without.get_text_content() == "Without."
+    assert results(back) == [(ToolResultState.SUCCESS, "3")]
+    ((state, said),) = results(gone)
+    assert (state, gone.get_text_content()) == (ToolResultState.ERROR, "Without again.")
+    assert "'harbour' can't be reached" in said
+    assert said.endswith("Nothing was done")
+
+
+async def test_a_server_that_keeps_state_keeps_it_for_its_session_until_it_is_lost(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
+    notes = [calls("mcp__harbour__note", text=text) for text in ("fog", "rain")]
+    one = unserved.session(
+        *notes, {"text": "Kept."}, calls("mcp__harbour__note", text="sun"), {"text": "Ok."}, **UNASKED
+    )
+    other = unserved.session(notes[1], {"text": "Kept."}, **UNASKED)
+    async with unserved.another_worker():
+        both = results(await one.reply("Note the weather."))
+        apart = results(await other.reply("Note the weather."))
+        pid = int(both[0][1].partition(":")[0])
+        os.kill(pid, signal.SIGKILL)
+        after = results(await one.reply("Again."))
+
+    assert [text.partition(": ")[2] for _, text in (*both, *apart)] == ["fog", "fog, rain", "rain"]
+    assert both[1][1].startswith(f"{pid}: ")
+    ((state, said),) = after
+    assert state is ToolResultState.SUCCESS
+    assert said.startswith("[The MCP server 'harbour' began anew before this call")
+    assert said.endswith(": sun")
+
+
+@pytest.mark.timeout(120)
+async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
+    settings = WorkerSettings(
+        address=unserved.address,
+        task_queue=unserved.settings.task_queue,
+        directory=unserved.settings.data_dir,
+        tools="",
+        further={"LONGHAUL_MCP": json.dumps({"harbour": KEEPING})},
+    )
+    session = unserved.session(
+        calls("mcp__harbour__note", text="fog"),
+        {"text": "Kept."},
+        calls("mcp__harbour__note", text="rain"),
+        {"text": "Kept too."},
+        **UNASKED,
+    )
+    async with worker(settings) as first:
+        ((_, before),) = results(await session.reply("Note the fog."))
+        pid = int(before.partition(":")[0])
+        assert alive(pid)
+        await first.kill()
+        await until(lambda: not alive(pid))
+        async with unserved.another_worker():
+            ((state, after),) = results(await session.reply("Note the rain."))
+
+    assert state is ToolResultState.SUCCESS
+    assert after.startswith("[The MCP server 'harbour' began anew before this call")
+    assert after.endswith(": rain")

@@ -1,0 +1,42 @@
+"""Tells what waits for somebody beside calls: one whose outcome is unknown, and a reply that needs more budget."""
+
+from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.times import iso
+from longhaul.agent.record import Record
+from longhaul.agent.views.budget import CALL_ID
+from longhaul.agent.views.children import path
+from longhaul.workflows.contract import PendingCall
+
+
+def lacking_budget(record: Record) -> list[PendingCall]:
+    """No call of a model, but somebody has to answer all the same."""
+    question = record.account.question if record.account else None
+    if question is None or record.reply is None:
+        return []
+    lacks = {"lacks": [lack.model_dump(mode="json") for lack in question.lacks]}
+    return [
+        PendingCall(
+            path=path(record, CALL_ID),
+            reply_id=record.reply.reply_id,
+            call_id=CALL_ID,
+            tool=CALL_ID,
+            input=canonical_json(lacks),
+            waits_for="budget",
+            reason=question.why,
+            asked_at=iso(question.at),
+        )
+    ]
+
+
+def in_doubt(doubt: Doubt, where: str) -> PendingCall:
+    return PendingCall(
+        path=where,
+        reply_id=doubt.reply_id,
+        call_id=doubt.call_id,
+        tool=doubt.tool,
+        input=doubt.input,
+        waits_for="settlement",
+        reason=doubt.why,
+        asked_at=iso(doubt.at),
+    )

@@ -1,0 +1,185 @@
+"""Starts sub-agents as sessions of their own, and carries what they and the one that started them say to each other.
+
+A sub-agent outlives the run that started it: the run may roll over. What it reports comes by letter.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN
+from longhaul.agent.next.children import Beginning, at_work, beginning, lost, not_begun
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Report, Tell
+from longhaul.agent.values.children import Child
+from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.views.children import report
+from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, SessionStart
+
+LARGEST_START_BYTES = 200_000
+"""Of all that a sub-agent begins with: an oversized command would end the session that gives it."""
+STOPPING_SECONDS = 10
+"""How long a reply that was interrupted waits for its sub-agents to say how far they came."""
+LOOKS = (2, 10, 60, 600, 3_600)
+"""Seconds between looks whether a sub-agent is still there, of a run that did not start it; the last one goes on."""
+
+
+class Children:
+    """The sub-agents of one session, and its own word to the session that started it."""
+
+    def __init__(
+        self,
+        record: Record,
+        write: Callable[[e.AnyEntry], None],
+        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._record = record
+        self._write = write
+        self._beside = beside
+
+    def watch_carried(self) -> None:
+        """To be called at the begin of a run: of what an earlier one has started the server tells this one nothing."""
+        for child in at_work(self._record):
+            self._beside(self._look_after(child))
+
+    async def start(self, call_id: str) -> tuple[e.AnyEntry, ...]:
+        """What is to be written down: that it has begun, or why it can't."""
+        call = self._record.open_calls[call_id]
+        begun = beginning(self._record, call, workflow.info().workflow_id)
+        start = SessionStart(
+            session_id=begun.child.session_id,
+            user_id=self._record.state.user_id,
+            spec=begun.spec,
+            search_attributes=self._record.search_attributes,
+            parent=begun.parent,
+            request=begun.request,
+        )
+        size = len(start.model_dump_json(by_alias=True).encode())
+        if size > LARGEST_START_BYTES:
+            why = f"its settings and its task have {size // 1000} kB, and the most is {LARGEST_START_BYTES // 1000} kB"
+            return (not_begun(call, begun.child, why),)
+        try:
+            handle = await self._started(begun, start)
+        except WorkflowAlreadyStartedError:
+            return (not_begun(call, begun.child, "there is a session of that name already, or there was one"),)
+        except FailureError as error:
+            return (not_begun(call, begun.child, str(error)),)
+        self._beside(self._watch(begun.child, handle))
+        return (e.ChildStarted(child=begun.child),)
+
+    async def _started(self, begun: Beginning, start: SessionStart) -> workflow.ChildWorkflowHandle[Any, Any]:
+        child = begun.child
+        return await workflow.start_child_workflow(
+            WORKFLOW,
+            start,
+            id=child.workflow_id,
+            # The call is begun once, whatever becomes of this run: the server holds it to that.
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+            cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+            task_timeout=TASK_TIMEOUT,
+            memo={"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id},
+            search_attributes=self._attributes(child),
+            static_summary=child.agent[:120],
+        )
+
+    def _attributes(self, child: Child) -> TypedSearchAttributes:
+        if not self._record.search_attributes:
+            return TypedSearchAttributes.empty
+        pairs = [SearchAttributePair(STATUS, "working"), SearchAttributePair(AGENT, child.agent)]
+        known = workflow.info().typed_search_attributes
+        if known.get(SESSION) == self._record.state.session_id:  # else names are hidden from the index
+            pairs.append(SearchAttributePair(SESSION, child.session_id))
+        if (user := known.get(USER)) is not None:
+            pairs.append(SearchAttributePair(USER, user))
+        return TypedSearchAttributes(pairs)
+
+    async def _watch(self, child: Child, handle: workflow.ChildWorkflowHandle[Any, Any]) -> None:
+        """Notice a session that is ended from outside; one that closes of itself has reported before."""
+        why = "it closed"
+        try:
+            await handle
+        except FailureError as error:
+            why = str(error.cause or error)
+        self._lose(child, why)
+
+    async def _look_after(self, child: Child) -> None:
+        """The same, by asking: whoever is there reports once more when its task has ended."""
+        looks = iter(LOOKS)
+        while self._is_at_work(child):
+            seconds = next(looks, LOOKS[-1])
+            why = await self._signal(child.workflow_id, REPORT_AGAIN, {"call_id": child.call_id})
+            if why:
+                self._lose(child, why)
+                return
+            await workflow.sleep(seconds, summary=f"look after the sub-agent {child.agent}"[:100])
+
+    def _is_at_work(self, child: Child) -> bool:
+        return not self._record.children.get(child.call_id, child).outcome
+
+    def _lose(self, child: Child, why: str) -> None:
+        for entry in lost(self._record, child, why):
+            self._write(entry)
+
+    async def say(self, word: Tell | Report) -> None:
+        match word:
+            case Tell():
+                await self._tell(word)
+            case Report():
+                await self._report()
+
+    async def _tell(self, word: Tell) -> None:
+        children = [self._record.children[call_id] for call_id in word.call_ids]
+        told = await asyncio.gather(
+            *(self._signal(child.workflow_id, word.letter, self._body(word, child)) for child in children)
+        )
+        self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids))
+        for child, why in zip(children, told, strict=True):
+            if why:
+                self._lose(child, why)
+        if word.letter == "interrupt":
+            await self._until_answered(word.call_ids)
+
+    def _body(self, word: Tell, child: Child) -> dict[str, Any]:
+        if word.letter == "interrupt":
+            return {"request_id": child.call_id}
+        by = f"session {self._record.state.session_id}"[:1_000]
+        return {"by": by, "why": "the session that started it is paused"} if word.letter == "pause" else {"by": by}
+
+    async def _until_answered(self, call_ids: tuple[str, ...]) -> None:
+        def answered() -> bool:
+            calls = (self._record.open_calls.get(call_id) for call_id in call_ids)
+            return all(call is None or call.state is ToolCallState.FINISHED for call in calls)
+
+        try:
+            await workflow.wait_condition(answered, timeout=timedelta(seconds=STOPPING_SECONDS))
+        except TimeoutError:
+            return  # the result says that it has not answered yet
+
+    async def _report(self) -> None:
+        told, parent = report(self._record), self._record.parent
+        if told is None or parent is None:
+            return
+        why = await self._signal(parent.workflow_id, CHILD_REPORTED, told.model_dump(mode="json"))
+        self._write(e.ParentTold(error=why))
+
+    async def cancel(self) -> None:
+        """Pass a cancellation of the whole session on; whoever is gone already needs none."""
+        handles = [workflow.get_external_workflow_handle(child.workflow_id) for child in at_work(self._record)]
+        if not handles:
+            return
+        await asyncio.gather(*(handle.cancel() for handle in handles), return_exceptions=True)
+
+    async def _signal(self, workflow_id: str, letter: str, body: dict[str, Any]) -> str:
+        """Why it could not be sent; empty when it was."""
+        try:
+            await workflow.get_external_workflow_handle(workflow_id).signal(letter, body)
+        except FailureError as error:
+            return str(error) or type(error).__name__
+        return ""

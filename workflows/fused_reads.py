@@ -1,0 +1,57 @@
+"""Reads within the session's own task: what passes a bound has no answer, and is asked for by an activity of its own.
+
+A kill in the midst costs the task alone, which another worker does again: what led to it is in the history.
+"""
+
+import asyncio
+from typing import TypeVar
+
+from longhaul.activities import contract as world
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.record import Record
+from longhaul.workflows import activity_inputs, options, outcomes
+from longhaul.workflows.underway import Underway, WorkInterrupted
+
+Answer = TypeVar("Answer")
+
+
+class FusedReads:
+    """Of one run."""
+
+    def __init__(self, record: Record, underway: Underway) -> None:
+        self._record = record
+        self._underway = underway
+        self.unfused = set[str]()
+        """Tools of which a call passed a bound in this reply; a preparation that did so does until the run ends."""
+
+    def begin_reply(self) -> None:
+        self.unfused &= {world.PREPARE_REPLY}
+
+    async def prepare(self, ask: world.PrepareReply) -> e.Prepared | None:
+        """None when an activity of its own has to. Raises WorkInterrupted."""
+        if not self._record.spec.react_config.fuse_reads or world.PREPARE_REPLY in self.unfused:
+            return None
+        prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")
+        if prepared is None and self._record.current.interrupted:
+            raise WorkInterrupted
+        return prepared
+
+    async def read(self, calls: list[OpenCall]) -> list[e.ToolReturned | e.CallUnsettled]:
+        """Together; what came of those that kept to the bounds, in the order of the calls."""
+        outcomes_of = await asyncio.gather(*map(self._read, calls))
+        return [outcome for outcome in outcomes_of if outcome is not None]
+
+    async def _read(self, call: OpenCall) -> e.ToolReturned | e.CallUnsettled | None:
+        ask = activity_inputs.run_tool(self._record, call)
+        try:
+            told = await self._asked(call.block.name, ask, e.ToolOutcome, activity_inputs.summary_of(call))
+        except WorkInterrupted:
+            return outcomes.call_interrupted(call)
+        return None if told is None else told.root
+
+    async def _asked(self, name: str, ask: object, answer: type[Answer], summary: str) -> Answer | None:
+        told = await self._underway.run_fused(name, ask, answer, options.fused_read(summary))
+        if told is None:
+            self.unfused.add(name)
+        return told

@@ -1,0 +1,259 @@
+"""Does each step that takes time: an activity is started, and its answer written down."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from longhaul.activities import contract as world
+from longhaul.agent.entries import every as e
+from longhaul.agent.entries.offers import Verified, VerifyDecisions
+from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.fold.state import effect_of
+from longhaul.agent.letters.offers import settle
+from longhaul.agent.life.carried import Carried
+from longhaul.agent.next.adjustments import with_new_adjustments
+from longhaul.agent.next.call_ids import with_own_call_ids
+from longhaul.agent.next.interrupting import parting_words
+from longhaul.agent.record import Record
+from longhaul.agent.steps import HandleInterrupt, Probe, Report, Tell, Think, Verify
+from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.views.event import EventsSoFar
+from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
+from longhaul.workflows.children import Children
+from longhaul.workflows.fused_reads import FusedReads
+from longhaul.workflows.underway import Underway, WorkInterrupted, undisturbed
+
+AHEAD_ENTRIES = 2
+"""Restored and ReplyStarted; when there are more, something came in that may have changed what the reply needs."""
+
+
+class Doing:
+    """The doing hand of a session. What comes of a step is in the record when its method returns, but for calls and
+    checkpoints, which run beside whatever else happens."""
+
+    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None]) -> None:
+        self._record = record
+        self._write = write
+        self.underway = Underway()
+        self.fused = FusedReads(record, self.underway)
+        self.children = Children(record, write, self.beside)
+        self.running: dict[str, asyncio.Task[None]] = {}
+        """Calls, by id."""
+        self.checkpointing: asyncio.Task[None] | None = None
+        self.crash: BaseException | None = None
+        """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
+        self._ahead: tuple[int, e.Prepared] | None = None
+        """Found for the first reply together with what was there before it; good where this is the newest entry."""
+
+    async def restore(self, now: int) -> EventsSoFar | None:
+        """Returns the events of the earlier life that was found, if there was one."""
+        ask = life_inputs.restore(self._record, workflow.info().workflow_id)
+        asked_at = self._record.seq
+        try:
+            how = options.restore(prepares=ask.ahead is not None)
+            found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
+        except ActivityError as error:
+            self._write(outcomes.restore_failed(error))
+            return None
+        carried = None if found.carried is None else Carried.model_validate(found.carried)
+        self._record.restore(found.model_copy(update={"prepared": None}), carried.ledger if carried else None, now)
+        self._ahead = None if found.prepared is None else (asked_at + AHEAD_ENTRIES, found.prepared)
+        return carried.events if carried else None
+
+    def checkpoint(self, events: int, *, closing: bool) -> None:
+        self.checkpointing = self.beside(self._checkpoint(events, closing=closing))
+
+    async def _checkpoint(self, events: int, *, closing: bool) -> None:
+        ask = life_inputs.checkpoint(self._record, closing=closing)
+        outcome: e.Checkpointed | e.CheckpointFailed
+        try:
+            how = options.checkpoint()
+            outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, f"checkpoint-{self._record.seq}")
+        except ActivityError as error:
+            outcome = outcomes.checkpoint_failed(error, events)
+        self.checkpointing = None
+        self._write(outcome)
+
+    async def prepare(self, reply: str) -> None:
+        ahead, self._ahead = self._ahead, None
+        self.fused.begin_reply()
+        if ahead is not None and ahead[0] == self._record.seq:
+            self._write(ahead[1])
+            return
+        ask = activity_inputs.prepare_reply(self._record, workflow.info().workflow_id)
+        try:
+            prepared = await self.fused.prepare(ask)
+            if prepared is None:
+                prepared = await self.underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
+        except WorkInterrupted:
+            words = parting_words(self._record)
+            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
+        except ActivityError as error:
+            self._write(outcomes.reply_failed(reply, error))
+        else:
+            self._write(prepared)
+
+    async def think(self, step: Think) -> None:
+        model = step.model
+        ask = activity_inputs.call_model(self._record, step)
+        try:
+            how = options.call_model(
+                ask.config,
+                self._record.provided.liveness,
+                activity_inputs.summary_of_thought(ask),
+                waits=activity_inputs.is_last_model(self._record, model),
+            )
+            said = await self.underway.run(world.CALL_MODEL, ask, e.ModelSaid, how)
+        except WorkInterrupted:
+            self._release(1)  # it had said nothing yet
+        except ActivityError as error:
+            self._release(outcomes.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1)))
+            stopped = self._record.reply is not None and self._record.reply.interrupted
+            if not outcomes.is_left(error) and not outcomes.is_out_of_budget(error) and not stopped:
+                self._write(outcomes.model_failed(model, error))
+        else:
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError  # what it has half said must not keep a cancelled session going
+            said = with_new_adjustments(said, self._record)
+            self._write(with_own_call_ids(said, self._record))
+
+    async def handle_interrupt(self) -> None:
+        """No interrupt concerns it: it is what comes of one."""
+        ask = runtime_inputs.handle_interrupt(self._record)
+        try:
+            how = options.handle_interrupt()
+            name = f"interrupt-{self._record.seq}"
+            handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how, name)
+        except ActivityError as error:
+            handled = outcomes.interrupt_not_handled(ask.reply_id, error)
+        self._write(handled)
+
+    async def compress(self, cut: Cut) -> None:
+        ask = activity_inputs.compress(self._record, cut)
+        try:
+            waits = activity_inputs.needs_model(self._record, ask)
+            how = options.compress(ask.config, self._record.provided.liveness, waits=waits)
+            shorter = await self.underway.run(world.COMPRESS, ask, e.ContextCompressed, how)
+        except WorkInterrupted:
+            self._release(1)  # nothing has changed, and nobody waits for it any more
+        except ActivityError as error:
+            lost = outcomes.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1))
+            if outcomes.is_left(error) or outcomes.is_out_of_budget(error):
+                self._release(lost)
+            else:
+                self._write(outcomes.compression_failed(error, lost))
+        else:
+            self._write(shorter)
+
+    def _release(self, lost: int) -> None:
+        """What was put aside for a call that gave no answer."""
+        if self._record.account is not None and self._record.account.open:
+            self._write(e.BudgetReleased(lost=lost))
+
+    async def examine(self, call_ids: tuple[str, ...]) -> None:
+        calls = [activity_inputs.open_call(self._record, call_id) for call_id in call_ids]
+        ask = activity_inputs.examine_calls(self._record, calls)
+        try:
+            liveness, analyzed = self._record.provided.liveness, ask.analysis is not None
+            how = options.examine(len(calls), liveness, analyzed=analyzed)
+            examined = await self.underway.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
+        except WorkInterrupted:
+            pass  # the calls are closed with the reply
+        except ActivityError as error:
+            self._write(outcomes.not_examined(calls, error))
+        else:
+            self._write(examined)
+
+    async def act(self, call_ids: tuple[str, ...], *, fused: bool) -> None:
+        """Those that are fused have a result when this returns, but for what passed a bound."""
+        if fused:
+            calls = [activity_inputs.open_call(self._record, call_id) for call_id in call_ids]
+            for outcome in await self.fused.read(calls):
+                self._write(outcome)
+            return
+        for call_id in call_ids:
+            tool = self._record.provided.tools[activity_inputs.open_call(self._record, call_id).block.name]
+            self.running[call_id] = self.beside(self._start_child(call_id) if tool.child else self._run_call(call_id))
+
+    async def _start_child(self, call_id: str) -> None:
+        entries = await self.children.start(call_id)
+        del self.running[call_id]
+        for entry in entries:
+            self._write(entry)
+
+    async def _run_call(self, call_id: str) -> None:
+        call = activity_inputs.open_call(self._record, call_id)
+        tool = self._record.provided.tools[call.block.name]
+        effect = effect_of(call, tool)
+        outcome: e.ToolReturned | e.CallUnsettled
+        try:
+            summary = activity_inputs.summary_of(call)
+            how = options.run_tool(tool, effect, self._record.provided.liveness, summary)
+            ask = activity_inputs.run_tool(self._record, call)
+            outcome = (await self.underway.run(tool.name, ask, e.ToolOutcome, how)).root
+        except WorkInterrupted:
+            outcome = outcomes.call_interrupted(call)
+        except ActivityError as error:
+            outcome = outcomes.call_failed(call, effect, error)
+        del self.running[call_id]
+        self._write(outcome)
+
+    async def look(self, step: Probe | Verify | HandleInterrupt | Tell | Report) -> None:
+        """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
+        match step:
+            case HandleInterrupt():
+                await self.handle_interrupt()
+            case Tell() | Report():
+                await self.children.say(step)
+            case Probe(call_id):
+                await self.probe(call_id)
+            case Verify(offer):
+                await self.verify(offer)
+
+    async def probe(self, call_id: str) -> None:
+        ask = activity_inputs.probe_call(self._record, self._record.doubts[call_id])
+        try:
+            how = options.probe(ask.tool)
+            found = await self.underway.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
+        except WorkInterrupted:
+            found = outcomes.not_probed(call_id, "the reply was interrupted")
+        except ActivityError as error:
+            found = outcomes.probe_failed(call_id, error)
+        self._write(found)
+
+    async def verify(self, offer: int) -> None:
+        ask = VerifyDecisions(body=self._record.offers.waiting[offer].body)
+        try:
+            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, options.verify())
+        except WorkInterrupted:
+            return  # nobody waits for it any more
+        except ActivityError as error:
+            found = Verified(why=outcomes.not_verified(error))
+        for entry in settle(self._record, offer, found.why, found.key):
+            self._write(entry)
+
+    async def take_in(self, call_id: str) -> None:
+        call = activity_inputs.open_call(self._record, call_id)
+        ask = activity_inputs.run_tool(self._record, call)
+        try:
+            how = options.take_result(call.block.name)
+            outcome = await self.underway.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
+        except WorkInterrupted:
+            return  # the call is closed with the reply
+        except ActivityError as error:
+            outcome = outcomes.not_taken_in(call, error)
+        self._write(outcome)
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start work that the session's own loop does not wait for."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._note_crash)
+        return task
+
+    def _note_crash(self, task: asyncio.Task[None]) -> None:
+        """A defect in `_run_call` must fail the task like one in the loop, not vanish with its asyncio task."""
+        if not task.cancelled() and task.exception() is not None:
+            self.crash = task.exception()

@@ -1,0 +1,82 @@
+"""Shows a session without being asked: a page in the Web UI, and its row in the server's index, memo included."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Compress, Step, Think
+from longhaul.agent.views.index import IndexRow, row_of
+from longhaul.workflows.contract import DEADLINE, RISK, STATUS, TEAM, TOOLS, WAITING_SINCE, WAITS
+from longhaul.workflows.details import details
+from longhaul.workflows.waits import waits
+
+
+class Showing:
+    """Tells the server how things stand. The index costs an event, so only when something has changed."""
+
+    def __init__(self, record: Record, running: Collection[str]) -> None:
+        """`running`: the calls that are under way, by id, as they are whenever something is shown."""
+        self._record = record
+        self._running = running
+        self._shown = _row_before()
+        self._told: str | None = "" if WAITS not in workflow.info().raw_memo else None
+        """None: what the run before has told, which need not be of our making, is told anew."""
+
+    def begin(self, step: Step) -> None:
+        """The page alone, which costs no event: the index changes where it always has, or replays would differ."""
+        if isinstance(step, Think | Compress):
+            workflow.set_current_details(details(self._record, step=step))
+
+    def begin_waiting(self) -> None:
+        """The page alone, of a step that can't be taken yet."""
+        workflow.set_current_details(details(self._record, self._running))
+
+    def show(self) -> None:
+        workflow.set_current_details(details(self._record, self._running))
+        row = row_of(self._record)
+        if row != self._shown and self._record.search_attributes:
+            changes = list(_changes(self._shown, row))
+            self._shown = row
+            workflow.upsert_search_attributes(changes)  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
+        if (told := waits(self._record)) != self._told:
+            self._told = told
+            workflow.upsert_memo({WAITS: told or None})
+
+
+def _row_before() -> IndexRow:
+    """As it stands in the index: a run that was rolled over into need not say it again."""
+    known = workflow.info().typed_search_attributes
+    deadline = known.get(DEADLINE)
+    return IndexRow(
+        status=known.get(STATUS) or "",
+        tools=tuple(known.get(TOOLS) or ()),
+        risk=known.get(RISK) or "",
+        team=known.get(TEAM) or "",
+        deadline=round(deadline.timestamp() * 1000) if deadline else 0,
+    )
+
+
+def _changes(before: IndexRow, row: IndexRow) -> list[SearchAttributeUpdate[Any]]:
+    changes: list[SearchAttributeUpdate[Any]] = []
+    if row.status != before.status:
+        waits = row.status in ("waiting", "paused")
+        since = WAITING_SINCE.value_set(workflow.now()) if waits else WAITING_SINCE.value_unset()
+        changes += [STATUS.value_set(row.status), since]
+    if row.tools != before.tools:
+        changes.append(_set_or_unset(TOOLS, row.tools))
+    if row.risk != before.risk:
+        changes.append(_set_or_unset(RISK, row.risk))
+    if row.team != before.team:
+        changes.append(_set_or_unset(TEAM, row.team))
+    if row.deadline != before.deadline:
+        moment = datetime.fromtimestamp(row.deadline / 1000, UTC) if row.deadline else None
+        changes.append(_set_or_unset(DEADLINE, moment))
+    return changes
+
+
+def _set_or_unset(key: SearchAttributeKey[Any], value: Any) -> SearchAttributeUpdate[Any]:
+    return key.value_set(value) if value else key.value_unset()
