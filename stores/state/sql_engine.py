@@ -1,5 +1,7 @@
 """Reads which database a URL means, by which driver it is reached, and how long it may take to answer."""
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from longhaul.stores.state.store import BadStoreSetting
 ANSWER_SECONDS = 15.0
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 10
+FIRST_OPEN_PAUSE_SECONDS = 0.01
 
 DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -79,6 +82,16 @@ def _limits(url: URL) -> dict[str, Any]:
 def _durable(connection: Any, _entry: ConnectionPoolEntry) -> None:
     """Readers beside a writer, and nothing lost that was answered for, power cuts included."""
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    give_up = time.monotonic() + STATEMENT_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            # Of several processes that open a new file at once SQLite makes one go first and refuses the others at
+            # once, without the wait that it was told: two that hold a lock and want a larger one would wait for ever.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(FIRST_OPEN_PAUSE_SECONDS)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.close()

@@ -1,5 +1,7 @@
 """From settings to stores, and what is said of settings that name none."""
 
+import asyncio
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,21 @@ async def test_files_lie_in_the_data_directory_or_where_the_setting_says(tmp_pat
 
     assert len(files_of("s-1", tmp_path / "data" / "sessions")) == 1
     assert len(files_of("s-1", tmp_path / "my sessions")) == 1
+
+
+async def test_a_file_of_sqlite_that_another_is_about_to_make_is_waited_for(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "sessions.db", isolation_level=None)
+    other.execute("CREATE TABLE anything (x)")
+    other.execute("BEGIN IMMEDIATE")  # SQLite refuses the change to a write-ahead log at once now, without a wait
+    async with open_store(f"sqlite:///{tmp_path}/sessions.db", data_dir=tmp_path) as store:
+        saving = asyncio.ensure_future(store.save_checkpoint(record(1)))
+        await asyncio.sleep(0.2)
+        assert not saving.done()
+
+        other.execute("COMMIT")
+
+        assert await saving
+    other.close()
 
 
 @pytest.mark.parametrize(
