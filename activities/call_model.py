@@ -82,7 +82,8 @@ class Thinking:
     async def call_model(self, ask: CallModel) -> ModelSaid:
         """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
         billing = Billing(ask.attempts_paid)
-        async with beating(billing.details), billing.counted(), counted(ask.config.max_retries):
+        earlier = billing.earlier
+        async with beating(earlier.details), billing.counted(), counted(ask.config.max_retries, earlier):
             place, wrapped = await self._workspaces.find(ask.place), self._wrapping.of_model_call(ask)
             outlet = self._streaming.model_call(ask.call_number, ask.model)
             epoch = ask.context.epoch

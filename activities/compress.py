@@ -84,7 +84,8 @@ class Compressing:
         """One compression. Raises what the verdict table says of its model calls, or ModelFailed for good, whose
         details are [ErrorInfo, Usage]; nothing has changed then."""
         billing = Billing(ask.attempts_paid)
-        async with beating(billing.details), billing.counted(), counted(ask.config.max_retries):
+        earlier = billing.earlier
+        async with beating(earlier.details), billing.counted(), counted(ask.config.max_retries, earlier):
             epoch = ask.context.epoch
             session = self._contexts.session(own_session.key(), epoch)
             messages = await self._contexts.resolve(

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
 from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
 from longhaul.activities.models.model import Delta
 from longhaul.activities.models.verdicts import is_turned_away
@@ -19,17 +20,11 @@ class Billing:
     """Of the attempt that runs. Without a budget (`paid` is 0) it counts nothing, and tells nothing."""
 
     def __init__(self, paid: int) -> None:
-        info = activity.info()
-        told = info.heartbeat_details
         self._paid = paid
-        self._free = int(told[0]) if paid and told else 0
+        self.earlier = EarlierAttempts()
         self._asks = self._hears = False
-        self.lost = max(info.attempt - 1 - self._free, 0) if paid else 0
+        self.lost = max(activity.info().attempt - 1 - self.earlier.free, 0) if paid else 0
         """Attempts before this one that may have been billed."""
-
-    def details(self) -> tuple[str, ...]:
-        """For each heartbeat: one without them would make the next attempt forget."""
-        return (str(self._free),) if self._free else ()
 
     def asks(self, hears: Callable[[Delta], None]) -> Callable[[Delta], None]:
         """The provider is asked now; returns who is to hear its answer."""
@@ -59,8 +54,7 @@ class Billing:
             yield
         except BaseException as error:
             if not self._asks:
-                self._free += 1
-                activity.heartbeat(*self.details())
+                self.earlier.free += 1
             if not isinstance(error, ApplicationError):
                 raise
             # What a failed compression was billed is told with its failure.

@@ -42,12 +42,19 @@ async def beating(details: Callable[[], tuple[str, ...]] = tuple) -> AsyncIterat
     except asyncio.CancelledError:
         if watch.late and not activity.is_cancelled():
             raise Stalled(f"no heartbeat left this worker for {watch.late:.1f} s") from None
-        if last := details():
-            activity.heartbeat(*last)  # the attempt after this one begins where this one was cut short
+        _last_beat(details)
+        raise
+    except Exception:
+        _last_beat(details)
         raise
     finally:
         _watching.remove(watch)
         beats.cancel()
+
+
+def _last_beat(details: Callable[[], tuple[str, ...]]) -> None:
+    if last := details():
+        activity.heartbeat(*last)  # the attempt after this one begins where this one was cut short
 
 
 def pause_seconds(timeout: float) -> float:

@@ -17,6 +17,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
 from longhaul.activities.models.retries import failed_for_good
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
@@ -79,14 +80,15 @@ def is_patient() -> bool:
 
 
 @asynccontextmanager
-async def counted(retries: int) -> AsyncIterator[None]:
+async def counted(retries: int, earlier: EarlierAttempts) -> AsyncIterator[None]:
     """What is no outage is tried no more often than elsewhere, also in a call that may wait for hours: a worker that
     lacks something, a defect, and a call that takes its worker down each time."""
     over = is_patient() and activity.info().attempt > retries
-    if over and await _was_lost():
+    if over and earlier.lost_in_a_row > retries:
         raise failed_for_good("internal", "The workers that made the model call were lost each time.")
     try:
-        yield
+        async with _told_on(earlier):
+            yield
     except ProviderAway:
         raise
     except ApplicationError as error:
@@ -99,18 +101,15 @@ async def counted(retries: int) -> AsyncIterator[None]:
         raise ApplicationError(str(error), type=type(error).__name__, non_retryable=True) from error
 
 
-async def _was_lost() -> bool:
-    """Whether the attempt before this one ended with its worker, or in silence."""
-    info = activity.info()
+@asynccontextmanager
+async def _told_on(earlier: EarlierAttempts) -> AsyncIterator[None]:
+    """Only where tries are not counted by the server: each such word is a heartbeat more for an attempt that failed."""
     try:
-        found = await own_session.handle().describe(rpc_timeout=timedelta(seconds=TELL_SECONDS))
-    except Exception as error:  # noqa: BLE001  not knowing it, the call is made: the next attempt asks again
-        log.warning("session %s can't be described: %s", own_session.key(), type(error).__name__)
-        return False
-    pending = found.raw_description.pending_activities
-    return any(
-        one.last_failure.HasField("timeout_failure_info") for one in pending if one.activity_id == info.activity_id
-    )
+        yield
+    except BaseException:
+        if is_patient():
+            earlier.ends_in_words()
+        raise
 
 
 async def _tell_session(why: str, next_at: float, until: float) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from longhaul.agent.values.settings import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still
 from tests.activities.models.wire import Answer, Wire, chat_says, events
+from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 from tests.workflows.workers.test_models import CLAUDE, GPT, SAYS, speaking
@@ -147,6 +149,61 @@ async def test_a_provider_that_is_not_there_is_waited_for_until_it_is(stage: Sta
         done = await session.wait(reply)
 
     assert (done.error, done.get_text_content()) == (None, "Fair wind.")
+
+
+def asking(wire: Wire, stage: Stage) -> WorkerSettings:
+    return WorkerSettings(
+        address=stage.address,
+        task_queue=stage.name,
+        directory=stage.settings.data_dir,
+        tools="tests.workflows.tools",
+        further={"LONGHAUL_MODEL_KEYS": f"none={wire.url}/v1"},
+    )
+
+
+def asked(wire: Wire, times: int) -> Callable[[], Awaitable[bool]]:
+    async def is_asked() -> bool:
+        return len(wire.bodies) >= times
+
+    return is_asked
+
+
+async def test_one_worker_that_is_lost_behind_many_tries_of_an_outage_is_one(unserved: Stage, wire: Wire) -> None:
+    """Else a deployment in the midst of an outage ends what has been waited for all night."""
+    stage, tries = unserved, 4
+    silent = Answer(CUT, whole=False, then_wait=True)
+    wire.answers = [*(down(SOON) for _ in range(tries)), silent, down(SOON), Answer(SAYS[GPT])]
+    session = speaking(stage, GPT, wire.url, max_retries=2, api_key_env="none")
+    settings = asking(wire, stage)
+    async with worker(settings) as first:
+        reply = await session.submit("How is the wind?")
+        await until(asked(wire, tries + 1))
+        await first.kill()
+    async with worker(settings):
+        done = await session.wait(reply)
+
+    assert (done.error, done.get_text_content()) == (None, "Fair wind.")
+    assert len(wire.bodies) == tries + 3
+
+
+async def test_a_call_that_takes_its_worker_down_each_time_is_given_up(unserved: Stage, wire: Wire) -> None:
+    stage, retries = unserved, 1
+    wire.answers = [Answer(CUT, whole=False, then_wait=True) for _ in range(9)]
+    session = speaking(stage, GPT, wire.url, max_retries=retries, api_key_env="none")
+    settings = asking(wire, stage)
+    async with worker(settings) as first:
+        reply = await session.submit("How is the wind?")
+        await until(asked(wire, 1))
+        await first.kill()
+    async with worker(settings) as second:
+        await until(asked(wire, 1 + retries))
+        await second.kill()
+    async with worker(settings):
+        done = await session.wait(reply)
+
+    assert done.error is not None
+    assert "lost each time" in done.error.message
+    assert len(wire.bodies) == 1 + retries
 
 
 async def test_the_waiting_ends_where_the_agent_says_so(stage: Stage, wire: Wire) -> None:
