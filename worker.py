@@ -72,6 +72,7 @@ from longhaul.starter.hosting.attributes import register_search_attributes
 from longhaul.starter.hosting.builds import build_of
 from longhaul.starter.hosting.open_tasks import OpenTasks
 from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.hosting.parked import Parked
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.stopping import asked_to_stop
@@ -203,6 +204,10 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),
     )
+
+    def dropped(run_id: str) -> None:
+        forget(worker, run_id)
+
     worker = Worker(
         client,
         identity=identity,
@@ -228,7 +233,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(
-            UnsandboxedWorkflowRunner(), lambda run_id: forget(worker, run_id), OpenTasks(client, identity), hints.tell
+            UnsandboxedWorkflowRunner(), dropped, OpenTasks(client, identity), hints.tell, Parked(dropped)
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),

@@ -39,6 +39,13 @@ from longhaul.workflows.contract import AHEAD
 DIRECT = "legacy_query"
 """The SDK's id of a query that came by itself; one that came with a task has an id of its own and does no harm."""
 
+ENDS = {
+    "schedule_activity": "resolve_activity",
+    "schedule_local_activity": "resolve_activity",
+    "start_child_workflow_execution": "resolve_child_workflow_execution",
+}
+"""The SDK's words: of what a run begins, and of the news that it is over."""
+
 Forget = Callable[[str], None]
 """Drops the run of this id from the worker's memory, once the activation under way is done."""
 
@@ -58,14 +65,23 @@ class Ends(Protocol):
         ...
 
 
+class Parked(Protocol):
+    """Hears after each thing that a run does whether it waits: whether nothing that it has begun is under way."""
+
+    def told(self, run_id: str, *, waits: bool) -> None: ...
+
+
 class ForgetfulRunner(WorkflowRunner):
     """Runs workflows as `inner` does."""
 
-    def __init__(self, inner: WorkflowRunner, forget: Forget, ends: Ends, cancelling: Cancelling) -> None:
+    def __init__(
+        self, inner: WorkflowRunner, forget: Forget, ends: Ends, cancelling: Cancelling, parked: Parked
+    ) -> None:
         self._inner = inner
         self._forget = forget
         self._ends = ends
         self._cancelling = cancelling
+        self._parked = parked
 
     def prepare_workflow(self, defn: Any) -> None:
         self._inner.prepare_workflow(defn)
@@ -78,6 +94,7 @@ class ForgetfulRunner(WorkflowRunner):
             decided=lambda started: self._ends.decided(workflow_id, run_id, started),
             over=lambda: self._ends.over(workflow_id, run_id),
             cancelling=lambda: self._cancelling(workflow_id),
+            parked=lambda waits: self._parked.told(run_id, waits=waits),
         )
 
     def set_worker_level_failure_exception_types(self, types: Sequence[type[BaseException]]) -> None:
@@ -92,12 +109,16 @@ class _Instance(WorkflowInstance):
         decided: Callable[[int], bool],
         over: Callable[[], bool],
         cancelling: Callable[[], None],
+        parked: Callable[[bool], None],
     ) -> None:
         self._inner = inner
         self._forget = forget
         self._decided = decided
         self._over = over
         self._cancelling = cancelling
+        self._parked = parked
+        self._under_way = set[tuple[str, int]]()
+        """Kinds and numbers of what the run has begun and not heard the end of."""
         self._task = (0, 0, 0)
         """Time (seconds and nanoseconds) and size of the history at the newest task that was seen."""
         self._length: int = 0
@@ -118,7 +139,17 @@ class _Instance(WorkflowInstance):
         done = self._inner.activate(act)
         if not act.is_replaying and any(one.HasField("request_cancel_activity") for one in done.successful.commands):
             self._cancelling()
+        self._count(act, done)
         return done
+
+    def _count(self, act: WorkflowActivation, done: WorkflowActivationCompletion) -> None:
+        for job in act.jobs:
+            if (kind := str(job.WhichOneof("variant"))) in ENDS.values():
+                self._under_way.discard((kind, getattr(job, kind).seq))
+        for command in done.successful.commands:
+            if (kind := str(command.WhichOneof("variant"))) in ENDS:
+                self._under_way.add((ENDS[kind], getattr(command, kind).seq))
+        self._parked(not self._under_way)
 
     def _is_of_no_task(self, act: WorkflowActivation) -> bool:
         """Events of a task that has begun come with its time. Only where the clocks of servers differ can two tasks

@@ -19,6 +19,8 @@ class Still(WorkflowInstance):
     given: list[int] = field(default_factory=list[int])
     cancels: bool = False
     """Whether it asks for the cancellation of an activity each time."""
+    begins: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    """What it begins when it hears of events up to this number, in the SDK's words."""
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         self.given.append(act.history_length)
@@ -26,6 +28,8 @@ class Still(WorkflowInstance):
         completion.successful.SetInParent()
         if self.cancels:
             completion.successful.commands.add().request_cancel_activity.seq = 1
+        for kind in self.begins.pop(act.history_length, ()):
+            getattr(completion.successful.commands.add(), kind).seq = 1
         return completion
 
     def get_serialization_context(self, command_info: Any) -> Any:
@@ -58,6 +62,12 @@ class Server:
     forgotten: list[str] = field(default_factory=list[str])
     cancelling: list[str] = field(default_factory=list[str])
     ended: bool = False
+    waits: list[bool] = field(default_factory=list[bool])
+    """What was told of the run, after each activation."""
+
+    def told(self, run_id: str, *, waits: bool) -> None:
+        assert run_id == "r-amber"
+        self.waits.append(waits)
 
     def over(self, workflow_id: str, run_id: str) -> bool:
         assert (workflow_id, run_id) == ("w-teal", "r-amber")
@@ -72,7 +82,8 @@ class Server:
 def instance(server: Server, stills: Stills) -> WorkflowInstance:
     details: Any = Any
     details = type("Details", (), {"info": type("Info", (), {"workflow_id": "w-teal", "run_id": "r-amber"})})
-    return ForgetfulRunner(stills, server.forgotten.append, server, server.cancelling.append).create_instance(details)
+    runner = ForgetfulRunner(stills, server.forgotten.append, server, server.cancelling.append, server)
+    return runner.create_instance(details)
 
 
 def task(length: int, *, at: int, size: int = 0, replay: bool = False) -> WorkflowActivation:
@@ -186,3 +197,28 @@ def test_who_cancels_activities_is_told_once(cancels: bool, step: WorkflowActiva
     instance(server, stills).activate(step)
 
     assert server.cancelling == ["w-teal"] * told
+
+
+@pytest.mark.parametrize("kind", ["schedule_activity", "schedule_local_activity"])
+def test_a_run_waits_when_nothing_that_it_has_begun_is_under_way(kind: str) -> None:
+    server, stills = Server(set()), Stills()
+    stills.still.begins = {3: (kind,), 7: (kind, "start_timer")}
+    run = instance(server, stills)
+
+    for length, at in ((3, 10), (5, 20), (7, 30), (9, 40)):
+        run.activate(task(length, at=at))
+
+    assert server.waits == [False, True, False, True]
+
+
+def test_a_run_with_a_child_waits_when_the_child_is_over() -> None:
+    server, stills = Server(set()), Stills()
+    stills.still.begins = {3: ("start_child_workflow_execution",)}
+    run = instance(server, stills)
+    over = task(7, at=30)
+    over.jobs[0].resolve_child_workflow_execution.seq = 1
+
+    for act in (task(3, at=10), task(5, at=20), over):
+        run.activate(act)
+
+    assert server.waits == [False, False, True]

@@ -1,0 +1,51 @@
+"""A worker keeps few of the runs that wait, and these go on all the same."""
+
+from functools import partial
+
+import pytest
+from temporalio.worker import Worker
+
+from longhaul import worker
+from longhaul.starter.hosting.parked import Parked
+from tests.workflows.conftest import Stage
+
+
+def test_the_runs_that_wait_for_longest_are_forgotten_first() -> None:
+    forgotten: list[str] = []
+    parked = Parked(forgotten.append, kept=2)
+
+    for run, waits in (("a", True), ("b", True), ("c", False), ("a", True), ("c", True), ("d", False), ("d", True)):
+        parked.told(run, waits=waits)
+
+    assert forgotten == ["b", "a"]
+
+
+def test_runs_that_have_something_under_way_are_kept_whatever_their_number() -> None:
+    forgotten: list[str] = []
+    parked = Parked(forgotten.append, kept=0)
+
+    for number in range(300):
+        parked.told(str(number), waits=False)
+
+    assert forgotten == []
+
+
+@pytest.mark.server
+async def test_a_session_that_was_forgotten_goes_on(unserved: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[str] = []
+    forget = worker.forget
+
+    def noting(own: Worker, run_id: str) -> None:
+        forgotten.append(run_id)
+        forget(own, run_id)
+
+    monkeypatch.setattr(worker, "forget", noting)
+    monkeypatch.setattr(worker, "Parked", partial(Parked, kept=1))
+    async with unserved.another_worker():
+        sessions = [unserved.session(*({"text": f"{turn}."} for turn in ("One", "Two", "Three"))) for _ in range(3)]
+        for turn in ("One", "Two", "Three"):
+            said = [(await session.reply("Count")).get_text_content() for session in sessions]
+            assert said == [f"{turn}."] * 3
+
+    assert len(set(forgotten)) == 3
+    assert len(forgotten) >= 6
