@@ -79,7 +79,8 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("checkpoint") if load.checkpointing else roll_over(record, load)
     if record.life.hold:
         return Park("person")
-    if (doubt := to_probe(record)) and not _is_interrupted(record):
+    if (doubt := to_probe(record)) and not record.interrupted:
+        # Whoever interrupts does not wait for a look: it is made when the reply has ended.
         return Probe(doubt.call_id)
     if _must_tell(record, load):
         return Checkpoint()
@@ -99,11 +100,6 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
     return _next_of_reply(record, reply)
 
 
-def _is_interrupted(record: Record) -> bool:
-    """Whoever interrupts does not wait for a look: it is made when the reply has ended."""
-    return record.reply is not None and record.reply.interrupted
-
-
 def _must_tell(record: Record, load: Load) -> bool:
     """People hear of what waits for them by a checkpoint, which runs beside whatever else is to be done."""
     return not load.checkpointing and should_notify(record)
@@ -111,7 +107,7 @@ def _must_tell(record: Record, load: Load) -> bool:
 
 def _stopped(record: Record, reply: ReplyContext) -> Finish:
     closing, said = _closing(record, reply), parting_words(record)
-    reason = FinishedReason.INTERRUPTED if reply.interrupted else FinishedReason.REJECTED
+    reason = FinishedReason.INTERRUPTED if record.interrupted else FinishedReason.REJECTED
     return Finish(reply.reply_id, reason, closing=closing, said=said)
 
 

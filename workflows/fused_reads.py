@@ -33,7 +33,7 @@ class FusedReads:
         if not self._record.spec.react_config.fuse_reads or world.PREPARE_REPLY in self.unfused:
             return None
         prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")
-        if prepared is None and self._record.current.interrupted:
+        if prepared is None and self._record.interrupted:
             raise WorkInterrupted
         return prepared
 

@@ -111,8 +111,7 @@ class Doing:
             self._release(1)  # it had said nothing yet
         except ActivityError as error:
             self._release(outcomes.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1)))
-            stopped = self._record.reply is not None and self._record.reply.interrupted
-            if not outcomes.is_left(error) and not outcomes.is_out_of_budget(error) and not stopped:
+            if not outcomes.is_left(error) and not outcomes.is_out_of_budget(error) and not self._record.interrupted:
                 self._write(outcomes.model_failed(model, error))
         else:
             if workflow.cancellation_reason() is not None:

@@ -2,9 +2,9 @@
 
 from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Doubt
@@ -76,6 +76,17 @@ class Ledger:
     account: Account | None = None
     """Of a session with a budget."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _interrupted_of_old(cls, written: Any) -> Any:
+        """What was carried by the first versions says it in the state's reply, where it does not belong."""
+        match written:
+            case {"state": {"reply_context": {"interrupted": True}}}:
+                ledger = cast(dict[str, Any], written)
+                return {**ledger, "requests": {"interrupted": True, **(ledger.get("requests") or {})}}
+            case _:
+                return written
+
     def twin(self) -> Self:
         """The same in parts of its own: what is set in one is not set in the other."""
         twin = copy(self)
@@ -95,6 +106,11 @@ class Ledger:
         if self.reply is None:
             raise ValueError("this entry needs a reply that is being made, and there is none")
         return self.reply
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody has interrupted the reply that is being made."""
+        return self.reply is not None and self.requests.interrupted
 
     @property
     def open_calls(self) -> dict[str, OpenCall]:

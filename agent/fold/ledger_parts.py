@@ -40,6 +40,8 @@ class Requests:
     """What came with the reply's request, for hooks and tools. Not in the state, which outlives the reply."""
     reply_start: int = 0
     """Number of the first message of the reply's request."""
+    interrupted: bool = False
+    """Somebody has interrupted the reply. Not in the state: whoever goes on from one is not to stop at once."""
     parting: str | None = None
     """What workers said to an interrupt, until the reply has ended; None: they were not asked."""
 

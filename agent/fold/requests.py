@@ -45,10 +45,9 @@ def apply(ledger: Ledger, entry: RequestEntry) -> None:
 
 
 def _accept(ledger: Ledger, entry: e.RequestAccepted) -> None:
-    reply = ledger.reply
     if entry.when == "queue":
         ledger.requests.queue.append(entry)
-    elif entry.when == "now" and reply is not None and not reply.interrupted:
+    elif entry.when == "now" and ledger.reply is not None and not ledger.interrupted:
         ledger.requests.steering.append(entry)
         sleep.message_came(ledger)
     else:
@@ -94,6 +93,7 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
     request = ledger.requests.queue.pop(0)
     ledger.compaction.asked = None
     ledger.requests.reply_start, ledger.requests.request_context = ledger.messages_total, request.context
+    ledger.requests.interrupted = False
     ledger.append(stamped(request.messages, entry))
     circles.note_request(ledger, says_something=bool(request.messages))
     if request.messages:
@@ -108,7 +108,7 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
 
 
 def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
-    ledger.current.interrupted = True
+    ledger.requests.interrupted = True
     if entry.messages:
         request_id = f"interrupt of {entry.reply_id} at {entry.seq}"
         follow_up = e.RequestAccepted(

@@ -136,7 +136,6 @@ class ReplyContext(Living):
     """How often the model has used all of its output tokens to think."""
     to_go_on: GoOn = sparse("")
     """What the model is to be told before it is asked again."""
-    interrupted: bool = False
     structured_schema: dict[str, Any] | None = sparse(None)
     """What the answer has to fit; None = words are an answer."""
     structured_output: dict[str, Any] | None = sparse(None)

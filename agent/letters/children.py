@@ -30,9 +30,8 @@ def reported(record: Record, body: ChildReport) -> Received:
 
 def _result(record: Record, result: ToolResultBlock, body: ChildReport) -> e.ToolReturned | e.ResultReceived:
     """One that may be too long for the context is looked at by a worker first, where the reply goes on."""
-    reply = record.reply
     fits = len(result.model_dump_json().encode()) <= record.spec.context_config.tool_result_limit
-    if fits or (reply is not None and reply.interrupted):
+    if fits or record.interrupted:
         return e.ToolReturned(result=result, outside=bool(body.tainted))
     return e.ResultReceived(result=result)
 

@@ -25,7 +25,7 @@ def _can_look(record: Record, doubt: Doubt) -> bool:
 def blocking(record: Record) -> list[Doubt]:
     """The doubts without whose settlement the reply does not go on: none, unless the agent asks a person."""
     reply = record.reply
-    if record.spec.on_doubt != "ask" or reply is None or reply.calls or reply.answered or reply.interrupted:
+    if record.spec.on_doubt != "ask" or reply is None or reply.calls or reply.answered or record.interrupted:
         return []
     return [doubt for doubt in open_doubts(record, reply.reply_id) if not (doubt.due and _can_look(record, doubt))]
 

@@ -63,7 +63,7 @@ def observe(_: Record, body: Observe) -> Received:
 
 def _urgent(record: Record, entry: e.RequestAccepted, answer: dict[str, Any]) -> Received:
     """The answer says which reply it means to join, or has interrupted; empty when it is a request like others."""
-    reply = record.reply if record.reply is not None and not record.reply.interrupted else None
+    reply = None if record.interrupted else record.reply
     answer |= {"position": 0, "when": entry.when}
     if entry.when == "now":
         return Received((entry,), {**answer, "joins": reply.reply_id if reply else ""})
@@ -112,7 +112,7 @@ def interrupt(record: Record, body: Interrupt) -> Received:
         raise Unusable(f"reply_id: {body.reply_id!r}{ended}; that is {reply.reply_id!r}")
     if body.request_id not in (None, reply.request_id):
         raise Unusable(f"request_id: {body.request_id!r} neither waits nor is being answered; {_names(record)}")
-    if reply.interrupted:
+    if record.interrupted:
         raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
     entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
     return Received((entry,), {"interrupted": reply.reply_id})

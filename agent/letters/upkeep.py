@@ -101,7 +101,7 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
 def _waits(record: Record) -> bool:
     """Whether nothing but somebody's answer is waited for."""
     reply = record.reply
-    if reply is None or reply.interrupted or record.offers.waiting:
+    if reply is None or record.interrupted or record.offers.waiting:
         return False
     unfinished = [call for call in reply.calls.values() if call.state is not ToolCallState.FINISHED]
     return all(call.waits_for for call in unfinished) if unfinished else bool(blocking(record))

@@ -126,7 +126,9 @@ def _slim(ledger: Ledger) -> Ledger:
     kept["doubts"] = {
         key: doubt.model_copy(update={"input": "", "why": "", "due": False}) for key, doubt in ledger.doubts.items()
     }
-    kept["requests"] = Requests(queue=ledger.requests.queue, steering=ledger.requests.steering)
+    kept["requests"] = Requests(
+        queue=ledger.requests.queue, steering=ledger.requests.steering, interrupted=ledger.interrupted
+    )
     kept["context"] = Context(transcript_base=ledger.messages_total, deferred=ledger.context.deferred)
     return Ledger(**kept)
 

@@ -90,7 +90,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
 
 def is_stopped(record: Record, reply: ReplyContext) -> bool:
     """Whether the reply is to end although calls are open."""
-    return reply.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
+    return record.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
 
 
 def to_tell(record: Record, load: Load) -> Tell | None:

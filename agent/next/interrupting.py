@@ -13,19 +13,12 @@ LONGEST_WORDS = 10_000
 
 def must_ask_hooks(ledger: Ledger) -> bool:
     """Whether workers are to be asked before the reply ends. Once: a hook that failed is not asked again."""
-    reply = ledger.reply
-    return (
-        reply is not None
-        and reply.interrupted
-        and ledger.requests.parting is None
-        and ledger.provided.hooked_interrupts
-    )
+    return ledger.interrupted and ledger.requests.parting is None and ledger.provided.hooked_interrupts
 
 
 def parting_words(ledger: Ledger) -> str:
     """The last words of the reply that is being made; none of one that nobody has interrupted."""
-    reply = ledger.reply
-    if reply is None or not reply.interrupted:
+    if not ledger.interrupted:
         return ""
     return ledger.requests.parting or ledger.spec.react_config.interruption_message
 

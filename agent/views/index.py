@@ -40,7 +40,7 @@ def reply_word(record: Record) -> str:
         return "waiting"
     if record.reply is None:
         return "working" if record.requests.queue else "idle"
-    if record.reply.interrupted and record.provided.hooked_interrupts:
+    if record.interrupted and record.provided.hooked_interrupts:
         return "working"  # on its last words: nobody is waited for any more
     lacks_budget = record.account is not None and record.account.question is not None
     return "waiting" if record.reply.waiting() or blocking(record) or lacks_budget else "working"

@@ -1,12 +1,16 @@
 """What an agent says when its reply was interrupted: words of its settings, or of its workers' hooks, asked once."""
 
+import json
+
 from longhaul.agent.entries import every as e
+from longhaul.agent.life.carried import Carried, carry
+from longhaul.agent.life.history import seam_of
 from longhaul.agent.next.interrupting import cut_short, replaced_by
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Idle, Park
 from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.wellformed import problem
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold
 from longhaul.agent.views.transcript import reply_message
@@ -130,3 +134,44 @@ def test_a_roll_over_between_hook_and_end_asks_nobody_again() -> None:
 
     assert spoken(play.record.state.context)[-1] == "Brush down."
     assert asked(play) == 1
+
+
+def in_the_midst_of_an_end() -> Play:
+    """Interrupted while its call is under way."""
+    play = Play([calls("a Look")])
+    play.say("Look")
+    play.run(hold=True)
+    play.tell("interrupt")
+    return play
+
+
+def test_that_somebody_has_interrupted_stands_in_no_state_and_goes_along_all_the_same() -> None:
+    play = in_the_midst_of_an_end()
+
+    carried = carry(play.record, EventsSoFar(), 0, 0)
+
+    assert play.record.interrupted
+    assert "interrupted" not in play.record.state.model_dump(mode="json")["reply_context"]
+    assert Carried.model_validate_json(carried.model_dump_json()).ledger.interrupted
+    assert seam_of(play.record)["requests"]["interrupted"] is True
+
+
+def test_the_next_reply_is_not_interrupted() -> None:
+    play = interrupted(calls("a Paint"), calls("b Paint"))
+
+    play.say("Paint again", "r2")
+    play.run()
+
+    assert play.record.current.request_id == "r2"
+    assert not play.record.interrupted
+
+
+def test_what_the_first_versions_have_carried_is_still_interrupted() -> None:
+    written = json.loads(carry(in_the_midst_of_an_end().record, EventsSoFar(), 0, 0).model_dump_json())
+    del written["ledger"]["requests"]["interrupted"]
+    written["ledger"]["state"]["reply_context"]["interrupted"] = True
+
+    ledger = Carried.model_validate_json(json.dumps(written)).ledger
+
+    assert ledger.interrupted
+    assert "interrupted" not in ledger.state.model_dump(mode="json")["reply_context"]
