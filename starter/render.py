@@ -100,7 +100,7 @@ def task_list(tasks: Iterable[tuple[str, str]]) -> Text:
     """Of each its state and what it is about, a line each."""
     shown = Text()
     for state, subject in tasks:
-        style = {"in_progress": "bold", "completed": "dim"}.get(state, "")
+        style = {"in_progress": "bold", "completed": "dim", "abandoned": "dim strike"}.get(state, "")
         shown.append("\n" if shown else "").append(f"  {_TASK_MARKS.get(state, '[?]')} {one_line(subject)}", style)
     return shown
 
@@ -120,7 +120,7 @@ def arguments_in_full(arguments: str) -> Text:
     return shown
 
 
-_TASK_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+_TASK_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "abandoned": "[-]"}
 
 
 def behind_bar(text: str) -> Text:

@@ -103,6 +103,7 @@ def keeping(status: Status) -> Iterator[Text]:
     if status.tasks_total:
         current = f": {one_line(status.current_task)}" if status.current_task else ""
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")
+    yield from plans(status)
     if status.doubts:
         yield Text(f"{_counted(status.doubts, 'call')} in doubt: nobody knows whether it ran", "yellow")
     if status.budget:
@@ -114,6 +115,16 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"nobody could be notified: {one_line(status.notify_error)}", "yellow")
     if status.checkpoint_error:
         yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
+
+
+def plans(status: Status) -> Iterator[Text]:
+    """The plan that the agent follows, a line for each subtask, and what came of those before it."""
+    if status.plan is not None:
+        yield Text(f"plan {one_line(status.plan.name)}", "bold")
+        for subtask in status.plan.subtasks:
+            yield render.task_list([(subtask.state, subtask.name)])
+    for plan in status.plans_over:
+        yield Text(f"plan {one_line(plan.name)} is over: {plan.state}; {one_line(plan.outcome)}", "dim")
 
 
 def standing_still(status: Status) -> Iterator[Text]:

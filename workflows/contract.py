@@ -24,6 +24,7 @@ from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.plan import PlanStanding
 from longhaul.workflows.converter import DATA_CONVERTER as DATA_CONVERTER
 from longhaul.workflows.converter import HISTORY_LOST as HISTORY_LOST
 from longhaul.workflows.converter import BlobGone as BlobGone
@@ -206,6 +207,10 @@ class Status(OpenValue):
     tasks_done: int = sparse(0)
     tasks_total: int = sparse(0)
     current_task: str = sparse("")
+    plan: PlanStanding | None = sparse(None)
+    """The one that the agent follows; its subtasks are those tasks."""
+    plans_over: tuple[PlanStanding, ...] = sparse(())
+    """The newest, the newest last."""
     workspace_root: str = ""
     cwd: str = ""
     behaviour: int = 1

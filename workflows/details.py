@@ -37,9 +37,7 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
     calls = waiting(record)
     lines = [f"**{status_word(record)}**{_awaited(calls)} · agent {_code(record.spec.name)} · {_cost(record)}"]
     lines += _under_way(record, running, step)
-    done, total, current = progress(record.state.tasks_context.tasks)
-    if total:
-        lines.append(f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}")
+    lines += _tasks(record)
     lines += _budget(record)
     lines += _children(record)
     lines += _pause(record)
@@ -66,6 +64,15 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
     if record.reply is None and last is not None and last.error is not None:
         lines.append(f"the last reply failed: {_code(_cut(last.error.message, 300))}")
     return "  \n".join(lines)
+
+
+def _tasks(record: Record) -> list[str]:
+    """The plan that it follows, and how far it is with that or with its list."""
+    known = record.state.tasks_context
+    done, total, current = progress(known.tasks)
+    plan = [f"plan {_code(_cut(known.current_plan.name, 160))}"] if known.current_plan else []
+    tasks = [f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}"] if total else []
+    return plan + tasks
 
 
 def _awaited(calls: list[OpenCall]) -> str:

@@ -23,6 +23,7 @@ from longhaul.agent.views.budget import standing
 from longhaul.agent.views.children import family, path
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.index import reply_word, status_word
+from longhaul.agent.views.plan import plan_standing, plans_over
 from longhaul.agent.views.transcript import page, reply_message
 from longhaul.workflows.beside_calls import in_doubt, lacking_budget
 from longhaul.workflows.contract import (
@@ -148,7 +149,8 @@ def _trouble(record: Record) -> dict[str, Any]:
 
 def _tasks(record: Record) -> dict[str, Any]:
     done, total, current = progress(record.state.tasks_context.tasks)
-    return {"tasks_done": done, "tasks_total": total, "current_task": current}
+    plans = {"plan": plan_standing(record), "plans_over": plans_over(record)}
+    return {"tasks_done": done, "tasks_total": total, "current_task": current, **plans}
 
 
 def _requests(record: Record) -> tuple[WaitingRequest, ...]:

@@ -6,6 +6,7 @@ from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.messages import Msg, ToolResultBlock
 from longhaul.agent.values.plan import PlanModeContext
+from longhaul.agent.values.plan_notebook import PlanChange
 from longhaul.agent.values.stuck import Pattern
 from longhaul.agent.values.tasks import Task
 
@@ -26,7 +27,9 @@ class CallAnswered(Entry):
     kind: Literal["answered"] = "answered"
     result: ToolResultBlock
     tasks: tuple[Task, ...] | None = sparse(None)
+    plans: PlanChange | None = sparse(None)
     plan: PlanModeContext | None = sparse(None)
+    """Of plan mode."""
     groups: tuple[str, ...] | None = sparse(None)
     """Of tools, the active ones."""
     structured_output: dict[str, Any] | None = sparse(None)

@@ -3,12 +3,11 @@
 from typing import assert_never
 
 from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
+from longhaul.agent.fold import plans
 from longhaul.agent.fold import stuck as fold_stuck
 from longhaul.agent.fold.calls import close
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.reminders import stamped, standing_hints
-from longhaul.agent.plain.times import iso
-from longhaul.agent.values.tasks import TasksContext
+from longhaul.agent.fold.reminders import notebook_hints, stamped, standing_hints
 
 
 def apply(ledger: Ledger, entry: InsideEntry) -> None:
@@ -33,10 +32,8 @@ def _reminded(ledger: Ledger, entry: Reminded) -> None:
 
 
 def _answered(ledger: Ledger, entry: CallAnswered) -> None:
-    if entry.tasks is not None:
-        now = iso(entry.at)
-        stamped = (task if task.created_at else task.model_copy(update={"created_at": now}) for task in entry.tasks)
-        ledger.state.tasks_context = TasksContext(tasks=tuple(stamped))
+    if entry.tasks is not None or entry.plans is not None:
+        ledger.state.tasks_context = plans.changed(ledger.state.tasks_context, entry)
     if entry.plan is not None:
         ledger.state.take_plan(entry.plan)
         ledger.rules.changed = entry.seq
@@ -47,3 +44,5 @@ def _answered(ledger: Ledger, entry: CallAnswered) -> None:
     close(ledger, ledger.current.calls[entry.result.id], entry.result, entry)
     if ledger.context.reminders:
         ledger.context.reminders = standing_hints(ledger)
+    elif entry.groups is not None:
+        ledger.context.reminders = notebook_hints(ledger)

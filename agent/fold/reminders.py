@@ -9,11 +9,14 @@ from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.messages import HintBlock, Msg, ToolResultBlock
 from longhaul.agent.values.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
+from longhaul.agent.values.plan_notebook import CHANGING, CREATE_PLAN
+from longhaul.agent.values.plan_texts import NO_PLAN, THE_PLAN, standing_text
 from longhaul.agent.values.prompt import LIMIT_REACHED, LIMIT_SOURCE, hint_message
 from longhaul.agent.values.stops import GO_ON
 from longhaul.agent.values.structured_output import LIMIT_OF_FORM
 from longhaul.agent.values.stuck import HINTS
 from longhaul.agent.values.tasks import progress, tasks_text
+from longhaul.agent.values.tool_groups import hidden
 
 
 def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
@@ -26,7 +29,7 @@ def stamped(messages: tuple[Msg, ...], entry: Entry) -> tuple[Msg, ...]:
 
 def standing_hints(ledger: Ledger) -> tuple[Msg, ...]:
     """Hints for what holds now and stands nowhere in the context."""
-    return (*plan_hints(ledger), *_task_hints(ledger))
+    return (*plan_hints(ledger), *_task_hints(ledger), *notebook_hints(ledger))
 
 
 def to_be_told(ledger: Ledger, *, closing: bool = False, must_finish: bool = False) -> Reminded | None:
@@ -49,7 +52,28 @@ def _knows_the_limit(ledger: Ledger) -> bool:
     return any(isinstance(block, HintBlock) and block.source == LIMIT_SOURCE for block in last)
 
 
+def notebook_hints(ledger: Ledger) -> tuple[Msg, ...]:
+    """How things stand with the plan, for a model that has the plan notebook, when it was told something else last."""
+    if not _has_notebook(ledger):
+        return ()
+    text = standing_text(ledger.state.tasks_context)
+    told = (told for source, told in _told(ledger) if source in _OF_NOTEBOOK)
+    last = next((told for told in told if NO_PLAN in told or THE_PLAN in told), "")
+    return () if text in last else (hint_message(text, NOTEBOOK_SOURCE),)
+
+
+def _has_notebook(ledger: Ledger) -> bool:
+    hides = hidden(ledger.spec.tool_groups, ledger.state.tool_context.activated_groups)
+    return CREATE_PLAN in ledger.provided.tools and CREATE_PLAN not in hides
+
+
+NOTEBOOK_SOURCE = "plan_notebook"
+_OF_NOTEBOOK = (NOTEBOOK_SOURCE, *CHANGING)
+
+
 def _task_hints(ledger: Ledger) -> Iterator[Msg]:
+    if ledger.state.tasks_context.current_plan is not None and _has_notebook(ledger):
+        return
     tasks = ledger.state.tasks_context.tasks
     done, total, _ = progress(tasks)
     text = tasks_text(tasks)

@@ -20,6 +20,7 @@ from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.stuck import UNWATCHED
+from longhaul.agent.values.tasks import NO_TASKS
 
 SEAM_BYTES = 8_000
 _LEDGER = TypeAdapter(Ledger)
@@ -121,6 +122,7 @@ def _slim(ledger: Ledger) -> Ledger:
         plain["reply_context"] = reply.model_copy(update={"calls": calls, "answered": False, "cur_iter": 0})
     # What it comes to is said by entries, and the settings that it goes by are not held here.
     plain["watch"] = UNWATCHED
+    plain["tasks_context"] = NO_TASKS
     kept["state"] = ledger.state.model_copy(update=plain)
     kept["spec"] = AgentSpec(name=ledger.spec.name)
     kept["doubts"] = {

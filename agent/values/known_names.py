@@ -32,6 +32,8 @@ EFFORTS: tuple[str, ...] = get_args(EffortName)
 TOOLS = (
     *("Bash", "Read", "Write", "Edit", "Grep", "Glob", "Skill", "recall", "Agent"),
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
+    *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),
+    *("view_historical_plans", "recover_historical_plan"),
 )
 """Without a module. A rule about one counts also where the agent lacks it: those of files hold for Bash too."""
 MCP = "mcp__"

@@ -20,6 +20,7 @@ from longhaul.agent.values.known_names import (
 )
 from longhaul.agent.values.mcp import MCPClient, check_clients, server_of
 from longhaul.agent.values.permission import PermissionContext, only_known_keys
+from longhaul.agent.values.plan_notebook import with_notebook
 from longhaul.agent.values.profiles import ModelProfile, check_names
 from longhaul.agent.values.prompt import check_template as check_prompt_template
 from longhaul.agent.values.prompt import is_template_name
@@ -223,7 +224,8 @@ class AgentSpec(Value):
     """The agent's own profiles of models, by name."""
     tools: Many[str] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
-    """Further tools by group, which the agent itself switches on and off."""
+    """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
+    names no other tools."""
     mcps: Many[MCPClient] = sparse((), max_length=20)
     """MCP servers whose tools it has beside these."""
     postprocess: dict[str, str] = sparse({}, max_length=200)
@@ -280,6 +282,7 @@ class AgentSpec(Value):
         return cast(Any, permission)
 
     _named = field_validator("agents", mode="before")(named_by_keys)
+    _with_notebook = field_validator("tool_groups", mode="before")(with_notebook)
 
     @model_validator(mode="after")
     def _agents_are_within_bounds(self) -> "AgentSpec":

@@ -1,5 +1,7 @@
-"""The tasks of a session: a list that the model keeps with `todo_write`, and that people and model are shown."""
+"""The tasks of a session: a list that the model keeps with `todo_write`, or as the subtasks of a plan, and that people
+and model are shown."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import field_validator
@@ -10,8 +12,9 @@ MOST_TASKS = 50
 MOST_CHARS = 20_000
 """Of all tasks together: the list stands in the context, and is carried along."""
 
-TaskState = Literal["pending", "in_progress", "completed"]
-_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+TodoState = Literal["pending", "in_progress", "completed"]
+TaskState = Literal["pending", "in_progress", "completed", "abandoned"]
+MARKS: dict[TaskState, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "abandoned": "[-]"}
 
 
 class Task(OpenValue):
@@ -27,6 +30,15 @@ class Task(OpenValue):
     owner: str = sparse("")
     blocks: tuple[str, ...] = sparse(())
     blocked_by: tuple[str, ...] = sparse(())
+    expected_outcome: str = sparse("")
+    outcome: str = sparse("")
+    """What came of it."""
+    finished_at: str = sparse("")
+    """ISO 8601, of a subtask; stamped as `created_at` is."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("pending", "in_progress")
 
     @field_validator("description", "created_at", "owner", mode="before")
     @classmethod
@@ -34,8 +46,28 @@ class Task(OpenValue):
         return "" if written is None else written
 
 
+class Plan(OpenValue):
+    """A plan of many steps, with the names of AgentScope."""
+
+    id: str
+    name: str
+    description: str = sparse("")
+    expected_outcome: str = sparse("")
+    state: Literal["in_progress", "done", "abandoned"] = "in_progress"
+    outcome: str = sparse("")
+    """Of one that is over: what came of it, or why it was given up."""
+    created_at: str = sparse("")
+    finished_at: str = sparse("")
+    """Both ISO 8601; empty until the record has stamped them."""
+    subtasks: tuple[Task, ...] = sparse(())
+    """Of one that is over. Those of the current plan are the session's tasks."""
+
+
 class TasksContext(OpenValue):
     tasks: tuple[Task, ...] = ()
+    current_plan: Plan | None = sparse(None)
+    historical_plans: tuple[Plan, ...] = sparse(())
+    """Those that are over, the newest last."""
 
 
 NO_TASKS = TasksContext()
@@ -45,7 +77,7 @@ class Todo(OpenValue):
     """One line of what the model writes."""
 
     content: str
-    status: TaskState
+    status: TodoState
     id: str = ""
     priority: Literal["high", "medium", "low"] | None = None
 
@@ -68,7 +100,7 @@ def replaced(tasks: tuple[Task, ...], todos: tuple[Todo, ...]) -> tuple[Task, ..
         before = known or next((task for task in left.values() if task.subject == todo.content), None)
         if before is not None:
             left.pop(before.id, None)
-        task_id = todo.id or (before.id if before else "") or _next_id(used)
+        task_id = todo.id or (before.id if before else "") or next_id(used)
         used.add(task_id)
         new.append(_task(todo, before, task_id))
     return tuple(new)
@@ -90,28 +122,31 @@ def _check(todos: tuple[Todo, ...]) -> None:
         raise BadTodos(f"todos: two have the same id ({', '.join(ids)}); give each its own, or none")
 
 
-def _next_id(used: set[str]) -> str:
+def next_id(used: Iterable[str]) -> str:
     return str(max((int(each) for each in used if each.isascii() and each.isdigit() and len(each) < 10), default=0) + 1)
 
 
 def _task(todo: Todo, before: Task | None, task_id: str) -> Task:
     task = before or Task(id=task_id, subject=todo.content)
     metadata = task.metadata if todo.priority is None else {**task.metadata, "priority": todo.priority}
-    return task.model_copy(update={"id": task_id, "subject": todo.content, "state": todo.status, "metadata": metadata})
+    known = {"id": task_id, "subject": todo.content, "state": todo.status, "metadata": metadata}
+    again = {} if todo.status == "completed" else {"outcome": "", "finished_at": ""}
+    return task.model_copy(update={**known, **again})
 
 
 def progress(tasks: tuple[Task, ...]) -> tuple[int, int, str]:
-    """How many are done, how many there are, and the one that is being worked on."""
+    """How many are done, how many there are without those that were given up, and the one that is being worked on."""
     done = sum(task.state == "completed" for task in tasks)
-    return done, len(tasks), next((task.subject for task in tasks if task.state == "in_progress"), "")
+    total = sum(task.state != "abandoned" for task in tasks)
+    return done, total, next((task.subject for task in tasks if task.state == "in_progress"), "")
 
 
 def tasks_text(tasks: tuple[Task, ...]) -> str:
     """The list as the model reads it."""
     done, total, _ = progress(tasks)
-    lines = [f"{task.id}. {_MARKS[task.state]} {_one_line(task.subject)}" for task in tasks]
+    lines = [f"{task.id}. {MARKS[task.state]} {one_line(task.subject)}" for task in tasks]
     return "\n".join([f"{done} of {total} tasks done:", *lines]) if tasks else "There are no tasks."
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())

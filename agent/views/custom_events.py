@@ -8,6 +8,7 @@ from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.fold.stops import refusal
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.plan_notebook import PlanChange
 from longhaul.agent.values.stops import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.views import block_events
 from longhaul.agent.views.event import AgentEvent
@@ -76,13 +77,22 @@ def _unbound(entry: e.Prepared | e.Configured) -> Iterator[AgentEvent]:
 def changes(entry: e.CallAnswered) -> Iterator[AgentEvent]:
     """What a call that the session answered itself has changed, beside its result."""
     if entry.tasks is not None:
-        told = [task.model_dump(mode="json", exclude={"created_at"}) for task in entry.tasks]
+        told = [task.model_dump(mode="json", exclude={"created_at", "finished_at"}) for task in entry.tasks]
         yield AgentEvent(type="CUSTOM", name="tasks_changed", value={"tasks": told})
+    if entry.plans is not None:
+        yield AgentEvent(type="CUSTOM", name="plan_changed", value=_of_plans(entry.plans))
     if entry.groups is not None:
         yield AgentEvent(type="CUSTOM", name="tool_groups_changed", value={"activated_groups": list(entry.groups)})
     if entry.plan is not None:
         value = {"active": entry.plan.active, "file": entry.plan.place}
         yield AgentEvent(type="CUSTOM", name="plan_mode_changed", value=value)
+
+
+def _of_plans(change: PlanChange) -> dict[str, object]:
+    """The plan that there is now, and the one that is over; their subtasks are told as tasks."""
+    shown = {"plan": change.current, "over": change.filed}
+    times = {"created_at", "finished_at", "subtasks"}
+    return {name: plan.model_dump(mode="json", exclude=times) if plan else None for name, plan in shown.items()}
 
 
 SHOWN_PARTS = 20

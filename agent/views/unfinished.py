@@ -11,7 +11,7 @@ MOST_LINES = 20
 def unfinished(record: Record) -> tuple[str, ...]:
     """Calls whose outcome nobody knows, then tasks that are not done, the one that is being worked on first."""
     doubts = [f"{doubt.tool} ({doubt.call_id}): its outcome is unknown" for doubt in open_doubts(record)]
-    tasks = [task for task in record.state.tasks_context.tasks if task.state != "completed"]
+    tasks = [task for task in record.state.tasks_context.tasks if task.is_open]
     tasks.sort(key=lambda task: task.state != "in_progress")
     lines = [_one_line(line) for line in (*doubts, *(task.subject for task in tasks))]
     left_out = len(lines) - MOST_LINES

@@ -97,6 +97,11 @@ def _repaired(value: Mapping[str, Any]) -> str:
     return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent as what it is"
 
 
+def _planned(value: Mapping[str, Any]) -> str:
+    over = [f"plan {value['over']['name']} is over: {value['over']['state']}"] if value["over"] else []
+    return "; ".join((*over, *([f"plan: {value['plan']['name']}"] if value["plan"] else [])))
+
+
 _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "call_unsettled": lambda value: f"looked at again: {value['reason']}",
     "broken_off": lambda value: f"the answer broke off {_broken_off(value)}",
@@ -111,6 +116,7 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "request_adjusted": lambda value: " ".join(value["adjusted"]),
     "context_compressed": lambda _: "the context was made shorter",
     "state_replaced": lambda value: f"the state was replaced{_by(value)}{': ' + value['why'] if value['why'] else ''}",
+    "plan_changed": _planned,
     "plan_mode_changed": lambda value: "plan mode: nothing is changed" if value["active"] else "plan mode has ended",
     "worker_left": lambda value: f"worker {value['worker']} was shut down; another one goes on",
     "provider_away": lambda value: (

@@ -58,4 +58,5 @@ def _tasks(tasks: list[dict[str, str]]) -> str:
     done = sum(task.get("state") == "completed" for task in tasks)
     current = next((task for task in tasks if task.get("state") == "in_progress"), None)
     name = f" {one_line(current.get('subject', ''))[:LONGEST_TASK_CHARS]}" if current else ""
-    return f"tasks {done}/{len(tasks)}{name}" if tasks else ""
+    total = sum(task.get("state") != "abandoned" for task in tasks)
+    return f"tasks {done}/{total}{name}" if total else ""
