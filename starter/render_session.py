@@ -122,7 +122,8 @@ def plans(status: Status) -> Iterator[Text]:
     if status.plan is not None:
         yield Text(f"plan {one_line(status.plan.name)}", "bold")
         for subtask in status.plan.subtasks:
-            yield render.task_list([(subtask.state, subtask.name)])
+            line = render.task_list([(subtask.state, subtask.name)])
+            yield line.append(f": {one_line(subtask.outcome)}", "dim") if subtask.outcome else line
     for plan in status.plans_over:
         yield Text(f"plan {one_line(plan.name)} is over: {plan.state}; {one_line(plan.outcome)}", "dim")
 

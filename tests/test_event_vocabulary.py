@@ -51,7 +51,7 @@ PAGE = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
 
 INSIDE = tuple(
     ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ)
-    for name in ("todo_write", "reset_equipped_tools", "wait_for")
+    for name in ("todo_write", "reset_equipped_tools", "wait_for", "create_plan")
 )
 BY_OTHERS = {UNAVAILABLE, CLOSED, WITHDRAWN}
 """Told by a client that can't read a stream, by a feed of which a session is gone, and by a stream of one reply:
@@ -229,9 +229,11 @@ def doubtful() -> list[AgentEvent]:
 
 def keeping_lists_and_switching_groups() -> list[AgentEvent]:
     todos = {"todos": [{"status": "in_progress", "content": "Dig"}]}
+    ditch = {"name": "Dig", "description": "by hand", "expected_outcome": "a ditch"}
     lines = [
         calls("a todo_write", arguments=json.dumps(todos)),
         calls("b reset_equipped_tools", arguments=json.dumps({"to_activate": ["eyes"]})),
+        calls("c create_plan", arguments=json.dumps({**ditch, "subtasks": [ditch]})),
     ]
     spec = SPEC.model_copy(update={"tool_groups": {"eyes": ToolGroup(tools=("Look",), description="To look.")}})
     play = Play([*lines, text("Done.")], spec=spec, tools=(*TOOLS, *INSIDE))

@@ -128,6 +128,7 @@ from longhaul.agent.values.permission import PermissionRule as PermissionRule
 from longhaul.agent.values.permission import Risk as Risk
 from longhaul.agent.values.permission import Scope as Scope
 from longhaul.agent.values.plan import PlanModeContext as PlanModeContext
+from longhaul.agent.values.plan_notebook import PlanNotebook as PlanNotebook
 from longhaul.agent.values.price import Price as Price
 from longhaul.agent.values.profiles import ModelProfile as ModelProfile
 from longhaul.agent.values.prompt import BadPromptTemplate as BadPromptTemplate

@@ -154,7 +154,10 @@ class Commands:
             self._say("the context is shorter now" if shorter else "the context is short enough")
 
     async def _tasks(self, _: str) -> None:
-        tasks = (await self._session.state()).tasks_context.tasks
+        known = (await self._session.state()).tasks_context
+        tasks = known.tasks
+        if known.current_plan is not None:
+            self._say(f"plan {one_line(known.current_plan.name)}")
         if tasks:
             self._screen.show(render.task_list((task.state, task.subject) for task in tasks))
         else:

@@ -45,6 +45,10 @@ def custom(name: str, **value: Any) -> AgentEvent:
             "! The seed was left out. The effort was left out.",
         ),
         (custom("state_replaced", by="ana", why="moved"), "! the state was replaced by ana: moved"),
+        (
+            custom("plan_changed", plan={"name": "Raft"}, over={"name": "Boat", "state": "abandoned"}),
+            "! plan Boat is over: abandoned; plan: Raft",
+        ),
         (custom("plan_mode_changed", active=True, by=""), "! plan mode: nothing is changed"),
         (
             custom("provider_away", reason="Slow down", attempt=3, next_try="2026-11-21T10:00:50Z", until="…"),
