@@ -15,6 +15,7 @@ INSIDE = {
     "ArgumentsError": "becomes a result that the model reads",
     "BadAskedSchema": "becomes the end of the reply that asked",
     "BadAnswer": "becomes another attempt of the summary, or its failure",
+    "BadPlan": "becomes a result that the model reads",
     "BadTodos": "becomes a result that the model reads",
     "Changed": "becomes a result that the model reads",
     "Declined": "ends the demo when its person said no",

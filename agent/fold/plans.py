@@ -3,7 +3,7 @@
 from longhaul.agent.entries.inside import CallAnswered
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.plan_notebook import PlanChange, kept
-from longhaul.agent.values.tasks import Plan, Task, TasksContext
+from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 
 
 def changed(known: TasksContext, entry: CallAnswered) -> TasksContext:
@@ -29,5 +29,5 @@ def _with_plans(known: TasksContext, change: PlanChange, now: str) -> TasksConte
     return known.model_copy(update={"current_plan": _begun(change.current, now), "historical_plans": kept(past)})
 
 
-def _begun(plan: Plan | None, now: str) -> Plan | None:
+def _begun(plan: NotebookPlan | None, now: str) -> NotebookPlan | None:
     return plan.model_copy(update={"created_at": now}) if plan is not None and not plan.created_at else plan

@@ -13,7 +13,7 @@ from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values import plan_notebook as book
 from longhaul.agent.values.plan_texts import history_text, standing_text
-from longhaul.agent.values.tasks import MOST_TASKS, Plan, Task, TasksContext
+from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TasksContext
 
 Answer = Callable[[OpenCall, Ledger], CallAnswered]
 A = TypeVar("A", bound=OpenValue)
@@ -49,13 +49,13 @@ def reading(kind: type[A], do: Callable[[OpenCall, TasksContext, A], CallAnswere
     return answer
 
 
-def stands(call: OpenCall, said: str, plan: Plan | None, tasks: tuple[Task, ...], **more: Any) -> CallAnswered:
+def stands(call: OpenCall, said: str, plan: NotebookPlan | None, tasks: tuple[Task, ...], **more: Any) -> CallAnswered:
     """What was done, and how things stand then."""
     text = standing_text(TasksContext(tasks=tasks, current_plan=plan))
     return CallAnswered(result=told(call, f"{said}\n\n{text}"), tasks=tasks, **more)
 
 
-def current(known: TasksContext) -> Plan:
+def current(known: TasksContext) -> NotebookPlan:
     """Raises BadPlan where there is none."""
     if known.current_plan is None:
         raise book.BadPlan(f"there is no plan; make one by {book.CREATE_PLAN}")
@@ -64,7 +64,7 @@ def current(known: TasksContext) -> Plan:
 
 def _create(call: OpenCall, known: TasksContext, wanted: _Wanted) -> CallAnswered:
     tasks = book.begun(wanted.subtasks)
-    plan = Plan(
+    plan = NotebookPlan(
         id=book.next_plan_id(known),
         name=wanted.name,
         description=wanted.description,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from longhaul.agent.plain.values import Many, OpenValue, sparse, stated
-from longhaul.agent.values.tasks import MOST_CHARS, MOST_TASKS, Plan, Task, TasksContext, next_id
+from longhaul.agent.values.tasks import MOST_CHARS, MOST_TASKS, NotebookPlan, Task, TasksContext, next_id
 from longhaul.agent.values.tool_groups import ToolGroup
 
 PLAN_RELATED = "plan_related"
@@ -54,9 +54,9 @@ def with_notebook(groups: Any) -> Any:
 class PlanChange(OpenValue):
     """What a call has done to the session's plans. The subtasks of the current one are tasks, and named beside it."""
 
-    current: Plan | None = None
+    current: NotebookPlan | None = None
     """None: there is none now."""
-    filed: Plan | None = sparse(None)
+    filed: NotebookPlan | None = sparse(None)
     """It is over."""
     recovered: str = sparse("")
     """Id of the one that was over and goes on."""
@@ -131,7 +131,7 @@ def viewed(tasks: tuple[Task, ...], places: tuple[int, ...]) -> tuple[tuple[int,
     return tuple((at, _at(tasks, at)) for at in dict.fromkeys(places))
 
 
-def filed(known: TasksContext, state: Literal["done", "abandoned"], outcome: str) -> Plan | None:
+def filed(known: TasksContext, state: Literal["done", "abandoned"], outcome: str) -> NotebookPlan | None:
     """The current plan as one that is over, with its subtasks; None without one."""
     over = {"state": state, "outcome": outcome, "subtasks": known.tasks}
     return known.current_plan.model_copy(update=over) if known.current_plan else None
@@ -142,9 +142,9 @@ def next_plan_id(known: TasksContext) -> str:
     return next_id(plan.id for plan in plans)
 
 
-def kept(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+def kept(plans: tuple[NotebookPlan, ...]) -> tuple[NotebookPlan, ...]:
     """The newest, as many as are carried along."""
-    newest, chars = list[Plan](), 0
+    newest, chars = list[NotebookPlan](), 0
     for plan in reversed(plans[-KEPT_PLANS:]):
         chars += len(plan.model_dump_json())
         if newest and chars > KEPT_PLANS_CHARS:

@@ -1,4 +1,4 @@
-"""What a model reads of its plan: where it is, and what it may do next."""
+"""Words for a model about its plan: where it is, and what it may do next."""
 
 from longhaul.agent.values.plan_notebook import (
     CREATE_PLAN,
@@ -7,7 +7,7 @@ from longhaul.agent.values.plan_notebook import (
     REVISE_PLAN,
     UPDATE_SUBTASK,
 )
-from longhaul.agent.values.tasks import MARKS, Plan, Task, TasksContext, one_line, progress
+from longhaul.agent.values.tasks import MARKS, NotebookPlan, Task, TasksContext, one_line, progress
 
 NO_PLAN = "There is no plan."
 THE_PLAN = "The plan as it stands"
@@ -37,13 +37,13 @@ def standing_text(known: TasksContext) -> str:
     return "\n".join((head, _next(known.tasks), _ALWAYS))
 
 
-def _plan(plan: Plan, tasks: tuple[Task, ...]) -> str:
+def _plan(plan: NotebookPlan, tasks: tuple[Task, ...]) -> str:
     done, total, _ = progress(tasks)
     lines = [f"{at}. {MARKS[task.state]} {one_line(task.subject)}" for at, task in enumerate(tasks)]
     return "\n".join((f"{THE_PLAN} ({done} of {total} subtasks done):", *_head(plan), *lines))
 
 
-def _head(plan: Plan) -> list[str]:
+def _head(plan: NotebookPlan) -> list[str]:
     said = {"What it is about": plan.description, "Expected outcome": plan.expected_outcome}
     return [f"# {one_line(plan.name)}", *(f"{name}: {one_line(text)}" for name, text in said.items() if text)]
 
@@ -71,14 +71,14 @@ def subtask_text(at: int, task: Task) -> str:
     return "\n".join((f"{at}. {MARKS[task.state]} {one_line(task.subject)}", *lines))
 
 
-def history_text(plans: tuple[Plan, ...]) -> str:
+def history_text(plans: tuple[NotebookPlan, ...]) -> str:
     """The plans that are over, the newest first."""
     if not plans:
         return "No plan is over yet."
     return "\n".join(_past(plan) for plan in reversed(plans))
 
 
-def _past(plan: Plan) -> str:
+def _past(plan: NotebookPlan) -> str:
     done, total, _ = progress(plan.subtasks)
     counted = f"{plan.state}, {done} of {total} subtasks done, begun at {plan.created_at}"
     outcome = [f"  What came of it: {one_line(plan.outcome)}"] if plan.outcome else []

@@ -46,7 +46,7 @@ class Task(OpenValue):
         return "" if written is None else written
 
 
-class Plan(OpenValue):
+class NotebookPlan(OpenValue):
     """A plan of many steps, with the names of AgentScope."""
 
     id: str
@@ -65,8 +65,8 @@ class Plan(OpenValue):
 
 class TasksContext(OpenValue):
     tasks: tuple[Task, ...] = ()
-    current_plan: Plan | None = sparse(None)
-    historical_plans: tuple[Plan, ...] = sparse(())
+    current_plan: NotebookPlan | None = sparse(None)
+    historical_plans: tuple[NotebookPlan, ...] = sparse(())
     """Those that are over, the newest last."""
 
 

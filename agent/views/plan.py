@@ -2,7 +2,7 @@
 
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
-from longhaul.agent.values.tasks import MOST_TASKS, Plan, Task, TaskState
+from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TaskState
 
 SHOWN_CHARS = 300
 """Of one text: what is written by hand into a state may have any length. The state has all of it."""
@@ -43,7 +43,7 @@ def plans_over(record: Record) -> tuple[PlanStanding, ...]:
     return tuple(_of(plan) for plan in record.state.tasks_context.historical_plans[-SHOWN_PLANS:])
 
 
-def _of(plan: Plan) -> PlanStanding:
+def _of(plan: NotebookPlan) -> PlanStanding:
     texts = {name: _cut(text) for name, text in plan.model_dump(exclude={"subtasks"}).items()}
     return PlanStanding.model_validate(texts)
 

@@ -55,7 +55,7 @@ def says(text: str) -> Delta:
     return {"role": "assistant", "content": text}
 
 
-def asks_for(name: str, call_id: str, **arguments: Any) -> Delta:
+def asks_for(name: str, call_id: str, /, **arguments: Any) -> Delta:
     call = {
         "index": 0,
         "id": call_id,

@@ -17,7 +17,7 @@ from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import KEPT_PLANS, KEPT_PLANS_CHARS, PLAN_TOOLS, PlanNotebook, kept
 from longhaul.agent.values.plan_texts import NO_PLAN, standing_text
 from longhaul.agent.values.settings import AgentSpec, ContextConfig
-from longhaul.agent.values.tasks import Plan, Task, TasksContext
+from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
 from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.event import AgentEvent, EventsSoFar
@@ -246,7 +246,7 @@ def test_a_plan_that_another_replaces_is_kept_and_taken_up_again() -> None:
 
 
 def test_only_so_many_plans_are_carried_along() -> None:
-    plans = tuple(Plan(id=str(number), name="Boat", state="done") for number in range(30))
+    plans = tuple(NotebookPlan(id=str(number), name="Boat", state="done") for number in range(30))
     assert [plan.id for plan in kept(plans)] == [str(number) for number in range(30 - KEPT_PLANS, 30)]
 
     long = tuple(

@@ -38,14 +38,14 @@ async def test_a_plan_is_hinted_advanced_and_shown_and_costs_no_activity(stage: 
         shown = [line.plain for line in render_session.keeping(status)]
         place = "tasks_context.tasks[1].subject"
         await session.stored.edit(place, "Hull of oak")
-        last = await session.reply("Go on")
+        last = await session.reply("And the hull?")
 
         assert [reply.get_text_content() for reply in (first, last)] == ["The keel is laid.", "Done."]
         offered = {tool["function"]["name"] for tool in model.heard["tools"]}
         assert offered == {"fetch", "reset_equipped_tools", *PLAN_TOOLS}
         heard = model.texts()
 
-    asked = next(at for at, text in enumerate(heard) if "Go on" in text)
+    asked = next(at for at, text in enumerate(heard) if "And the hull?" in text)
     assert any("There is no plan. Work of many steps begins with a plan" in text for text in heard[:asked])
     assert "1. [>] Hull of oak" in "".join(heard[asked : asked + 2])
     assert not {"create_plan", "finish_subtask"} & set(await stage.scheduled(session))
