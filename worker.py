@@ -44,6 +44,8 @@ from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.output import masked_output
 from longhaul.activities.mcp.offered import open_servers
 from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.memory.memory_tools import memory_tools
+from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.registry import load_middlewares
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.key_places import read_key_places
@@ -54,6 +56,7 @@ from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.probe_call import Probing
 from longhaul.activities.process.box import Box, Limits
 from longhaul.activities.process.own_thread import NotingPool
+from longhaul.activities.record_memory import Memorising
 from longhaul.activities.restore import Restoring
 from longhaul.activities.run_tool import Acting
 from longhaul.activities.take_result import TakingIn
@@ -83,6 +86,7 @@ from longhaul.starter.reach.places import own_identity
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
+from longhaul.stores.memories.opening import LongTerm, open_knowledge, open_memories
 from longhaul.stores.offload.opening import Offloaders, load_offloaders
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
@@ -114,6 +118,10 @@ async def build(
     async with AsyncExitStack() as opened:
         store = open_store(settings.store, data_dir=settings.data_dir)
         opened.push_async_callback(store.close)
+        lasting = LongTerm(
+            open_memories(settings.memory, settings.data_dir), open_knowledge(settings.knowledge, settings.data_dir)
+        )
+        opened.push_async_callback(lasting.close)
         blobs = stored_in(client.data_converter)
         if blobs is None:
             blobs = blobs_of(settings)
@@ -127,7 +135,7 @@ async def build(
         mcp = McpServers(open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp"), secrets)
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs), waking, secrets)
-        made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity)
+        made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
         async with hints.heard(), made as worker:
             yield worker
 
@@ -145,12 +153,11 @@ def secrets_of(settings: Settings) -> WorkerSecrets:
     return WorkerSecrets(read_secrets(settings), own_keys(os.environ, places, own))
 
 
-def toolbox_of(settings: Settings, segments: Segments) -> Toolbox:
+def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
     box = Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
-    return Toolbox(
-        [*default_tools(box=box), *inside_tools(), StartAgent(), Recall(segments), *load_modules(settings.tools)]
-    )
+    ours = [*default_tools(box=box), *inside_tools(), StartAgent(), Recall(segments), *memory_tools(lasting)]
+    return Toolbox([*ours, *load_modules(settings.tools)])
 
 
 def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
@@ -165,8 +172,9 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     mcp: McpServers,
     hints: Hints,
     identity: str,
+    lasting: LongTerm,
 ) -> Worker:
-    toolbox, risks = toolbox_of(settings, segments), open_analyzers(settings.analyzers, providers)
+    toolbox, risks = toolbox_of(settings, segments, lasting), open_analyzers(settings.analyzers, providers)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     workspaces, contexts = Workspaces(settings.data_dir, offloaders), Contexts(marked=secrets.out_of_message)
     specs, counter = Specs(), TokenCounter()
@@ -203,6 +211,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         offered=Offered(offloaders.names, (*BUILT_IN, *condensers), risks.names, providers.profile_names, behind.names),
         mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),
+        retrieval=Retrieval(lasting),
     )
 
     def dropped(run_id: str) -> None:
@@ -219,6 +228,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
                 contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping
             ).call_model,
             examination.examine_calls,
+            Memorising(lasting.memories, secrets).record_memory,
             Restoring(store, preparation).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             compressing.compress,

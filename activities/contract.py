@@ -70,6 +70,21 @@ class InterruptInput(OpenValue):
     """Of the calls that were cut short, in their order."""
 
 
+RECORD_MEMORY = "longhaul.record_memory"
+"""Its answer is `entries.MemoryRecorded`."""
+
+
+class MemoryInput(OpenValue):
+    """Write a reply down in the long-term memory."""
+
+    user_id: str | None = sparse(None)
+    agent: str
+    session_id: str
+    reply_id: str
+    asked: str = sparse("")
+    answered: str = sparse("")
+
+
 class PrepareReply(OpenValue):
     spec: AgentSpec
     session_key: str
@@ -373,6 +388,8 @@ class RunTool(OpenValue):
     runtime: Runtime | None = sparse(None)
     mcp: MCPClient | None = sparse(None)
     """The server that brings the tool."""
+    knowledge_bases: tuple[str, ...] = sparse(())
+    """That the tool may search."""
     connection: str | None = sparse(None)
     """Which one the session's newest result of that server came through, where the server keeps state."""
 

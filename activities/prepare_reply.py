@@ -18,6 +18,7 @@ from longhaul.activities.context.specs import Specs, prompt_digest, spec_digest
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
 from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
 from longhaul.activities.models.failures import SetupError
 from longhaul.activities.models.output_limit import most_written
@@ -65,7 +66,9 @@ class Preparation:
         offered: Offered | None = None,
         mcp: McpServers | None = None,
         prices: Prices | None = None,
+        retrieval: Retrieval | None = None,
     ) -> None:
+        self._retrieval = retrieval
         self._prices = prices or Prices({})
         self._mcp = mcp or McpServers()
         self._liveness = liveness
@@ -110,7 +113,7 @@ class Preparation:
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)
-        hints = await self._hints(ask)
+        hints = (*await self._hints(ask), *await self._retrieved(ask))
         told = await asyncio.to_thread(self._told, ask, Path(root), window)
         await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
         fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
@@ -200,6 +203,11 @@ class Preparation:
         if activity.info().is_local:
             raise unfused("middlewares add to the request, which may ask its session")
         return self._secrets.out_of_messages(await wrapped.hints(ask.request or await newest_text()))
+
+    async def _retrieved(self, ask: PrepareReply) -> tuple[Msg, ...]:
+        if self._retrieval is None:
+            return ()
+        return self._secrets.out_of_messages(await self._retrieval.hints(ask))
 
     def _told(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
         """Blocking. Files of the workspace may stand in the prompt, and a secret may stand in them."""

@@ -41,7 +41,6 @@ from longhaul.agent.values.tools import Effect
 
 log = logging.getLogger(__name__)
 
-
 UNKNOWN_OUTCOME = (
     "Outcome unknown: this call was started, and {} It may have done part of its work, and it was not started again. "
     "Find out what is true before you repeat it."
@@ -154,6 +153,7 @@ class Acting:
             secrets=self._secrets.named(ask.secrets),
             masker=self._secrets.masker,
             connection=ask.connection,
+            knowledge_bases=ask.knowledge_bases,
         )
         limit = asyncio.timeout(tool.timeout_seconds)
         outlet = self._streaming.tool_call(ask.call_id, tool.name)

@@ -13,6 +13,7 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.messages import DataBlock, TextBlock
 from longhaul.agent.values.tools import Effect
+from longhaul.stores.memories.memories import NOBODY, Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,9 @@ class Place:
     sandbox: Sandbox = "off"
     sandbox_network: bool | None = None
     """What the agent wants around commands; the worker may want more."""
+    owner: Owner = NOBODY
+    """Whose memories its tools may read and write."""
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class ToolCall:
     """For output that is shortened while it comes: half of a secret would not be known again."""
     connection: str | None = None
     """As in `RunTool`."""
+    knowledge_bases: tuple[str, ...] = ()
+    """That it may search."""
 
 
 @dataclass(frozen=True, slots=True)

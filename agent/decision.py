@@ -25,6 +25,7 @@ from longhaul.agent.next.inside_sleep import woken
 from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
 from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
 from longhaul.agent.next.keeping import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.next.memory import memorised
 from longhaul.agent.next.notices import should_notify
 from longhaul.agent.next.stops import next_model, too_often, without_a_model
 from longhaul.agent.next.structured_output import ended as ended_in_form
@@ -63,7 +64,7 @@ new number, asks for the session's own (`AgentState.behaviour`) and keeps its ol
 
 def decide(record: Record, load: Load) -> Step:
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
-    return within_budget(unless_paused(_next(record, load), record, load), record, load)
+    return within_budget(unless_paused(memorised(_next(record, load), record), record, load), record, load)
 
 
 def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order

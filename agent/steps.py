@@ -153,6 +153,11 @@ class HandleInterrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class Memorise:
+    """Have the reply written down in the long-term memory of its user."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the reply."""
 
@@ -206,6 +211,7 @@ Step = (
     | Book
     | Park
     | HandleInterrupt
+    | Memorise
     | Finish
     | Tell
     | Report

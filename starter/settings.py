@@ -104,6 +104,10 @@ class Settings(BaseSettings):
     postgresql://…, mysql://…, or `module:Class`."""
     blobs: str = ""
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
+    memory: str = "sqlite"
+    """Where long-term memories are kept: `sqlite` (a file in `data_dir`), sqlite:///PATH, or `module:Class`."""
+    knowledge: str = "sqlite"
+    """Where knowledge bases are kept, in the same words."""
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""

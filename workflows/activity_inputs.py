@@ -16,6 +16,7 @@ from longhaul.agent.plain.gist import gist
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Think
 from longhaul.agent.values.mcp import MCPClient, server_of
+from longhaul.agent.values.memory import RETRIEVE_KNOWLEDGE
 from longhaul.agent.values.messages import ToolCallBlock
 from longhaul.agent.values.prompt import summary_message
 from longhaul.agent.values.skills import shown_skills
@@ -35,7 +36,7 @@ SUMMARY_BYTES = 300
 
 def _has_triggers(record: Record) -> bool:
     context = record.spec.agent_context
-    return bool(record.spec.skills or (context and context.knowledge))
+    return bool(record.spec.skills or (context and context.knowledge) or record.spec.retrieves)
 
 
 def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
@@ -227,6 +228,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         runtime=runtime(record),
         mcp=record.spec.mcp_of(call.block.name),
         connection=_connection(record, call.block.name),
+        knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
     )
 
 

@@ -104,6 +104,16 @@ def handle_interrupt() -> ActivityConfig:
     )
 
 
+def record_memory() -> ActivityConfig:
+    """Somebody waits for the reply, which has been made: it is not held up for long."""
+    return ActivityConfig(
+        summary="write the reply down in the long-term memory",
+        schedule_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
 def take_result(tool: str) -> ActivityConfig:
     return ActivityConfig(
         summary=f"take in the result of {tool[:40]}",

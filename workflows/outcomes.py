@@ -124,6 +124,12 @@ def interrupt_not_handled(reply_id: str, error: ActivityError) -> e.InterruptHan
     return e.InterruptHandled(reply_id=reply_id, error=error_info(error).message[:NOT_TAKEN_CHARS])
 
 
+def memory_not_recorded(reply_id: str, error: ActivityError) -> e.MemoryRecorded:
+    """The reply ends all the same."""
+    _let_cancellation_pass(error)
+    return e.MemoryRecorded(reply_id=reply_id, error=error_info(error).message[:NOT_TAKEN_CHARS])
+
+
 def call_interrupted(call: OpenCall) -> e.ToolReturned:
     """A call that was under way when its reply was interrupted."""
     return e.ToolReturned(result=stopped_under_way(call.block))

@@ -1,9 +1,12 @@
 """Makes what hooks and tools are told of the call that they stand around. Sent only where there is somebody to be
 told."""
 
-from longhaul.activities.contract import InterruptInput, Runtime
+from longhaul.activities.contract import InterruptInput, MemoryInput, Runtime
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.next.interrupting import cut_short, replaced_by
+from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.values.memory import shortened
+from longhaul.agent.values.messages import Msg
 
 
 def runtime(ledger: Ledger) -> Runtime | None:
@@ -34,3 +37,26 @@ def handle_interrupt(ledger: Ledger) -> InterruptInput:
         message=replaced_by(ledger),
         tools=cut_short(ledger),
     )
+
+
+def record_memory(ledger: Ledger) -> MemoryInput:
+    """What people said since the reply began, and what was answered last."""
+    first = max(ledger.requests.reply_start - ledger.context.transcript_base, 0)
+    messages = ledger.context.transcript[first:]
+    asked = "\n".join(text for message in messages if message.role == "user" and (text := message.get_text_content()))
+    return MemoryInput(
+        user_id=ledger.state.user_id,
+        agent=ledger.spec.name,
+        session_id=ledger.state.session_id,
+        reply_id=ledger.current.reply_id,
+        asked=shortened(asked),
+        answered=shortened(_answer(ledger, messages)),
+    )
+
+
+def _answer(ledger: Ledger, messages: list[Msg]) -> str:
+    reply = ledger.current
+    if reply.structured_output is not None:
+        return canonical_json(reply.structured_output).decode()
+    said = (message.get_text_content() for message in reversed(messages) if message.id == reply.reply_id)
+    return reply.response or next(filter(None, said), "")

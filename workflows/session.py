@@ -37,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
         Idle,
         Join,
         Judge,
+        Memorise,
         Park,
         Prepare,
         Probe,
@@ -130,7 +131,7 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() | Tell() | Report() as look:
+                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() as look:
                     await self._doing.look(look)
                 case Finish() as end:
                     self._write(outcomes.finished(end))

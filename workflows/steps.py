@@ -18,7 +18,7 @@ from longhaul.agent.next.adjustments import with_new_adjustments
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Probe, Report, Tell, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, Think, Verify
 from longhaul.agent.values.messages import FinishedReason
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
@@ -130,6 +130,17 @@ class Doing:
             handled = outcomes.interrupt_not_handled(ask.reply_id, error)
         self._write(handled)
 
+    async def memorise(self) -> None:
+        """No interrupt concerns it: what it writes down has been said."""
+        ask = runtime_inputs.record_memory(self._record)
+        try:
+            name = f"memory-{self._record.seq}"
+            how = options.record_memory()
+            recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how, name)
+        except ActivityError as error:
+            recorded = outcomes.memory_not_recorded(ask.reply_id, error)
+        self._write(recorded)
+
     async def compress(self, cut: Cut) -> None:
         ask = activity_inputs.compress(self._record, cut)
         try:
@@ -200,11 +211,13 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify | HandleInterrupt | Tell | Report) -> None:
+    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
                 await self.handle_interrupt()
+            case Memorise():
+                await self.memorise()
             case Tell() | Report():
                 await self.children.say(step)
             case Probe(call_id):

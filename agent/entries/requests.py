@@ -71,6 +71,15 @@ class InterruptHandled(Entry):
     error: str = sparse("")
 
 
+class MemoryRecorded(Entry):
+    """The reply that is about to end was written down in the long-term memory, or why not."""
+
+    kind: Literal["memory_recorded"] = "memory_recorded"
+    reply_id: str
+    memories: int = sparse(0)
+    error: str = sparse("")
+
+
 class ReplyFinished(Entry):
     kind: Literal["finished"] = "finished"
     reply_id: str
@@ -83,5 +92,12 @@ class ReplyFinished(Entry):
 
 
 RequestEntry = (
-    RequestAccepted | RequestDropped | Joined | ReplyStarted | InterruptAsked | InterruptHandled | ReplyFinished
+    RequestAccepted
+    | RequestDropped
+    | Joined
+    | ReplyStarted
+    | InterruptAsked
+    | InterruptHandled
+    | MemoryRecorded
+    | ReplyFinished
 )

@@ -36,6 +36,7 @@ from longhaul.agent.permission import rulebook
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.tokens import believable
+from longhaul.agent.values.memory import brought_by
 from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.permission import Scope
 from longhaul.agent.values.prompt import cut_short, hint_message
@@ -148,6 +149,8 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
     ledger.provided.wrapped, ledger.provided.hooked_interrupts = entry.wrapped, entry.hooked_interrupts
     ledger.append(stamped(entry.hints, entry))
+    if not ledger.state.tainted:
+        ledger.state.tainted = brought_by(entry.hints)
     ledger.context.reminders = standing_hints(ledger)
 
 

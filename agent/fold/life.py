@@ -36,6 +36,7 @@ _OUR_STEPS = (
     e.DoubtProbed,
     e.OfferSettled,
     e.InterruptHandled,
+    e.MemoryRecorded,
 )
 """What steps of our own come to; those of tools end with their result."""
 

@@ -20,6 +20,7 @@ RequestEntry = (
     | e.ReplyStarted
     | e.InterruptAsked
     | e.InterruptHandled
+    | e.MemoryRecorded
     | e.ReplyFinished
 )
 
@@ -38,6 +39,8 @@ def apply(ledger: Ledger, entry: RequestEntry) -> None:
             _interrupted(ledger, entry)
         case e.InterruptHandled():
             ledger.requests.parting = entry.said
+        case e.MemoryRecorded():
+            ledger.current.memorised = True
         case e.ReplyFinished():
             _finish(ledger, entry)
         case _ as never:
@@ -87,6 +90,7 @@ def _join(ledger: Ledger, entry: e.Joined) -> None:
     circles.note_request(ledger, says_something=True)
     # An answer that was given before them is no answer to them.
     reply.answered, reply.structured_output, reply.response = False, None, ""
+    reply.memorised = False
 
 
 def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:

@@ -144,6 +144,8 @@ class ReplyContext(Living):
     """How often the model has answered in words all the same."""
     response: str = sparse("")
     """What a tool wants said as the reply: of the newest turn, the first in the order of its calls."""
+    memorised: bool = sparse(False)
+    """It was written down in the long-term memory, or could not be."""
     usage: Usage = Field(default_factory=Usage)
 
     def waiting(self) -> list[OpenCall]:

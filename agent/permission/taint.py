@@ -10,7 +10,7 @@ from longhaul.agent.permission.suggestions import INTERPRETERS, names
 from longhaul.agent.values.known_names import MCP
 from longhaul.agent.values.tools import Effect, ToolDescriptor
 
-BUILT_IN = names("Bash Read Write Edit Grep Glob recall")
+BUILT_IN = names("Bash Read Write Edit Grep Glob recall record_to_memory retrieve_from_memory retrieve_knowledge")
 _NETWORK = names(
     "curl wget ssh scp sftp rsync nc ncat netcat telnet ftp tftp socat http https xh aria2c lynx w3m links elinks dig"
     " nslookup host ping traceroute gh glab hub aws gcloud az gsutil s3cmd rclone kubectl helm mail mailx sendmail mutt"

@@ -34,6 +34,7 @@ TOOLS = (
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
     *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),
     *("view_historical_plans", "recover_historical_plan"),
+    *("record_to_memory", "retrieve_from_memory", "retrieve_knowledge"),
 )
 """Without a module. A rule about one counts also where the agent lacks it: those of files hold for Bash too."""
 MCP = "mcp__"

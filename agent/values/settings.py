@@ -19,6 +19,7 @@ from longhaul.agent.values.known_names import (
     split_model,
 )
 from longhaul.agent.values.mcp import MCPClient, check_clients, server_of
+from longhaul.agent.values.memory import BaseName, MemoryMode, check_named, is_static, tools_of
 from longhaul.agent.values.permission import PermissionContext, only_known_keys
 from longhaul.agent.values.plan_notebook import with_notebook
 from longhaul.agent.values.profiles import ModelProfile, check_names
@@ -254,6 +255,12 @@ class AgentSpec(Value):
     """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
     agent_context: AgentContext | None = sparse(None)
     secrets: Secrets | None = sparse(None)
+    long_term_memory_mode: MemoryMode | None = sparse(None)
+    """How it remembers its user beyond the session: by its tools, before and behind each reply, or both; None: not."""
+    knowledge_bases: Many[BaseName] = sparse((), max_length=20)
+    """Whose passages it may read, of those that its workers have."""
+    knowledge_mode: MemoryMode = sparse("static_control")
+    """How it reads them: what fits stands behind each request, by its tool, or both."""
     inject_runtime_state: bool = sparse(False)
     """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
     sandbox: Literal["off", "proven", "all"] = sparse("off")
@@ -296,6 +303,7 @@ class AgentSpec(Value):
     def _tools_are_named_once_and_there(self) -> "AgentSpec":
         if len(set(self.tools)) != len(self.tools):
             raise ValueError(f"tools: {list(self.tools)} names a tool twice; name each one once")
+        check_named((*self.tools, *in_groups(self.tool_groups)))
         check_groups(self.tool_groups, self.tools)
         check_clients(self.mcps)
         deadline = self.permission.deadline
@@ -340,7 +348,13 @@ class AgentSpec(Value):
     @property
     def all_tools(self) -> tuple[str, ...]:
         starts = (AGENT,) if self.agents and AGENT not in self.tools else ()
-        return (*self.tools, *in_groups(self.tool_groups), *starts)
+        known = tools_of(self.long_term_memory_mode, self.knowledge_bases, self.knowledge_mode)
+        return (*self.tools, *in_groups(self.tool_groups), *starts, *known)
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether memories or passages are looked for before each reply."""
+        return is_static(self.long_term_memory_mode) or (bool(self.knowledge_bases) and is_static(self.knowledge_mode))
 
     @property
     def levels(self) -> int:

@@ -50,6 +50,9 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_child(entry)
         case e.InterruptHandled():
             return _of_hooks(entry)
+        case e.MemoryRecorded():
+            told = {"memories": entry.memories, "reason": entry.error}
+            return AgentEvent(type="CUSTOM", name="memory_recorded", value=told)
         case e.Reminded() if entry.stuck:
             return AgentEvent(type="CUSTOM", name="stuck_warning", value={"pattern": entry.stuck})
         case _:

@@ -36,6 +36,7 @@ from longhaul.agent.steps import (
     Idle,
     Join,
     Judge,
+    Memorise,
     Park,
     Prepare,
     Probe,
@@ -236,6 +237,8 @@ class Play:
                 self.asked, self.seen = step, self.record.context_length
             case Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint() | HandleInterrupt():
                 self.asked = step
+            case Memorise():
+                self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))
             case Act(call_ids):
@@ -297,6 +300,8 @@ class Play:
             case HandleInterrupt():
                 assert self.handler is not None
                 self.write(self.handler(self.record))
+            case Memorise():
+                self.write(e.MemoryRecorded(reply_id=self.record.current.reply_id, memories=1))
             case Probe(call_id):
                 finding, detail = self.findings.pop(call_id, ("unknown", ""))
                 self.write(e.DoubtProbed(call_id=call_id, finding=finding, detail=detail))

@@ -1,0 +1,76 @@
+"""Looks for what may help with a request, before its reply begins: memories of its user, and passages of knowledge
+bases. What is found is recorded with the reply's preparation, so that no retry and no replay looks again."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from longhaul.activities.attempt.workspaces import not_here
+from longhaul.activities.contract import PrepareReply
+from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.values.memory import (
+    KNOWLEDGE_SOURCE,
+    MEMORY_SOURCE,
+    STATIC_LIMIT,
+    found_hint,
+    is_static,
+    told_memory,
+    told_passage,
+)
+from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.prompt import hint_message
+from longhaul.stores.memories.memories import Owner
+from longhaul.stores.memories.opening import LongTerm
+
+ANSWER_SECONDS = 20.0
+Answer = TypeVar("Answer")
+log = logging.getLogger(__name__)
+
+
+class Retrieval:
+    def __init__(self, lasting: LongTerm) -> None:
+        self._memories, self._knowledge = lasting.memories, lasting.knowledge
+
+    async def hints(self, ask: PrepareReply) -> tuple[Msg, ...]:
+        """What was found, or that a store can't be read now. Raises NotHere for a base that there is not."""
+        spec, found = ask.spec, list[Msg | None]()
+        if is_static(spec.long_term_memory_mode):
+            found.append(await self._or_said("The long-term memory", lambda: self._of_memory(ask)))
+        if spec.knowledge_bases:
+            bases = await self._or_said("The knowledge", self._knowledge.bases)
+            if isinstance(bases, list):
+                _check(spec.knowledge_bases, bases)
+            else:
+                found.append(bases)
+        if spec.knowledge_bases and is_static(spec.knowledge_mode):
+            found.append(await self._or_said("The knowledge", lambda: self._of_knowledge(ask)))
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    async def _of_memory(self, ask: PrepareReply) -> Msg | None:
+        """Not of the same session: that stands in the conversation."""
+        owner = Owner(ask.user_id, ask.spec.name)
+        found = await self._memories.retrieve(owner, ask.request, STATIC_LIMIT, not_of=ask.runtime.session_id)
+        return found_hint((told_memory(each.text, each.at) for each in found), MEMORY_SOURCE) if found else None
+
+    async def _of_knowledge(self, ask: PrepareReply) -> Msg | None:
+        found = await self._knowledge.search(ask.spec.knowledge_bases, ask.request, STATIC_LIMIT)
+        told = (told_passage(each.text, each.base, each.document) for each in found)
+        return found_hint(told, KNOWLEDGE_SOURCE) if found else None
+
+    async def _or_said(self, what: str, look: Callable[[], Awaitable[Answer]]) -> Answer | Msg:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await look()
+        except Exception:  # A store may be the operator's own and raise anything: the reply is made without it.
+            log.exception("%s can't be read", what)
+            return hint_message(f"{what} can't be read now: do without it.", "unavailable")
+
+
+def _check(named: tuple[str, ...], bases: list[str]) -> None:
+    for name in named:
+        if name not in bases:
+            hint = did_you_mean(name, bases, "there are") if bases else "there is none yet"
+            raise not_here(
+                f"no knowledge base is named {name!r} on the workers that were asked (`longhaul knowledge add`); {hint}"
+            )

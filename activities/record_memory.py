@@ -1,0 +1,32 @@
+"""record_memory: a reply that is about to end, written down in the long-term memory of its user; once, however often
+it is tried, for its id is the key."""
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
+from longhaul.agent.entries.every import MemoryRecorded
+from longhaul.agent.values.memory import dialogue
+from longhaul.stores.memories.memories import MOST_CHARS, Memories, NewMemory, Owner
+from longhaul.stores.state.store import StoreUnavailable
+
+
+class Memorising:
+    def __init__(self, memories: Memories, secrets: WorkerSecrets) -> None:
+        self._memories, self._masker = memories, secrets.masker
+
+    @activity.defn(name=RECORD_MEMORY)
+    async def record_memory(self, ask: MemoryInput) -> MemoryRecorded:
+        """A store that does not answer is asked again, as long as the session waits for it."""
+        text = self._masker.masked(dialogue(ask.asked, ask.agent, ask.answered))[:MOST_CHARS]
+        if not text:
+            return MemoryRecorded(reply_id=ask.reply_id)
+        new = NewMemory(f"{ask.session_id}/{ask.reply_id}", text, ask.session_id)
+        try:
+            async with beating():
+                await self._memories.record(Owner(ask.user_id, ask.agent), [new])
+        except StoreUnavailable as error:
+            raise ApplicationError(str(error), type="StoreUnavailable") from error
+        return MemoryRecorded(reply_id=ask.reply_id, memories=1)

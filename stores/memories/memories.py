@@ -1,0 +1,71 @@
+"""Long-term memories: short texts that outlive the session in which they were written down, each of one owner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+MOST_CHARS = 4_000
+"""Of one memory."""
+MOST_OF_AN_OWNER = 10_000
+"""The oldest go when there are more."""
+MOST_FOUND = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose memories they are: nobody else is ever shown them."""
+
+    user_id: str | None
+    """None: those of sessions without a user."""
+    agent: str | None
+    """None is every agent of the user, where memories are listed or deleted."""
+
+
+NOBODY = Owner(None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    id: str
+    agent: str
+    session_id: str
+    """Where it was written down."""
+    text: str
+    at: str
+    """ISO 8601 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """What is to be written down."""
+
+    key: str
+    """The same memory for the same key of an owner: a second attempt writes it in place of the first."""
+    text: str
+    """At most MOST_CHARS; without secrets."""
+    session_id: str
+
+
+class Memories(Protocol):
+    """The protocol of all stores of memories. Methods raise StoreUnavailable within seconds and never hang.
+
+    A class of one's own is named `module:Class` in LONGHAUL_MEMORY, and called without arguments.
+    """
+
+    async def record(self, owner: Owner, new: Sequence[NewMemory]) -> None:
+        """All of them or none, once for each key."""
+        ...
+
+    async def retrieve(self, owner: Owner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
+        """Those of the owner that fit the query best, the best first; none of the session `not_of`."""
+        ...
+
+    async def list_memories(self, owner: Owner, limit: int) -> list[Memory]:
+        """The newest first."""
+        ...
+
+    async def delete(self, owner: Owner, ids: Sequence[str] | None) -> int:
+        """How many there were of these; `ids` of others count as none. None deletes all of the owner's."""
+        ...
+
+    async def close(self) -> None: ...
