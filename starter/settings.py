@@ -161,7 +161,9 @@ class Settings(BaseSettings):
     def own_places(self) -> tuple[Path, ...]:
         """Files and folders of the worker's own, which no command has to see."""
         blobs = [Path(self.blobs)] if self.blobs and "://" not in self.blobs else []
-        return (self.data_dir, *blobs, *([self.secrets_file] if self.secrets_file else []))
+        named = (setting.removeprefix("sqlite://") for setting in (self.memory, self.knowledge))
+        lasting = [Path(path) for path in named if path.startswith("/")]
+        return (self.data_dir, *blobs, *lasting, *([self.secrets_file] if self.secrets_file else []))
 
     @classmethod
     def settings_customise_sources(

@@ -48,11 +48,8 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_worker(entry)
         case e.ChildStarted() | e.ChildEnded():
             return _of_child(entry)
-        case e.InterruptHandled():
-            return _of_hooks(entry)
-        case e.MemoryRecorded():
-            told = {"memories": entry.memories, "reason": entry.error}
-            return AgentEvent(type="CUSTOM", name="memory_recorded", value=told)
+        case e.InterruptHandled() | e.MemoryRecorded():
+            return _of_end(entry)
         case e.Reminded() if entry.stuck:
             return AgentEvent(type="CUSTOM", name="stuck_warning", value={"pattern": entry.stuck})
         case _:
@@ -181,8 +178,11 @@ def _of_child(entry: e.ChildStarted | e.ChildEnded) -> AgentEvent:
     return AgentEvent(type="CUSTOM", name="subagent_started", tool_call_id=child.call_id, value=value)
 
 
-def _of_hooks(entry: e.InterruptHandled) -> AgentEvent | None:
-    """What they said is told with the end of the reply."""
+def _of_end(entry: e.InterruptHandled | e.MemoryRecorded) -> AgentEvent | None:
+    """What hooks said is told with the end of the reply."""
+    if isinstance(entry, e.MemoryRecorded):
+        value = {"memories": entry.memories, "reason": entry.error}
+        return AgentEvent(type="CUSTOM", name="memory_recorded", value=value)
     if not entry.error:
         return None
     return AgentEvent(type="CUSTOM", name="handle_interrupt_failed", value={"reason": entry.error})

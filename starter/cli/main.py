@@ -11,8 +11,20 @@ import typer
 
 from longhaul.starter.cli import options
 from longhaul.starter.cli.commands import budget as spending
+from longhaul.starter.cli.commands import (
+    knowledge,
+    mcp,
+    memory,
+    permission,
+    rollout,
+    rules,
+    schedule,
+    state,
+    steering,
+    trust,
+    views,
+)
 from longhaul.starter.cli.commands import lifecycle as keeping
-from longhaul.starter.cli.commands import mcp, permission, rollout, rules, schedule, state, steering, trust, views
 from longhaul.starter.cli.commands import serve as serving
 from longhaul.starter.cli.lazy import leave_by
 
@@ -30,6 +42,8 @@ app.add_typer(rollout.app, name="rollout")
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(serving.app, name="serve")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(memory.app, name="memory")
+app.add_typer(knowledge.app, name="knowledge")
 
 
 def main() -> NoReturn:

@@ -235,9 +235,10 @@ class Play:
                 self.asked = step
             case Think():
                 self.asked, self.seen = step, self.record.context_length
-            case Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint() | HandleInterrupt():
-                self.asked = step
-            case Memorise():
+            case (
+                Examine() | TakeIn() | Probe() | Verify() | Compress() | Restore() | Checkpoint()
+                | HandleInterrupt() | Memorise()
+            ):  # fmt: skip
                 self.asked = step
             case Judge(verdicts):
                 self.write(e.CallsJudged(verdicts=verdicts))

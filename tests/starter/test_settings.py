@@ -32,7 +32,7 @@ OF_THE_USER = frozenset(
             "prompt_templates",
         ),
         *("project", "redis_url", "sandbox", "sandbox_network", "secrets", "secrets_file"),
-        *("serve_hosts", "serve_origins", "serve_tokens", "shared", "store", "tools"),
+        *("serve_hosts", "serve_origins", "serve_tokens", "shared", "store", "tools", "memory", "knowledge"),
     }
 )
 """Through each of these code runs, keys or conversations go somewhere, something is kept elsewhere, or a wall falls."""

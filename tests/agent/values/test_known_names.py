@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from longhaul.activities.compression.condensers import BUILT_IN
+from longhaul.activities.memory.memory_tools import RecordToMemory, RetrieveFromMemory, RetrieveKnowledge
 from longhaul.activities.models import providers
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
@@ -59,7 +60,7 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
 BY_WORKERS = {
     *("tools", "tool_groups", "tool_groups.tools", "middlewares", "postprocess", "skills", "secrets.allow"),
     *("agent_context.prompt_template", "offloader", "context_config.condensers", "permission.analyzers"),
-    *("workspace.root", "model_config.base_url", "model_config.api_key_env"),
+    *("knowledge_bases", "workspace.root", "model_config.base_url", "model_config.api_key_env"),
     *("models.base_url", "models.api_key_env"),
 }
 """Looked for by the first activity: `tests.workflows.workers.test_misspelt_names`."""
@@ -157,8 +158,9 @@ def test_what_only_workers_know_is_left_to_them() -> None:
 
 def test_the_tables_of_the_workers_have_the_same_names() -> None:
     assert (tuple(providers.PROVIDERS), tuple(BUILT_IN)) == (PROVIDERS, CONDENSERS)
+    of_memory = (RecordToMemory.name, RetrieveFromMemory.name, RetrieveKnowledge.name)
     # Grep is left out where there is no ripgrep.
-    assert {*(tool.name for tool in default_tools()), "Grep", Recall.name, AGENT, *INSIDE} == {*TOOLS}
+    assert {*(tool.name for tool in default_tools()), "Grep", Recall.name, AGENT, *INSIDE, *of_memory} == {*TOOLS}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""`longhaul memory`: memories of one user, as the operator of this machine's store lists and deletes them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+
+from rich.text import Text
+
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.settings import Settings
+from longhaul.starter.visible import one_line
+from longhaul.stores.memories.memories import Memories, Owner
+from longhaul.stores.memories.opening import open_memories
+
+
+async def listed(screen: Screen, user: str | None, agent: str | None, limit: int) -> int:
+    """The newest first. Raises BadStoreSetting and StoreUnavailable, as all here."""
+    async with _opened() as memories:
+        found = await memories.list_memories(Owner(user, agent), limit)
+    screen.document({"memories": [asdict(each) for each in found]})
+    for each in found:
+        told = f"{each.at}  {one_line(each.agent)}, {one_line(each.session_id)}"
+        screen.show(Text.assemble((each.id, "bold"), "  ", (told, "dim"), f"\n  {one_line(each.text)}"))
+    if not found:
+        screen.show(Text(f"there are no memories of {_whose(user, agent)}"))
+    return Exit.DONE
+
+
+async def delete(screen: Screen, ids: list[str], user: str | None, agent: str | None, *, every: bool) -> int:
+    if every == bool(ids):
+        raise Misuse("name the memories by their ids, as `longhaul memory list` shows them, or say --all")
+    async with _opened() as memories:
+        count = await memories.delete(Owner(user, agent), None if every else ids)
+    if not every and count < len(set(ids)):
+        screen.remark(f"longhaul: {len(set(ids)) - count} of these are no memories of {_whose(user, agent)}")
+    screen.document({"deleted": count})
+    screen.show(Text(f"deleted: {count}"))
+    return Exit.DONE if every or count == len(set(ids)) else Exit.TROUBLE
+
+
+def _whose(user: str | None, agent: str | None) -> str:
+    whose = "sessions without a user (see --user)" if user is None else f"the user {user!r}"
+    return whose if agent is None else f"{whose} with the agent {agent!r}"
+
+
+@asynccontextmanager
+async def _opened() -> AsyncIterator[Memories]:
+    settings = Settings()
+    memories = open_memories(settings.memory, settings.data_dir)
+    try:
+        yield memories
+    finally:
+        await memories.close()
