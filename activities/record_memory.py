@@ -1,16 +1,20 @@
 """record_memory: a reply that is about to end, written down in the long-term memory of its user; once, however often
 it is tried, for its id is the key."""
 
+import asyncio
+
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
+from longhaul.activities.process.clipping import words_of
 from longhaul.agent.entries.every import MemoryRecorded
 from longhaul.agent.values.memory import dialogue
 from longhaul.stores.memories.memories import MOST_CHARS, Memories, NewMemory, Owner
-from longhaul.stores.state.store import StoreUnavailable
+
+TRIES = 3
+ANSWER_SECONDS = 20.0
 
 
 class Memorising:
@@ -19,14 +23,16 @@ class Memorising:
 
     @activity.defn(name=RECORD_MEMORY)
     async def record_memory(self, ask: MemoryInput) -> MemoryRecorded:
-        """A store that does not answer is asked again, as long as the session waits for it."""
+        """A store that fails is asked again, and then the reply ends without: somebody waits for it."""
         text = self._masker.masked(dialogue(ask.asked, ask.agent, ask.answered))[:MOST_CHARS]
         if not text:
             return MemoryRecorded(reply_id=ask.reply_id)
         new = NewMemory(f"{ask.session_id}/{ask.reply_id}", text, ask.session_id)
         try:
-            async with beating():
+            async with beating(), asyncio.timeout(ANSWER_SECONDS):
                 await self._memories.record(Owner(ask.user_id, ask.agent), [new])
-        except StoreUnavailable as error:
-            raise ApplicationError(str(error), type="StoreUnavailable") from error
+        except Exception as error:  # A store may be the operator's own and raise anything: the reply has been made.
+            if activity.info().attempt < TRIES:
+                raise
+            return MemoryRecorded(reply_id=ask.reply_id, error=self._masker.masked(words_of(error)))
         return MemoryRecorded(reply_id=ask.reply_id, memories=1)

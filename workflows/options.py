@@ -105,10 +105,10 @@ def handle_interrupt() -> ActivityConfig:
 
 
 def record_memory() -> ActivityConfig:
-    """Somebody waits for the reply, which has been made: it is not held up for long."""
+    """Of what the store says, the activity itself makes an end; a worker that is lost is waited for."""
     return ActivityConfig(
         summary="write the reply down in the long-term memory",
-        schedule_to_close_timeout=timedelta(seconds=60),
+        start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=timedelta(seconds=5),
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
     )

@@ -3,8 +3,9 @@ bases. What is found is recorded with the reply's preparation, so that no retry 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable
+
+from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
@@ -24,7 +25,6 @@ from longhaul.stores.memories.memories import Owner
 from longhaul.stores.memories.opening import LongTerm
 
 ANSWER_SECONDS = 20.0
-Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
 
 
@@ -34,18 +34,12 @@ class Retrieval:
 
     async def hints(self, ask: PrepareReply) -> tuple[Msg, ...]:
         """What was found, or that a store can't be read now. Raises NotHere for a base that there is not."""
-        spec, found = ask.spec, list[Msg | None]()
-        if is_static(spec.long_term_memory_mode):
-            found.append(await self._or_said("The long-term memory", lambda: self._of_memory(ask)))
-        if spec.knowledge_bases:
-            bases = await self._or_said("The knowledge", self._knowledge.bases)
-            if isinstance(bases, list):
-                _check(spec.knowledge_bases, bases)
-            else:
-                found.append(bases)
-        if spec.knowledge_bases and is_static(spec.knowledge_mode):
-            found.append(await self._or_said("The knowledge", lambda: self._of_knowledge(ask)))
-        return tuple(dict.fromkeys(filter(None, found)))
+        found: list[Msg | None] = []
+        if is_static(ask.spec.long_term_memory_mode):
+            found.append(await _or_said("The long-term memory", self._of_memory(ask)))
+        if ask.spec.knowledge_bases:
+            found.append(await _or_said("The knowledge", self._of_knowledge(ask)))
+        return tuple(filter(None, found))
 
     async def _of_memory(self, ask: PrepareReply) -> Msg | None:
         """Not of the same session: that stands in the conversation."""
@@ -54,17 +48,23 @@ class Retrieval:
         return found_hint((told_memory(each.text, each.at) for each in found), MEMORY_SOURCE) if found else None
 
     async def _of_knowledge(self, ask: PrepareReply) -> Msg | None:
+        _check(ask.spec.knowledge_bases, await self._knowledge.bases())
+        if not is_static(ask.spec.knowledge_mode):
+            return None
         found = await self._knowledge.search(ask.spec.knowledge_bases, ask.request, STATIC_LIMIT)
         told = (told_passage(each.text, each.base, each.document) for each in found)
         return found_hint(told, KNOWLEDGE_SOURCE) if found else None
 
-    async def _or_said(self, what: str, look: Callable[[], Awaitable[Answer]]) -> Answer | Msg:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                return await look()
-        except Exception:  # A store may be the operator's own and raise anything: the reply is made without it.
-            log.exception("%s can't be read", what)
-            return hint_message(f"{what} can't be read now: do without it.", "unavailable")
+
+async def _or_said(what: str, look: Awaitable[Msg | None]) -> Msg | None:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await look
+    except ApplicationError:
+        raise
+    except Exception:  # A store may be the operator's own and raise anything: the reply is made without it.
+        log.exception("%s can't be read", what)
+        return hint_message(f"{what} can't be read now: do without it.", "unavailable")
 
 
 def _check(named: tuple[str, ...], bases: list[str]) -> None:

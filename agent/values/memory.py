@@ -1,4 +1,4 @@
-"""Beyond its conversation an agent may have two things: long-term memories of its user, and knowledge bases of its operator."""
+"""Beyond its conversation an agent may have memories of its user, and knowledge bases of its operator."""
 
 import json
 import re

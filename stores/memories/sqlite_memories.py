@@ -1,6 +1,7 @@
 """Memories in a SQLite file, found by their words: the rarer a word and the shorter the memory, the better (BM25)."""
 # ruff: noqa: S608  Values are bound; what statements are put together from stands in this file.
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,14 +13,12 @@ from longhaul.stores.memories.words import indexed, query_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS memories_1 (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, user TEXT, agent TEXT NOT NULL, key TEXT NOT NULL, session TEXT NOT NULL,
-    text TEXT NOT NULL, at TEXT NOT NULL
+    id INTEGER PRIMARY KEY AUTOINCREMENT, user TEXT NOT NULL, agent TEXT NOT NULL, key TEXT NOT NULL,
+    session TEXT NOT NULL, text TEXT NOT NULL, at TEXT NOT NULL, UNIQUE (user, agent, key)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS memories_1_keys ON memories_1 (coalesce(user, char(0)), agent, key);
-CREATE INDEX IF NOT EXISTS memories_1_owners ON memories_1 (user, agent);
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_words_1 USING fts5 (words, tokenize = 'porter unicode61');
 """
-_OF_OWNER = "user IS :user AND (:agent IS NULL OR agent = :agent)"
+_OF_OWNER = "user = :user AND (:agent IS NULL OR agent = :agent)"
 _FIELDS = "memories_1.id, agent, session, text, at"
 
 
@@ -54,7 +53,8 @@ class SqliteMemories:
 
 
 def _named(owner: Owner) -> dict[str, str | int | None]:
-    return {"user": owner.user_id, "agent": owner.agent}
+    """The user as JSON: whoever has no user is nobody's namesake."""
+    return {"user": json.dumps(owner.user_id), "agent": owner.agent}
 
 
 def _read(connection: sqlite3.Connection, statement: str, asked: dict[str, str | int | None]) -> list[Memory]:
@@ -66,7 +66,7 @@ def _record(connection: sqlite3.Connection, owner: Owner, new: Sequence[NewMemor
     named = {**_named(owner), "agent": owner.agent or ""}
     for each in new:
         same = {**named, "key": each.key}
-        _remove(connection, "user IS :user AND agent = :agent AND key = :key", same)
+        _remove(connection, "user = :user AND agent = :agent AND key = :key", same)
         number = connection.execute(
             "INSERT INTO memories_1 (user, agent, key, session, text, at) "
             "VALUES (:user, :agent, :key, :session, :text, :at)",

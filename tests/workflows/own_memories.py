@@ -1,0 +1,25 @@
+"""A store of memories of an operator's own: it hangs once, when all is written and nobody knows of it yet."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from longhaul.stores.memories.memories import NewMemory, Owner
+from longhaul.stores.memories.sqlite_memories import SqliteMemories
+
+FOLDER = "TEST_MEMORIES_FOLDER"
+"""Variable that says where it writes."""
+HUNG = "hung"
+
+
+class Stalling(SqliteMemories):
+    def __init__(self) -> None:
+        self._folder = Path(os.environ[FOLDER])
+        super().__init__(self._folder / "memory.db")
+
+    async def record(self, owner: Owner, new: Sequence[NewMemory]) -> None:
+        await super().record(owner, new)
+        if not (self._folder / HUNG).exists():
+            (self._folder / HUNG).touch()
+            await asyncio.sleep(3_600)
