@@ -11,7 +11,7 @@ from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.entries.every import MemoryRecorded
 from longhaul.agent.values.memory import dialogue
-from longhaul.stores.memories.memories import MOST_CHARS, Memories, NewMemory, Owner
+from longhaul.stores.memories.memories import MOST_CHARS, Memories, MemoryOwner, NewMemory
 
 TRIES = 3
 ANSWER_SECONDS = 20.0
@@ -30,7 +30,7 @@ class Memorising:
         new = NewMemory(f"{ask.session_id}/{ask.reply_id}", text, ask.session_id)
         try:
             async with beating(), asyncio.timeout(ANSWER_SECONDS):
-                await self._memories.record(Owner(ask.user_id, ask.agent), [new])
+                await self._memories.record(MemoryOwner(ask.user_id, ask.agent), [new])
         except Exception as error:  # A store may be the operator's own and raise anything: the reply has been made.
             if activity.info().attempt < TRIES:
                 raise

@@ -13,7 +13,7 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.messages import DataBlock, TextBlock
 from longhaul.agent.values.tools import Effect
-from longhaul.stores.memories.memories import NOBODY, Owner
+from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Place:
     sandbox: Sandbox = "off"
     sandbox_network: bool | None = None
     """What the agent wants around commands; the worker may want more."""
-    owner: Owner = NOBODY
+    owner: MemoryOwner = NOBODY
     """Whose memories its tools may read and write."""
     session_id: str = ""
 

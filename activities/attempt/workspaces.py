@@ -18,7 +18,7 @@ from longhaul.activities.contract import NOT_HERE, RecordedPlace
 from longhaul.activities.tool import Place
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.settings import Workspace
-from longhaul.stores.memories.memories import Owner
+from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
 
@@ -80,7 +80,7 @@ class Workspaces:
             opened=tuple(map(Path, recorded.opened)),
             sandbox=recorded.sandbox,
             sandbox_network=recorded.sandbox_network,
-            owner=Owner(recorded.user_id, recorded.agent),
+            owner=MemoryOwner(recorded.user_id, recorded.agent),
             session_id=recorded.session_id,
         )
 

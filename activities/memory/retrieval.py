@@ -21,7 +21,7 @@ from longhaul.agent.values.memory import (
 )
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.prompt import hint_message
-from longhaul.stores.memories.memories import Owner
+from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.memories.opening import LongTerm
 
 ANSWER_SECONDS = 20.0
@@ -43,7 +43,7 @@ class Retrieval:
 
     async def _of_memory(self, ask: PrepareReply) -> Msg | None:
         """Not of the same session: that stands in the conversation."""
-        owner = Owner(ask.user_id, ask.spec.name)
+        owner = MemoryOwner(ask.user_id, ask.spec.name)
         found = await self._memories.retrieve(owner, ask.request, STATIC_LIMIT, not_of=ask.runtime.session_id)
         return found_hint((told_memory(each.text, each.at) for each in found), MEMORY_SOURCE) if found else None
 

@@ -12,7 +12,7 @@ MOST_FOUND = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class MemoryOwner:
     """Whose memories they are: nobody else is ever shown them."""
 
     user_id: str | None
@@ -21,7 +21,7 @@ class Owner:
     """None is every agent of the user, where memories are listed or deleted."""
 
 
-NOBODY = Owner(None, "")
+NOBODY = MemoryOwner(None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +52,19 @@ class Memories(Protocol):
     A class of one's own is named `module:Class` in LONGHAUL_MEMORY, and called without arguments.
     """
 
-    async def record(self, owner: Owner, new: Sequence[NewMemory]) -> None:
+    async def record(self, owner: MemoryOwner, new: Sequence[NewMemory]) -> None:
         """All of them or none, once for each key."""
         ...
 
-    async def retrieve(self, owner: Owner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
+    async def retrieve(self, owner: MemoryOwner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
         """Those of the owner that fit the query best, the best first; none of the session `not_of`."""
         ...
 
-    async def list_memories(self, owner: Owner, limit: int) -> list[Memory]:
+    async def list_memories(self, owner: MemoryOwner, limit: int) -> list[Memory]:
         """The newest first."""
         ...
 
-    async def delete(self, owner: Owner, ids: Sequence[str] | None) -> int:
+    async def delete(self, owner: MemoryOwner, ids: Sequence[str] | None) -> int:
         """How many there were of these; `ids` of others count as none. None deletes all of the owner's."""
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longhaul.stores.memories.memories import MOST_OF_AN_OWNER, Memory, NewMemory, Owner
+from longhaul.stores.memories.memories import MOST_OF_AN_OWNER, Memory, MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_file import SqliteFile
 from longhaul.stores.memories.words import indexed, query_of
 
@@ -26,11 +26,11 @@ class SqliteMemories:
     def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path, _TABLES)
 
-    async def record(self, owner: Owner, new: Sequence[NewMemory]) -> None:
+    async def record(self, owner: MemoryOwner, new: Sequence[NewMemory]) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         await self._file.run(lambda connection: _record(connection, owner, new, at))
 
-    async def retrieve(self, owner: Owner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
+    async def retrieve(self, owner: MemoryOwner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
         if not (match := query_of(query)):
             return []
         asked = {**_named(owner), "match": match, "limit": limit, "not_of": not_of}
@@ -41,18 +41,18 @@ class SqliteMemories:
         )
         return await self._file.run(lambda connection: _read(connection, statement, asked))
 
-    async def list_memories(self, owner: Owner, limit: int) -> list[Memory]:
+    async def list_memories(self, owner: MemoryOwner, limit: int) -> list[Memory]:
         statement = f"SELECT {_FIELDS} FROM memories_1 WHERE {_OF_OWNER} ORDER BY id DESC LIMIT :limit"
         return await self._file.run(lambda connection: _read(connection, statement, {**_named(owner), "limit": limit}))
 
-    async def delete(self, owner: Owner, ids: Sequence[str] | None) -> int:
+    async def delete(self, owner: MemoryOwner, ids: Sequence[str] | None) -> int:
         return await self._file.run(lambda connection: _delete(connection, owner, ids))
 
     async def close(self) -> None:
         """Nothing is held open."""
 
 
-def _named(owner: Owner) -> dict[str, str | int | None]:
+def _named(owner: MemoryOwner) -> dict[str, str | int | None]:
     """The user as JSON: whoever has no user is nobody's namesake."""
     return {"user": json.dumps(owner.user_id), "agent": owner.agent}
 
@@ -62,7 +62,7 @@ def _read(connection: sqlite3.Connection, statement: str, asked: dict[str, str |
     return [Memory(str(number), agent, session, text, at) for number, agent, session, text, at in rows]
 
 
-def _record(connection: sqlite3.Connection, owner: Owner, new: Sequence[NewMemory], at: str) -> None:
+def _record(connection: sqlite3.Connection, owner: MemoryOwner, new: Sequence[NewMemory], at: str) -> None:
     named = {**_named(owner), "agent": owner.agent or ""}
     for each in new:
         same = {**named, "key": each.key}
@@ -77,7 +77,7 @@ def _record(connection: sqlite3.Connection, owner: Owner, new: Sequence[NewMemor
     _remove(connection, f"id IN ({older})", named)
 
 
-def _delete(connection: sqlite3.Connection, owner: Owner, ids: Sequence[str] | None) -> int:
+def _delete(connection: sqlite3.Connection, owner: MemoryOwner, ids: Sequence[str] | None) -> int:
     if ids is None:
         return _remove(connection, _OF_OWNER, _named(owner))
     numbers = {int(each) for each in ids if each.isascii() and each.isdigit() and len(each) < 19}

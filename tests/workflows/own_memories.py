@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from longhaul.stores.memories.memories import NewMemory, Owner
+from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 
 FOLDER = "TEST_MEMORIES_FOLDER"
@@ -18,7 +18,7 @@ class Stalling(SqliteMemories):
         self._folder = Path(os.environ[FOLDER])
         super().__init__(self._folder / "memory.db")
 
-    async def record(self, owner: Owner, new: Sequence[NewMemory]) -> None:
+    async def record(self, owner: MemoryOwner, new: Sequence[NewMemory]) -> None:
         await super().record(owner, new)
         if not (self._folder / HUNG).exists():
             (self._folder / HUNG).touch()

@@ -10,14 +10,14 @@ from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
-from longhaul.stores.memories.memories import Memories, Owner
+from longhaul.stores.memories.memories import Memories, MemoryOwner
 from longhaul.stores.memories.opening import open_memories
 
 
 async def listed(screen: Screen, user: str | None, agent: str | None, limit: int) -> int:
     """The newest first. Raises BadStoreSetting and StoreUnavailable, as all here."""
     async with _opened() as memories:
-        found = await memories.list_memories(Owner(user, agent), limit)
+        found = await memories.list_memories(MemoryOwner(user, agent), limit)
     screen.document({"memories": [asdict(each) for each in found]})
     for each in found:
         told = f"{each.at}  {one_line(each.agent)}, {one_line(each.session_id)}"
@@ -31,7 +31,7 @@ async def delete(screen: Screen, ids: list[str], user: str | None, agent: str | 
     if every == bool(ids):
         raise Misuse("name the memories by their ids, as `longhaul memory list` shows them, or say --all")
     async with _opened() as memories:
-        count = await memories.delete(Owner(user, agent), None if every else ids)
+        count = await memories.delete(MemoryOwner(user, agent), None if every else ids)
     if not every and count < len(set(ids)):
         screen.remark(f"longhaul: {len(set(ids)) - count} of these are no memories of {_whose(user, agent)}")
     screen.document({"deleted": count})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.memories.memories import NewMemory, Owner
+from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.opening import open_knowledge, open_memories
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from longhaul.stores.state.store import BadStoreSetting
@@ -14,7 +14,7 @@ from tests.workflows import own_memories
 
 async def test_a_file_lies_in_the_data_directory_or_where_the_setting_says(tmp_path: Path) -> None:
     for setting, path in (("sqlite", "memory.db"), (f"sqlite://{tmp_path}/with%20space.db", "with space.db")):
-        await open_memories(setting, tmp_path).record(Owner(None, "lamp"), [NewMemory("k", "A lamp.", "s")])
+        await open_memories(setting, tmp_path).record(MemoryOwner(None, "lamp"), [NewMemory("k", "A lamp.", "s")])
 
         assert (tmp_path / path).is_file()
     await open_knowledge("sqlite", tmp_path).put("harbour", "a", "d", [])

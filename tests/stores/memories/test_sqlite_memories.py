@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.memories.memories import MOST_OF_AN_OWNER, NewMemory, Owner
+from longhaul.stores.memories.memories import MOST_OF_AN_OWNER, MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from longhaul.stores.state.store import StoreUnavailable
 
-ANA, BEN, NOBODY = Owner("ana", "lamp"), Owner("ben", "lamp"), Owner(None, "lamp")
+ANA, BEN, NOBODY = MemoryOwner("ana", "lamp"), MemoryOwner("ben", "lamp"), MemoryOwner(None, "lamp")
 
 FACTS = {
     "The user lives in Porto since 2019.": ["Where does the user live, in which city: Porto or elsewhere?"],
@@ -56,7 +56,7 @@ async def test_the_right_fact_comes_first_among_a_thousand_others(memories: Sqli
 
 
 async def test_nobody_sees_or_deletes_what_is_anothers(memories: SqliteMemories) -> None:
-    for owner in (ANA, BEN, NOBODY, Owner("ana", "plumber"), Owner("", "lamp")):
+    for owner in (ANA, BEN, NOBODY, MemoryOwner("ana", "plumber"), MemoryOwner("", "lamp")):
         await memories.record(owner, new("the key is under the mat", f"the door of {owner.user_id} {owner.agent}"))
     (mine,) = await memories.retrieve(ANA, "door", 50)
     assert mine.text == "the door of ana lamp"
@@ -66,8 +66,8 @@ async def test_nobody_sees_or_deletes_what_is_anothers(memories: SqliteMemories)
     assert await memories.delete(ANA, None) == 2
 
     assert await memories.list_memories(ANA, 50) == []
-    assert len(await memories.list_memories(Owner("ana", None), 50)) == 2
-    assert [len(await memories.list_memories(owner, 50)) for owner in (BEN, NOBODY, Owner("", None))] == [2, 2, 2]
+    assert len(await memories.list_memories(MemoryOwner("ana", None), 50)) == 2
+    assert [len(await memories.list_memories(owner, 50)) for owner in (BEN, NOBODY, MemoryOwner("", None))] == [2, 2, 2]
     assert [each.text for each in await memories.retrieve(BEN, "key", 5)] == ["the key is under the mat"]
 
 

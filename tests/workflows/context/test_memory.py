@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities import contract as world
 from longhaul.starter.client.session import Session
-from longhaul.stores.memories.memories import Memory, NewMemory, Owner
+from longhaul.stores.memories.memories import Memory, MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from tests.e2e.processes import WorkerSettings, worker
@@ -32,7 +32,7 @@ def kept(stage: Stage) -> SqliteMemories:
 
 
 async def remembered(stage: Stage, user: str | None = "ana") -> list[Memory]:
-    return await kept(stage).list_memories(Owner(user, "lamp"), 50)
+    return await kept(stage).list_memories(MemoryOwner(user, "lamp"), 50)
 
 
 async def entries(stage: Stage, session: Session, kind: str) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ async def test_what_one_session_was_told_another_of_the_same_user_finds_and_nobo
 
 
 async def test_a_session_without_memory_schedules_and_records_nothing_more(stage: Stage) -> None:
-    await kept(stage).record(Owner("ana", "lamp"), [NewMemory("k", "The boat is named Grauwal.", "s")])
+    await kept(stage).record(MemoryOwner("ana", "lamp"), [NewMemory("k", "The boat is named Grauwal.", "s")])
     session = stage.session({"text": "No idea.", "expect": {"messages": 1}}, user="ana")
 
     await session.reply("What is my boat called?")
@@ -215,6 +215,6 @@ async def test_a_worker_that_is_killed_while_it_writes_down_leaves_one_memory(
         recorded = await entries(stage, session, "memory_recorded")
 
     assert (answer.error, answer.get_text_content()) == (None, "Noted.")
-    found = await SqliteMemories(tmp_path / "memory.db").list_memories(Owner("ana", "lamp"), 50)
+    found = await SqliteMemories(tmp_path / "memory.db").list_memories(MemoryOwner("ana", "lamp"), 50)
     assert [each.text for each in found] == ["The user said: My boat is named Grauwal.\nlamp answered: Noted."]
     assert len(recorded) == 1

@@ -1,0 +1,147 @@
+"""`longhaul memory` and `longhaul knowledge`, in this process: what they change, show and refuse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work import documents, knowledge, memories
+from longhaul.starter.cli.work.documents import Unreadable, documents_in, passages_of, read_document
+from longhaul.stores.memories.memories import MemoryOwner, NewMemory
+from longhaul.stores.memories.sqlite_memories import SqliteMemories
+
+pytestmark = pytest.mark.usefixtures("data")
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LONGHAUL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def harbour(folder: Path) -> Path:
+    pages = {
+        "harbour/tides.md": "# Tides\n\nHigh water is at six.",
+        "harbour/ferries.html": "<h1>Ferries</h1><script>let no = 1</script><p>The ferry&nbsp;leaves at noon.</p>",
+        "harbour/deep/fees.txt": "Berth 14 costs 9 a night.",
+        "harbour/.git/config": "secret",
+    }
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "harbour" / "map.png").write_bytes(b"\x89PNG\0\0")
+    return folder / "harbour"
+
+
+async def test_a_folder_is_put_in_and_what_has_not_changed_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, screen = harbour(tmp_path), Screen(as_json=True)
+
+    assert await knowledge.add(screen, "harbour", [folder]) == Exit.TROUBLE
+    added = told(capsys)
+    (folder / "tides.md").write_text("# Tides\n\nHigh water is at seven.")
+    await knowledge.add(screen, "harbour", [folder])
+    again = told(capsys)
+
+    names = ["harbour/ferries.html", "harbour/tides.md", "harbour/deep/fees.txt"]
+    assert (added["added"], list(added["left_out"])) == (names, ["harbour/map.png"])
+    assert "no text in UTF-8" in added["left_out"]["harbour/map.png"]
+    assert (again["added"], again["unchanged"]) == (["harbour/tides.md"], 2)
+
+
+async def test_what_was_put_in_is_searched_listed_and_taken_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = Screen(as_json=True)
+    await knowledge.add(screen, "harbour", [harbour(tmp_path)])
+    capsys.readouterr()
+
+    await knowledge.search(screen, "harbour", "When does the ferry leave?", 5)
+    (passage,) = told(capsys)["passages"]
+    await knowledge.delete(screen, "harbour", ["harbour/tides.md"], every=False)
+    deleted = told(capsys)
+    await knowledge.listed(screen, None)
+
+    assert passage["document"] == "harbour/ferries.html"
+    assert passage["text"].split() == ["Ferries", "The", "ferry", "leaves", "at", "noon."]
+    assert deleted == {"deleted": 1}
+    assert [each["name"] for each in told(capsys)["documents"]] == ["harbour/deep/fees.txt", "harbour/ferries.html"]
+
+
+async def test_memories_are_listed_and_deleted_for_one_user(capsys: pytest.CaptureFixture[str], data: Path) -> None:
+    kept = SqliteMemories(data / "memory.db")
+    for user in ("ana", "ben"):
+        new = [NewMemory(f"{user}{number}", f"{user} {number}\x1b[2J", "s1") for number in range(3)]
+        await kept.record(MemoryOwner(user, "lamp"), new)
+    screen = Screen(as_json=True)
+
+    await memories.listed(screen, "ana", None, 2)
+    newest, other = told(capsys)["memories"]
+    assert await memories.delete(screen, [newest["id"], "4711"], "ana", None, every=False) == Exit.TROUBLE
+    assert await memories.delete(screen, [other["id"]], "ben", None, every=False) == Exit.TROUBLE
+    capsys.readouterr()
+    await memories.delete(screen, [], "ben", "lamp", every=True)
+
+    assert told(capsys) == {"deleted": 3}
+    left = await kept.list_memories(MemoryOwner("ana", None), 9)
+    assert [each.text.partition("\x1b")[0] for each in left] == ["ana 1", "ana 0"]
+    await memories.listed(Screen(), "ana", None, 9)
+    assert "\x1b" not in capsys.readouterr().out
+
+
+async def test_what_can_not_be_meant_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    screen = Screen(as_json=True)
+    with pytest.raises(Misuse, match="there is no file and no folder"):
+        await knowledge.add(screen, "harbour", [tmp_path / "nowhere"])
+    with pytest.raises(Misuse, match="can't be the name of a knowledge base"):
+        await knowledge.add(screen, "../harbour", [tmp_path])
+    with pytest.raises(Misuse, match="there is no knowledge base 'harbor'; there are: none"):
+        await knowledge.search(screen, "harbor", "tides", 5)
+    with pytest.raises(Misuse, match="or say --all"):
+        await knowledge.delete(screen, "harbour", [], every=False)
+    with pytest.raises(Misuse, match="or say --all"):
+        await memories.delete(screen, ["1"], "ana", None, every=True)
+
+
+def test_files_that_are_no_documents_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "LARGEST_BYTES", 1_000_000)
+    wrong = {"big.txt": b"x" * 1_000_001, "empty.md": b" \n", "odd.txt": b"\xff\xfe"}
+    why = {}
+    for name, content in wrong.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(Unreadable) as refused:
+            read_document(tmp_path / name)
+        why[name] = str(refused.value)
+
+    assert why == {
+        "big.txt": "it has more than 1 MB; cut it up",
+        "empty.md": "it has no text",
+        "odd.txt": "it is no text in UTF-8; make a text file of it",
+    }
+
+
+def test_links_and_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
+    folder = harbour(tmp_path)
+    (tmp_path / "outside.txt").write_text("outside")
+    (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
+    (folder / "loop").symlink_to(folder)
+
+    assert "harbour/link.txt" not in documents_in([folder])
+    assert len(documents_in([folder])) == 4
+
+
+@pytest.mark.parametrize("text", ["a" * 10_000, "word " * 3_000, "Short.\n\n" * 900, "Two\n\nparts", ""])
+def test_passages_are_short_and_lose_no_word(text: str) -> None:
+    passages = passages_of(text)
+
+    assert all(0 < len(passage) <= documents.PASSAGE_CHARS for passage in passages)
+    assert "".join("".join(passages).split()) == "".join(text.split())
