@@ -232,6 +232,13 @@ from longhaul.starter.trust import Untrusted as Untrusted
 from longhaul.stores.blobs.blobs import BadBlobsSetting as BadBlobsSetting
 from longhaul.stores.blobs.blobs import BlobsUnavailable as BlobsUnavailable
 from longhaul.stores.blobs.blobs import NoBlob as NoBlob
+from longhaul.stores.memories.knowledge import KnowledgeBases as KnowledgeBases
+from longhaul.stores.memories.knowledge import KnownDocument as KnownDocument
+from longhaul.stores.memories.knowledge import Passage as Passage
+from longhaul.stores.memories.memories import Memories as Memories
+from longhaul.stores.memories.memories import Memory as Memory
+from longhaul.stores.memories.memories import MemoryOwner as MemoryOwner
+from longhaul.stores.memories.memories import NewMemory as NewMemory
 from longhaul.stores.names import safe_name as safe_name
 from longhaul.stores.offload.lines import batch_of as batch_of
 from longhaul.stores.offload.lines import key_of as key_of

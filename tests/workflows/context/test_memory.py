@@ -19,6 +19,7 @@ from tests.workflows.letters import until
 
 pytestmark = pytest.mark.server
 
+STEPS = ("REPLY_START", "HINT_BLOCK", "MODEL_CALL_START", "TOOL_RESULT_END", "memory_recorded", "REPLY_END")
 STATIC: dict[str, Any] = {"long_term_memory_mode": "static_control"}
 ALLOWED = {"permission": {"rules": [{"tool_name": "record_to_memory", "behavior": "allow"}]}}
 
@@ -65,6 +66,44 @@ async def test_what_one_session_was_told_another_of_the_same_user_finds_and_nobo
         world.CALL_MODEL,
         world.RECORD_MEMORY,
         world.CHECKPOINT,
+    ]
+
+
+async def test_the_steps_of_a_reply_come_in_the_order_of_the_sop(stage: Stage) -> None:
+    await kept(stage).record(MemoryOwner("ana", "lamp"), [NewMemory("k", "High tide is Ana's favourite.", "s")])
+    knowledge = SqliteKnowledge(stage.settings.data_dir / "knowledge.db")
+    await knowledge.put("harbour", "tides.md", "d1", ["High tide is at six."])
+    form = {"type": "object", "properties": {"hour": {"type": "integer"}}, "required": ["hour"]}
+    session = stage.session(
+        {**calls("fetch", page=1), "expect": {"messages": 3, "tools": ["fetch", "generate_response"]}},
+        calls("generate_response", hour=6),
+        user="ana",
+        knowledge_bases=["harbour"],
+        **STATIC,
+    )
+
+    told = [event async for event in session.reply_stream("When is high tide?", structured_model=form)]
+
+    steps = [event.name if event.type == "CUSTOM" else event.type for event in told]
+    assert [step for step in steps if step in STEPS] == [
+        "REPLY_START",
+        *("HINT_BLOCK", "HINT_BLOCK"),
+        *("MODEL_CALL_START", "TOOL_RESULT_END", "MODEL_CALL_START", "TOOL_RESULT_END"),
+        *("memory_recorded", "REPLY_END"),
+    ]
+    newest, _ = await remembered(stage)
+    assert newest.text == 'The user said: When is high tide?\nlamp answered: {"hour":6}'
+
+
+async def test_a_reply_at_its_limit_sums_up_and_is_written_down(stage: Stage) -> None:
+    limit = {"react_config": {"max_iters": 1}}
+    session = stage.session(calls("fetch", page=1), {"text": "I saw page 1."}, user="ana", **limit, **STATIC)
+
+    answer = await session.reply("Read all pages")
+
+    assert answer.finished_reason == "exceed_max_iters"
+    assert [each.text for each in await remembered(stage)] == [
+        "The user said: Read all pages\nlamp answered: I saw page 1."
     ]
 
 
