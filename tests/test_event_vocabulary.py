@@ -133,6 +133,13 @@ def interrupted() -> list[AgentEvent]:
     return told(play)
 
 
+def written_down_in_a_memory() -> list[AgentEvent]:
+    play = Play([text("Red.")], spec=SPEC.model_copy(update={"long_term_memory_mode": "both"}))
+    play.say("What colour?")
+    play.run()
+    return told(play)
+
+
 def at_the_limit() -> list[AgentEvent]:
     play = Play([calls("a Look")], spec=SPEC.model_copy(update={"react_config": ReActConfig(max_iters=1)}))
     play.say("Go")
@@ -322,6 +329,7 @@ STORIES: tuple[Callable[[], Iterable[AgentEvent]], ...] = (
     asleep_and_woken,
     ruled_about_tools_that_nobody_has,
     interrupted,
+    written_down_in_a_memory,
     at_the_limit,
     out_of_budget,
     cut_short_by_an_interrupt,

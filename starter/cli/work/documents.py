@@ -18,7 +18,7 @@ _NO_WORDS = ("script", "style", "template")
 _LINES = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "pre")
 
 
-class Unreadable(Exception):
+class NoDocument(Exception):
     """A file that is no document; the sentence says why."""
 
 
@@ -56,23 +56,23 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def read_document(path: Path) -> Document:
-    """Blocking. Raises Unreadable."""
+    """Blocking. Raises NoDocument."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
-        raise Unreadable(f"it can't be read: {error.strerror}") from error
+        raise NoDocument(f"it can't be read: {error.strerror}") from error
     if len(content) > LARGEST_BYTES:
-        raise Unreadable(f"it has more than {LARGEST_BYTES // 1_000_000} MB; cut it up")
+        raise NoDocument(f"it has more than {LARGEST_BYTES // 1_000_000} MB; cut it up")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise Unreadable("it is no text in UTF-8; make a text file of it")
+        raise NoDocument("it is no text in UTF-8; make a text file of it")
     passages = passages_of(_words_of(text) if path.suffix.lower() in _HTML else text)
     if not passages:
-        raise Unreadable("it has no text")
+        raise NoDocument("it has no text")
     return Document(hashlib.sha256(content).hexdigest(), passages[:MOST_PASSAGES_OF_A_DOCUMENT])
 
 

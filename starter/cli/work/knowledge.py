@@ -11,7 +11,7 @@ from rich.text import Text
 from longhaul.agent.values.memory import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.documents import Unreadable, documents_in, read_document
+from longhaul.starter.cli.work.documents import NoDocument, documents_in, read_document
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
 from longhaul.stores.memories.knowledge import KnowledgeBases
@@ -26,7 +26,7 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
         for name, path in files.items():
             try:
                 document = await asyncio.to_thread(read_document, path)
-            except Unreadable as error:
+            except NoDocument as error:
                 left_out[name] = str(error)
                 screen.remark(f"longhaul: {one_line(name)} is left out: {one_line(str(error))}")
                 continue

@@ -9,7 +9,7 @@ import pytest
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work import documents, knowledge, memories
-from longhaul.starter.cli.work.documents import Unreadable, documents_in, passages_of, read_document
+from longhaul.starter.cli.work.documents import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 
@@ -118,7 +118,7 @@ def test_files_that_are_no_documents_say_why(tmp_path: Path, monkeypatch: pytest
     why = {}
     for name, content in wrong.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(NoDocument) as refused:
             read_document(tmp_path / name)
         why[name] = str(refused.value)
 

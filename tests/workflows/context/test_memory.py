@@ -21,7 +21,7 @@ pytestmark = pytest.mark.server
 
 STEPS = ("REPLY_START", "HINT_BLOCK", "MODEL_CALL_START", "TOOL_RESULT_END", "memory_recorded", "REPLY_END")
 STATIC: dict[str, Any] = {"long_term_memory_mode": "static_control"}
-ALLOWED = {"permission": {"rules": [{"tool_name": "record_to_memory", "behavior": "allow"}]}}
+ALLOWED: dict[str, Any] = {"permission": {"rules": [{"tool_name": "record_to_memory", "behavior": "allow"}]}}
 
 
 def calls(name: str, **arguments: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ async def test_the_steps_of_a_reply_come_in_the_order_of_the_sop(stage: Stage) -
 
 
 async def test_a_reply_at_its_limit_sums_up_and_is_written_down(stage: Stage) -> None:
-    limit = {"react_config": {"max_iters": 1}}
+    limit: dict[str, Any] = {"react_config": {"max_iters": 1}}
     session = stage.session(calls("fetch", page=1), {"text": "I saw page 1."}, user="ana", **limit, **STATIC)
 
     answer = await session.reply("Read all pages")
@@ -130,7 +130,7 @@ async def test_a_session_is_not_reminded_of_itself(stage: Stage) -> None:
 
 
 async def test_a_model_writes_down_and_reads_by_its_tools(stage: Stage) -> None:
-    by_tools = {"long_term_memory_mode": "agent_control", **ALLOWED}
+    by_tools: dict[str, Any] = {"long_term_memory_mode": "agent_control", **ALLOWED}
     writing = calls("record_to_memory", content=["Berth 14 is the Grauwal's.", "Berth 14 is the Grauwal's."])
     first = stage.session(
         writing, {"text": "So.", "expect": {"last_contains": "Written down: 1."}}, user="ana", **by_tools
@@ -213,7 +213,7 @@ async def test_a_secret_is_masked_before_it_is_written_down(unserved: Stage, tmp
     settings = unserved.settings.model_copy(update={"secrets_file": tmp_path / "secrets.toml"})
     stage = replace(unserved, settings=settings)
     writing = calls("record_to_memory", content=[f"The key is {value}."])
-    mode = {"long_term_memory_mode": "both", **ALLOWED}
+    mode: dict[str, Any] = {"long_term_memory_mode": "both", **ALLOWED}
     session = stage.session(writing, {"text": "So."}, user="ana", **mode)
 
     async with stage.another_worker():
