@@ -10,6 +10,7 @@ from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.mcp import MCPClient
 from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.tools import Effect, ToolDescriptor
 
@@ -392,6 +393,8 @@ class RunTool(OpenValue):
     """That the tool may search."""
     connection: str | None = sparse(None)
     """Which one the session's newest result of that server came through, where the server keeps state."""
+    asked: ServerAsked | None = sparse(None)
+    """What its server has asked a person, with the answers: the call is made again with them."""
 
 
 class ProbeCall(OpenValue):

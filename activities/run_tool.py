@@ -28,13 +28,13 @@ from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.process.clipping import words_of
 from longhaul.activities.process.own_thread import noting_threads
 from longhaul.activities.process.progress import told_to
-from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.entries.every import CallUnsettled, ToolReturned
+from longhaul.agent.entries.every import CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.messages import ToolResultState
 from longhaul.agent.values.tools import Effect
@@ -69,7 +69,7 @@ class Acting:
         self._streaming = streaming
 
     @activity.defn(dynamic=True)
-    async def run_tool(self, arguments: Sequence[RawValue]) -> ToolReturned | CallUnsettled:
+    async def run_tool(self, arguments: Sequence[RawValue]) -> ToolReturned | CallUnsettled | InputAsked:
         """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
         name = activity.info().activity_type
         ask = RunTool.model_validate_json(arguments[0].payload.data)
@@ -94,7 +94,9 @@ class Acting:
         arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
         return _Start(toolbox, tool, wrapped, place, arguments)
 
-    async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> ToolReturned | CallUnsettled:
+    async def _run_to_an_outcome(
+        self, name: str, ask: RunTool, start: "_Start"
+    ) -> ToolReturned | CallUnsettled | InputAsked:
         state: ToolResultState | None = None
         runs_on = False
         with noting_threads() as threads:
@@ -107,6 +109,8 @@ class Acting:
                 facts = self._secrets.out_of_findings(changed.facts, start.arguments)
                 reason = self._secrets.masker.masked(changed.reason)
                 return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)
+            except NeedsInput as question:
+                return InputAsked(call_id=ask.call_id, asked=question.asked)
             except ToolError as error:
                 output = ToolOutput(output=str(error), failed=True)
             except GivenUp as error:
@@ -154,6 +158,7 @@ class Acting:
             masker=self._secrets.masker,
             connection=ask.connection,
             knowledge_bases=ask.knowledge_bases,
+            asked=ask.asked,
         )
         limit = asyncio.timeout(tool.timeout_seconds)
         outlet = self._streaming.tool_call(ask.call_id, tool.name)

@@ -12,6 +12,7 @@ from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.messages import DataBlock, TextBlock
+from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.tools import Effect
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 
@@ -62,6 +63,8 @@ class ToolCall:
     """As in `RunTool`."""
     knowledge_bases: tuple[str, ...] = ()
     """That it may search."""
+    asked: ServerAsked | None = None
+    """What its MCP server has asked a person, with the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,14 @@ class NeedsDecision(LonghaulError):
         super().__init__(reason)
         self.facts = facts
         self.reason = reason
+
+
+class NeedsInput(LonghaulError):
+    """The tool's server has ended the call with a question to a person, and takes it up again with the answer."""
+
+    def __init__(self, asked: ServerAsked) -> None:
+        super().__init__(f"the MCP server {asked.server!r} asks a person")
+        self.asked = asked
 
 
 class ToolError(LonghaulError):

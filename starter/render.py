@@ -13,6 +13,7 @@ from longhaul.agent.plain.gist import gist, parsed
 from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.values.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.server_questions import example, in_words
 from longhaul.starter.visible import harmless, one_line, visible
 from longhaul.workflows.contract import PendingCall
 
@@ -145,7 +146,9 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
         by = ", ".join(one_line(visible(who)) for who in call.approved_by)
         shown.append(f" (by {by}); somebody else has to approve it too" if by else "", "yellow")
-    if call.reason:
+    if call.asked is not None:
+        shown.append("\n").append_text(_gutter("  │ ", visible(in_words(call.asked))))
+    elif call.reason:
         shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
     for line in deadline(call):
         shown.append(f"\n  {line}", "yellow")
@@ -214,6 +217,7 @@ def deadline(call: PendingCall) -> Iterator[str]:
         yield f"until {_minute(call.wakes_at)}, or until somebody tells of the event {one_line(visible(call.event))!r}"
     if call.expires_at:
         then = "denied" if call.on_expiry == "deny" else "overdue"
+        then = "given up" if then == "denied" and call.asked is not None else then
         then = "given up, its outcome unknown" if then == "denied" and call.waits_for == "outside" else then
         yield f"deadline {_minute(call.expires_at)}; then it is {then}"
 
@@ -225,7 +229,8 @@ def _minute(moment: str) -> str:
 def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:
     """The commands that answer a call, ready to be pasted."""
     if call.waits_for == "outside":
-        return _commands([["result", session_id, call.call_id, "--output", "TEXT", *flags]])
+        answers = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
+        return _commands([["result", session_id, call.call_id, "--output", answer, *flags] for answer in answers])
     if call.waits_for == "wake-up":
         return _commands([["notify", session_id, call.event, *flags]])
     if call.waits_for == "settlement":

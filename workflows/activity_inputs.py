@@ -229,6 +229,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         mcp=record.spec.mcp_of(call.block.name),
         connection=_connection(record, call.block.name),
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
+        asked=call.asked,
     )
 
 

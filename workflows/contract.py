@@ -21,6 +21,7 @@ from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.decisions import DecisionMade
 from longhaul.agent.values.messages import ErrorInfo, Msg
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
@@ -135,6 +136,8 @@ class PendingCall(OpenValue):
     """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
     """What to show to whoever decides. None: its tool is not known any more."""
+    asked: ServerAsked | None = sparse(None)
+    """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")
     """`root › researcher › Bash`, of a call of a sub-agent: whose it is. It is answered in its own session."""
 

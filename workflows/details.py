@@ -14,6 +14,7 @@ from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.visible import visible
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
+from longhaul.agent.values.server_questions import example
 from longhaul.agent.values.tasks import progress
 from longhaul.agent.views.budget import standing
 from longhaul.agent.views.index import status_word
@@ -43,13 +44,13 @@ def details(record: Record, running: Collection[str] = (), step: Step | None = N
     lines += _pause(record)
     lines += _lacking(record)
     for call in calls[:SHOWN_WAITING]:
-        whom = _WHOM[call.waits_for] if call.waits_for else ""
+        whom = _whom(call)
         since = _minute(iso(call.asked_at))
         lines.append(f"{whom} since {since}: {_code(call.block.name)} {_code(brief(call.input, 160))}")
         lines += _deadline(call)
         lines += [_code(command) for command in _answers(record, call)]
         if call.reason:
-            lines.append(f"why: {_code(_cut(call.reason, 160))}")
+            lines.append(f"why: {_code(_cut(call.reason, 1_000 if call.asked else 160))}")
     if len(calls) > SHOWN_WAITING:
         lines.append(f"and {len(calls) - SHOWN_WAITING} more calls that wait")
     doubts = open_doubts(record)
@@ -73,6 +74,12 @@ def _tasks(record: Record) -> list[str]:
     plan = [f"plan {_code(_cut(known.current_plan.name, 160))}"] if known.current_plan else []
     tasks = [f"tasks {done}/{total}{f': {_code(_cut(current, 160))}' if current else ''}"] if total else []
     return plan + tasks
+
+
+def _whom(call: OpenCall) -> str:
+    if call.asked is not None and call.waits_for == "outside":
+        return f"for an answer to {_code(call.asked.server)}"
+    return _WHOM[call.waits_for] if call.waits_for else ""
 
 
 def _awaited(calls: list[OpenCall]) -> str:
@@ -187,7 +194,8 @@ def _answers(record: Record, call: OpenCall) -> list[str]:
     if call.sleep is not None:
         return [_command(record, "notify", call.sleep.event)]
     if call.waits_for == "outside":
-        return [_command(record, "result", call_id, "--output", "TEXT")]
+        answers = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
+        return [_command(record, "result", call_id, "--output", answer) for answer in answers]
     return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
 
 

@@ -13,14 +13,16 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
 from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.questions import MOST_QUESTIONS, key_of
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.plain.visible import harmless
+from longhaul.agent.values.server_questions import ServerAsked
 
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 """The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""
@@ -34,6 +36,9 @@ TAIL_BYTES = 2_000
 """Of what a program writes to its error output: shown where it can't be reached."""
 MOST_TOOLS = 1_000
 MOST_PAGES = 200
+_CALLED = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
+    types.CallToolResult | types.InputRequiredResult
+)
 
 _NO_SESSION = "Session terminated"
 """What the `mcp` package says of a server that has forgotten the session: it has done nothing."""
@@ -49,6 +54,8 @@ class McpConnection:
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._status = Outcomes()
+        self._answers: dict[str, types.ElicitResult] = {}
+        self._questions: dict[str, types.ElicitRequestParams] = {}
         self._tail = bytearray()
         self._task = asyncio.create_task(self._live())
 
@@ -77,16 +84,27 @@ class McpConnection:
                 break
         return found[:MOST_TOOLS]
 
-    async def call(self, tool: str, arguments: dict[str, Any], heard: ProgressFnT) -> types.CallToolResult:
-        """Raises ServerBusy where it has not begun, ServerLost where nobody knows, and MCPError for its own error."""
+    async def call(
+        self, tool: str, arguments: dict[str, Any], heard: ProgressFnT, answered: ServerAsked | None = None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """`answered`: what a person said to what this call has asked before. Raises ServerBusy where it has not begun,
+        ServerLost where nobody knows, and MCPError for its own error."""
         client = await self._ready
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        if answered is not None and answered.from_start:
+            self._answers = _results(answered)
+        elif answered is not None:
+            given = {"input_responses": _results(answered) or None, "request_state": answered.state or None}
+            params = params.model_copy(update=given)
         # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
-        asked = client.session.send_request(
-            types.CallToolRequest(params=params), types.CallToolResult, progress_callback=heard
-        )
-        answer: types.CallToolResult = await self._asked(asked)
+        asked = client.session.send_request(types.CallToolRequest(params=params), _CALLED, progress_callback=heard)
+        answer: types.CallToolResult | types.InputRequiredResult = await self._asked(asked)
         return answer
+
+    def take_questions(self) -> dict[str, types.ElicitRequestParams]:
+        """What the server has asked while calls ran, and was told that nobody answers now."""
+        asked, self._questions = self._questions, {}
+        return asked
 
     async def answers(self) -> bool:
         """Whether it is there: what was lost between two calls must not look as if the second one had been lost."""
@@ -159,7 +177,14 @@ class McpConnection:
                 transport: Any = streams(self._server, self._secrets, errors, self._status)
                 # Newer versions of the protocol know no sessions of a server: what keeps state is met as before them.
                 mode = "legacy" if self._server.is_stateful else "auto"
-                async with Client(transport, message_handler=self._heard, cache=None, mode=mode) as client:
+                client = Client(
+                    transport,
+                    message_handler=self._heard,
+                    elicitation_callback=self._elicited,
+                    cache=None,
+                    mode=mode,
+                )
+                async with client:
                     if not self._ready.done():
                         self._ready.set_result(client)
                     await self._closing.wait()
@@ -181,6 +206,15 @@ class McpConnection:
     async def _heard(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._on_change()
+
+    async def _elicited(self, _context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Older versions of the protocol wait for a person while the call runs: nobody is there so soon."""
+        key = key_of(params)
+        if key in self._answers:
+            return self._answers[key]
+        if len(self._questions) <= MOST_QUESTIONS:
+            self._questions[key] = params
+        return types.ElicitResult(action="cancel")
 
     async def _read_errors(self, descriptor: int) -> None:
         reader = asyncio.StreamReader(limit=TAIL_BYTES)
@@ -213,6 +247,10 @@ class McpConnection:
         said = f"; it wrote: {tail[-500:]}" if tail else ""
         text = f"the MCP server {self._server.name!r} {what}: {why[:500]}{said}"
         return harmless(self._secrets.masker.masked(text))
+
+
+def _results(answered: ServerAsked) -> dict[str, types.ElicitResult]:
+    return {key: types.ElicitResult.model_validate(answer) for key, answer in answered.answers.items()}
 
 
 def _first(error: BaseException) -> str:

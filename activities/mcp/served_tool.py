@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from typing import Any, Protocol
 
+import mcp_types as types
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -14,12 +15,15 @@ from longhaul.activities.contract import CONNECTION
 from longhaul.activities.mcp.connection import McpConnection
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerLost
 from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.questions import DONE, asked_for, asked_meanwhile
 from longhaul.activities.mcp.results import output_of
 from longhaul.activities.mcp.tool_list import Described
 from longhaul.activities.process.progress import progress
-from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.plain.visible import visible
 from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.server_questions import MOST_ROUNDS
 from longhaul.agent.values.tools import Effect
 
 PAUSES = (0.2, 1.0, 3.0)
@@ -28,6 +32,13 @@ BEGAN_ANEW = (
     "[The MCP server {!r} began anew before this call: what it had kept for this session (open pages, logins, working "
     "folders) is gone.]"
 )
+
+UNASKED = (
+    "[The MCP server {!r} asked a person while this call ran: {}. It speaks a version of the protocol in which nobody "
+    "can answer later, and the call is one that must not run twice, so it was told that the question is cancelled.]"
+)
+LATER_SECONDS = 1.0
+"""Before a call is made again that the server has put off without asking anybody."""
 
 
 class Connecting(Protocol):
@@ -71,8 +82,9 @@ class ServedTool(Tool):
     async def _once(self, call: ToolCall) -> ToolOutput:
         async with self._connecting.through(self._server, call.connection) as (connection, is_anew):
             try:
-                result = await connection.call(self._about.remote_name, call.arguments, _teller())
+                result = await self._answer(connection, call)
             except MCPError as error:
+                self._raise_asked(connection, call)
                 raise ToolError(f"the MCP server {self._server.name!r} answered with an error: {error}") from error
             except AnswerTooLong as error:
                 raise ToolError(f"{error}. What the call did stays done") from error
@@ -82,7 +94,46 @@ class ServedTool(Tool):
                     "in it). What the call did stays done"
                 ) from error
             output = output_of(result, {CONNECTION: connection.id} if self._server.is_stateful else {})
-        return _anew(output, self._server.name) if is_anew else output
+            self._raise_asked(connection, call)
+            unanswered = [
+                UNASKED.format(self._server.name, one.message[:500]) for one in connection.take_questions().values()
+            ]
+        notes = [
+            *([BEGAN_ANEW.format(self._server.name)] if is_anew else []),
+            *map(visible, map(call.masker.masked, unanswered)),
+        ]
+        return _behind("\n".join(notes), output) if notes else output
+
+    async def _answer(self, connection: McpConnection, call: ToolCall) -> types.CallToolResult:
+        """Raises NeedsInput where it is for a person to go on."""
+        answered = call.asked
+        for _ in range(MOST_ROUNDS):
+            try:
+                result = await connection.call(self._about.remote_name, call.arguments, _teller(), answered)
+            except MCPError as error:
+                if error.code != types.INVALID_PARAMS or answered is None or not answered.state:
+                    raise
+                # A program that was started anew does not know its own seal any more: asked again, it gives a new one.
+                answered = None
+                continue
+            if isinstance(result, types.CallToolResult):
+                return result
+            asked = asked_for(result, self._server.name, call.asked, call.masker)
+            if answered is None and call.asked is not None and asked.questions == call.asked.questions:
+                answered = asked.model_copy(update={"answers": call.asked.answers})
+            elif asked.questions:
+                raise NeedsInput(asked)
+            else:
+                answered = asked  # it wants nothing but to be asked later
+                await asyncio.sleep(LATER_SECONDS)
+        raise ToolError(f"the MCP server {self._server.name!r} has put this call off {MOST_ROUNDS} times. {DONE}")
+
+    def _raise_asked(self, connection: McpConnection, call: ToolCall) -> None:
+        """Raises NeedsInput for what a server of an older version has asked, where the call may be made once more."""
+        if self.effect is Effect.ONCE or self._server.is_stateful:
+            return
+        if asked := connection.take_questions():
+            raise NeedsInput(asked_meanwhile(asked, self._server.name, call.asked, call.masker))
 
 
 async def _pauses() -> AsyncIterator[float | None]:
@@ -102,7 +153,7 @@ def _teller() -> ProgressFnT:
     return told
 
 
-def _anew(output: ToolOutput, server: str) -> ToolOutput:
-    note, shown = BEGAN_ANEW.format(server), output.output
+def _behind(note: str, output: ToolOutput) -> ToolOutput:
+    shown = output.output
     blocks = f"{note}\n{shown}" if isinstance(shown, str) else (TextBlock(text=note), *shown)
     return ToolOutput(blocks, output.failed, output.metadata)

@@ -23,6 +23,7 @@ from longhaul.agent.entries.prepared import *
 from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.entries.requests import *
 from longhaul.agent.entries.rules import *
+from longhaul.agent.entries.server_questions import *
 from longhaul.agent.entries.sleep import *
 from longhaul.agent.entries.waiting import *
 from longhaul.agent.permission.facts import CallFacts
@@ -139,6 +140,7 @@ AnyEntry = Annotated[
     | InsideEntry
     | PauseEntry
     | SleepEntry
+    | InputEntry
     | ChildEntry
     | BudgetEntry
     | LifeEntry,
@@ -147,5 +149,5 @@ AnyEntry = Annotated[
 """Each file beside this one says which entries are of its subject."""
 
 
-class ToolOutcome(RootModel[Annotated[ToolReturned | CallUnsettled, Field(discriminator="kind")]]):
-    """What a tool's activity answers: one of the two, as it stands."""
+class ToolOutcome(RootModel[Annotated[ToolReturned | CallUnsettled | InputAsked, Field(discriminator="kind")]]):
+    """What a tool's activity answers: one of these, as it stands."""

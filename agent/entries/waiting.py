@@ -20,6 +20,8 @@ class Due(OpenValue):
     """What the deadline says, however much later it was recorded."""
     to: str = sparse("")
     """Whom it is escalated to."""
+    server: str = sparse("")
+    """Of a call that waits for an answer to its MCP server: who asks."""
     closes: bool = sparse(False)
     """The call is denied with it, and does not run; else it waits on."""
 

@@ -98,13 +98,13 @@ def _judged(ledger: Ledger, entry: e.CallsJudged) -> None:
             case _ as never:
                 assert_never(never)
     for call in asked:
-        _begin_to_wait(ledger, call, entry)
+        begin_to_wait(ledger, call, entry.at)
     fold_notices.begin(ledger, asked, entry.seq)
 
 
-def _begin_to_wait(ledger: Ledger, call: OpenCall, entry: e.CallsJudged) -> None:
+def begin_to_wait(ledger: Ledger, call: OpenCall, at: int) -> None:
     """What is asked again waits anew, from now. The deadline is kept with the call: settings may change meanwhile."""
-    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = entry.at, 0, 0, 0
+    call.asked_at, call.reminded_at, call.escalated_at, call.expired_at = at, 0, 0, 0
     tool = ledger.provided.tools.get(call.block.name)
     call.deadline = deadline_of(
         call.block.name,

@@ -18,6 +18,7 @@ from longhaul.agent.fold import (
     offers,
     repairs,
     requests,
+    server_questions,
     sleep,
     stops,
     waiting,
@@ -60,6 +61,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.DoubtEntry, doubts.apply),
     (e.PauseEntry, paused.apply),
     (e.SleepEntry, sleep.apply),
+    (e.InputEntry, server_questions.apply),
     (e.ChildEntry, children.apply),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )

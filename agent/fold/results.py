@@ -27,6 +27,8 @@ def expired(call: ToolCallBlock, due: Due) -> ToolResultBlock:
     if due.waits_for == "person":
         text = f"Nobody decided on this call by {by}. So it was denied, and did not run."
         return _result(call, ToolResultState.DENIED, text)
+    if due.server:
+        return _result(call, ToolResultState.ERROR, f"{_unanswered(due.server)} Nobody answered by {by}.")
     return _result(
         call,
         ToolResultState.UNKNOWN,
@@ -52,6 +54,13 @@ def cancelled_outside(call: ToolCallBlock, pieces: Sequence[str] = ()) -> ToolRe
     return _result(call, ToolResultState.INTERRUPTED, f"{text} It had answered so far:\n{so_far}" if so_far else text)
 
 
+def _unanswered(server: str) -> str:
+    return (
+        f"The MCP server {server!r} had asked a person before it went on with this call, and has no answer. The call "
+        "was not made again; what the server did before it asked stays done."
+    )
+
+
 def left_open(call: OpenCall, children: Mapping[str, Child]) -> ToolResultBlock:
     """Of a call that has no result when its reply ends, and that no worker has."""
     if child := children.get(call.block.id):
@@ -60,6 +69,8 @@ def left_open(call: OpenCall, children: Mapping[str, Child]) -> ToolResultBlock:
         began, until = iso(call.asked_at), iso(call.sleep.until)
         text = f"Cut short: this call had waited since {began}, and would have waited until {until}."
         return _result(call.block, ToolResultState.INTERRUPTED, text)
+    if call.state is ToolCallState.SUBMITTED and call.asked is not None:
+        return _result(call.block, ToolResultState.INTERRUPTED, f"Cut short. {_unanswered(call.asked.server)}")
     if call.state is ToolCallState.SUBMITTED:
         return cancelled_outside(call.block, call.pieces)
     return cancelled_before_start(call.block)

@@ -11,6 +11,7 @@ from longhaul.agent.values.decisions import Approval, DecisionMade
 from longhaul.agent.values.messages import ErrorInfo, Msg, ToolCallBlock, ToolCallState, ToolResultBlock, Usage
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.plan import NO_PLAN, PlanModeContext
+from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.sleep import Sleep
 from longhaul.agent.values.stops import GoOn
 from longhaul.agent.values.stuck import UNWATCHED, Watch
@@ -67,6 +68,8 @@ class OpenCall(Living):
     """Of a result that is still being made outside."""
     sleep: Sleep | None = sparse(None)
     """Of a call that waits for a moment or an event since `asked_at`."""
+    asked: ServerAsked | None = sparse(None)
+    """What the MCP server of its tool wants to know of a person, and what it was answered."""
     received: ToolResultBlock | None = sparse(None)
     """What was handed in from outside, until a worker has looked at its length."""
     approved_facts: CallFacts | None = None

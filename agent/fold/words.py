@@ -23,6 +23,7 @@ FIELDS: dict[type[e.Entry], tuple[str, ...]] = {
     e.OfferSettled: ("why",),
     e.StateReplaced: ("why",),
     e.WakeUpCame: ("payload",),
+    e.InputAnswered: ("answers",),
 }
 """Of each entry with words of a person; of a decision on calls each has its own. What becomes a message is shown with
 marks as messages are, so that these are the entry's own words."""

@@ -11,9 +11,11 @@ from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.letters.answers import waiting_call
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, ExternalResult, Unusable
 from longhaul.agent.letters.letter import Received
+from longhaul.agent.letters.server_questions import answered
 from longhaul.agent.plain.result_schema import wrong_places
 from longhaul.agent.record import Record
 from longhaul.agent.values.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.server_questions import ServerAsked
 
 RESULT_LIMIT_KB = 5_000
 """Of one result with all of its pieces: it is carried along until a worker has shortened it."""
@@ -22,6 +24,7 @@ PIECES_LIMIT = 1_000
 """Each is an entry, and carried until the call has its result."""
 
 Output = str | tuple[TextBlock | DataBlock, ...]
+_Entry = e.ToolReturned | e.ResultReceived | e.PieceReceived | e.InputAnswered
 
 
 class Handed(NamedTuple):
@@ -31,11 +34,12 @@ class Handed(NamedTuple):
     value: Any
     """The output as a JSON value: what a schema is for."""
     partial: bool = False
+    by: str = ""
 
 
 def external(record: Record, body: ExternalResult) -> Received:
     handed = [
-        Handed(_block(record, item.id, item.output, failed=item.state == "error"), item.output, item.partial)
+        Handed(_block(record, item.id, item.output, failed=item.state == "error"), item.output, item.partial, body.by)
         for item in body.results
     ]
     return _received(record, body.reply_id, handed)
@@ -57,10 +61,12 @@ def _received(record: Record, reply_id: str | None, handed: Sequence[Handed]) ->
     return Received(entries, {**answer, "pieces": pieces} if pieces else answer)
 
 
-def _entry(record: Record, call: OpenCall, handed: Handed) -> e.ToolReturned | e.ResultReceived | e.PieceReceived:
+def _entry(record: Record, call: OpenCall, handed: Handed) -> _Entry:
     result = handed.result
     if result.name != call.block.name:
         raise Unusable(f"results: call {result.id!r} is of {call.block.name!r}, not of {result.name!r}")
+    if call.asked is not None:
+        return _answer(call, call.asked, handed)
     whole = result.model_copy(update={"output": _joined(call.pieces, result.output)})
     _check_size(call, whole)
     _check_schema(record, call, handed)
@@ -71,6 +77,15 @@ def _entry(record: Record, call: OpenCall, handed: Handed) -> e.ToolReturned | e
     if len(whole.model_dump_json().encode()) <= limit:
         return e.ToolReturned(result=whole, outside=True)
     return e.ResultReceived(result=whole)
+
+
+def _answer(call: OpenCall, asked: ServerAsked, handed: Handed) -> e.InputAnswered:
+    if handed.partial or handed.result.state is not ToolResultState.SUCCESS:
+        raise Unusable(
+            f"results: {call.block.id!r} waits for an answer to {asked.server!r}, whole and without an error; to "
+            "refuse it, answer decline or cancel"
+        )
+    return answered(call.block.id, asked, handed.value, handed.by)
 
 
 def _piece(call: OpenCall, handed: Handed) -> str:

@@ -92,6 +92,7 @@ def _due(call: OpenCall, stage: Stage, after: float | None, deadline: Deadline) 
         asked_at=call.asked_at,
         due_at=_at(call, after),
         to=deadline.escalate_to if stage == "escalate" else "",
+        server=call.asked.server if call.asked is not None and call.waits_for == "outside" else "",
         closes=stage == "expire" and deadline.on_expiry == "deny",
     )
 

@@ -22,6 +22,7 @@ from longhaul.agent.values.messages import (
     ToolResultState,
 )
 from longhaul.agent.values.prompt import cut_short, hint_message
+from longhaul.agent.values.server_questions import in_words
 from longhaul.agent.values.stops import REFUSALS, ends_as
 from longhaul.agent.views import block_events
 from longhaul.agent.views.custom_events import changes, custom, customs, prepared, repaired, stopped
@@ -103,6 +104,10 @@ class EventFold:
                 yield from changes(entry)
             case e.DeadlineReached():
                 yield from self._deadline_reached(entry)
+            case e.InputAsked():
+                yield self._server_asks(entry)
+            case e.InputAnswered():
+                yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.call_id)
             case e.PieceReceived():
                 yield from self._piece(entry)
             case e.RequestDropped():
@@ -161,6 +166,15 @@ class EventFold:
                 shown = {verdict.call_id: _shown(verdict, entry.at) for verdict in waiting if verdict.preview}
                 blocks = tuple(self._asked(verdict, state) for verdict in waiting)
                 yield AgentEvent(type=kind, tool_calls=blocks, value={"previews": shown} if shown else None)
+
+    def _server_asks(self, entry: e.InputAsked) -> AgentEvent:
+        update = {"state": ToolCallState.SUBMITTED}
+        shown = {entry.call_id: {"reason": in_words(entry.asked)}}
+        return AgentEvent(
+            type="REQUIRE_EXTERNAL_EXECUTION",
+            tool_calls=(self._calls[entry.call_id].model_copy(update=update),),
+            value={"previews": shown, "asked_by": entry.asked.server},
+        )
 
     def _asked(self, verdict: e.Verdict, state: ToolCallState) -> ToolCallBlock:
         update = {"state": state, "suggested_rules": verdict.suggested_rules}

@@ -4,11 +4,18 @@ over."""
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from longhaul.agent.entries.every import AnyEntry, DeadlineReached, HumanDecided, ResultReceived, ToolReturned
+from longhaul.agent.entries.every import (
+    AnyEntry,
+    DeadlineReached,
+    HumanDecided,
+    InputAnswered,
+    ResultReceived,
+    ToolReturned,
+)
 from longhaul.agent.fold.ledger import Ledger
 
 Outcome = Literal["answered", "expired"]
-_ENDS = (HumanDecided, ToolReturned, ResultReceived, DeadlineReached)
+_Ends = HumanDecided | ToolReturned | ResultReceived | InputAnswered | DeadlineReached
 
 
 class Waited(NamedTuple):
@@ -22,7 +29,7 @@ def waits_ended(ledger: Ledger, entry: AnyEntry, at: int) -> list[Waited]:
     """The waits that this entry is about to end. `at`: milliseconds since 1970. Of a call that takes two approvals each
     is a wait of its own."""
     # Asked of every entry that is written: nearly all end no wait.
-    if not isinstance(entry, _ENDS) or ledger.reply is None:
+    if not isinstance(entry, _Ends) or ledger.reply is None:
         return []
     calls = ledger.reply.calls
     return [
@@ -32,7 +39,7 @@ def waits_ended(ledger: Ledger, entry: AnyEntry, at: int) -> list[Waited]:
     ]
 
 
-def _answered(entry: HumanDecided | ToolReturned | ResultReceived | DeadlineReached) -> Iterator[tuple[str, Outcome]]:
+def _answered(entry: _Ends) -> Iterator[tuple[str, Outcome]]:
     """Calls by id."""
     match entry:
         case HumanDecided():
@@ -40,6 +47,8 @@ def _answered(entry: HumanDecided | ToolReturned | ResultReceived | DeadlineReac
                 yield decision.call_id, "answered"
         case ToolReturned() | ResultReceived():
             yield entry.result.id, "answered"
+        case InputAnswered():
+            yield entry.call_id, "answered"
         case DeadlineReached():
             for due in entry.due:
                 if due.closes:

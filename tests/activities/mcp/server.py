@@ -4,10 +4,11 @@ A file that the variable BUSY names holds how many requests by HTTP are still an
 """
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import uvicorn
 from mcp.server.mcpserver import Audio, Context, Image, MCPServer
@@ -15,13 +16,20 @@ from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import (
     BlobResourceContents,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
     EmbeddedResource,
+    InputRequiredResult,
     ResourceLink,
     TextContent,
     TextResourceContents,
     ToolAnnotations,
 )
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -124,6 +132,32 @@ def berth() -> Elicit[Berth]:
 def moor(where: Annotated[Berth, Resolve(berth)]) -> str:
     """It needs to know where, which a person has to say."""
     return f"moored at {where.name}"
+
+
+class Crew(BaseModel):
+    hands: Annotated[int, Field(ge=1, le=9)]
+    watch: Literal["port", "starboard"] = "port"
+    sings: bool = False
+
+
+@server.tool()
+async def hire(ctx: Context[Any]) -> str | InputRequiredResult:
+    """Ask twice: for the crew, and then at an address."""
+    if ctx.input_responses is None:
+        form = ElicitRequestFormParams(message="Whom?", requested_schema=Crew.model_json_schema())
+        return InputRequiredResult(input_requests={"crew": ElicitRequest(params=form)}, request_state="first")
+    if ctx.request_state == "first":
+        crew = ctx.input_responses["crew"].model_dump(mode="json", include={"action", "content"})
+        url = ElicitRequestURLParams(message="Sign.", url="https://harbour.example/sign?crew=9")
+        return InputRequiredResult(input_requests={"sign": ElicitRequest(params=url)}, request_state=json.dumps(crew))
+    return f"{ctx.request_state} signed: {cast(ElicitResult, ctx.input_responses['sign']).action}"
+
+
+@server.tool()
+async def guess(ctx: Context[Any]) -> str | InputRequiredResult:
+    """It wants a model to be asked."""
+    params = CreateMessageRequestParams(messages=[], max_tokens=10)
+    return InputRequiredResult(input_requests={"model": CreateMessageRequest(params=params)})
 
 
 class Busy:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "grown"]
+TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "grown"]
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
@@ -49,6 +49,13 @@ def unwell(name: str, given: dict[str, object]) -> str:
                 print(json.dumps({**NEWS, "params": {"level": "info", "data": number}}))
                 print('{"jsonrpc": broken')
             return "said"
+        case "moor":
+            berth = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            question = {"message": "Which berth?", "requestedSchema": berth}
+            print(json.dumps({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question}))
+            sys.stdout.flush()
+            said = json.loads(sys.stdin.readline())["result"]
+            return f"moored at {said['content']['name']}" if said["action"] == "accept" else "adrift"
         case _:
             raise ValueError(name)
 

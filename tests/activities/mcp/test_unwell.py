@@ -105,18 +105,6 @@ async def test_a_list_from_before_is_kept_while_its_server_has_no_time(tmp_path:
     assert isinstance(kept.get("mcp__harbour__gone"), AbsentTool)
 
 
-@pytest.mark.parametrize("is_stateful", [False, True])
-async def test_a_call_that_would_ask_a_person_ends_with_a_sentence(is_stateful: bool) -> None:
-    port = free_port()
-    async with (
-        serving("streamable-http", port),
-        used(servers({"url": f"http://127.0.0.1:{port}/mcp"}, is_stateful=is_stateful)) as mcp,
-    ):
-        with pytest.raises(ToolError, match="elicitation"):
-            await call(mcp, "moor")
-        assert (await call(mcp, "add", a=1, b=2)).output == "3"
-
-
 async def test_what_a_server_says_it_has_changed_is_there_with_the_next_reply() -> None:
     port = free_port()
     async with (

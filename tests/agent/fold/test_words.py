@@ -99,7 +99,7 @@ NO_PERSONS = {
 
 
 def test_every_entry_with_words_is_known() -> None:
-    names = {"why", "reason", "detail", "text", "output", "note", "comment", "payload"}
+    names = {"why", "reason", "detail", "text", "output", "note", "comment", "payload", "answers"}
     found = {
         (entry, name)
         for entry in entries(e.AnyEntry)

@@ -1,0 +1,122 @@
+"""Makes questions to a person of what an MCP server asks for in the midst of a call: bounded, masked, with a schema
+that a session can check answers by. Sampling and roots are refused."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mcp_types as types
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.tool import ToolError
+from longhaul.agent.plain.canonical import canonical_json, digest_of
+from longhaul.agent.plain.visible import harmless
+from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked, ServerQuestion
+
+MOST_QUESTIONS = 10
+MESSAGE_CHARS = 4_000
+TEXT_CHARS = 500
+ALL_BYTES = 30_000
+"""Of one round's questions: they are recorded, and shown."""
+STATE_CHARS = 100_000
+"""Of what a server wants back: it is recorded, and sent again."""
+_KINDS = ("string", "number", "integer", "boolean", "array")
+_KEPT = ("type", "format", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
+_NOT_ASKED = {
+    "sampling/createMessage": "that a model is asked in its name (sampling), which it is not here",
+    "roots/list": "a list of this side's folders (roots), which it is not told here",
+}
+DONE = "What it did before stays done"
+
+
+def key_of(params: types.ElicitRequestParams) -> str:
+    """The same for the same question, of a server that gives none."""
+    return digest_of(params.model_dump(mode="json", include={"mode", "message", "requested_schema", "url"}))[:12]
+
+
+def asked_for(
+    result: types.InputRequiredResult, server: str, before: ServerAsked | None, masker: Masker
+) -> ServerAsked:
+    """What a call came to that needs answers. Raises ToolError for what nobody can be asked."""
+    state = result.request_state or ""
+    if len(state) > STATE_CHARS or masker.masked(state) != state:
+        why = "holds a secret of the workers" if len(state) <= STATE_CHARS else f"has {len(state):,} characters"
+        raise _refused(server, f"what it wants back with the answer {why}, so that it can't be kept")
+    params = dict[str, types.ElicitRequestParams]()
+    for key, request in (result.input_requests or {}).items():
+        if not isinstance(request, types.ElicitRequest):
+            raise _refused(server, f"it wants {_NOT_ASKED.get(request.method, request.method)}")
+        params[key] = request.params
+    return _asked(ServerAsked(server=server, questions={}, state=state), params, before, masker)
+
+
+def asked_meanwhile(
+    asked: Mapping[str, types.ElicitRequestParams], server: str, before: ServerAsked | None, masker: Masker
+) -> ServerAsked:
+    """The same of a server that asks while the call runs: with the answers the call begins anew. Raises ToolError."""
+    answers = before.answers if before else {}
+    return _asked(ServerAsked(server=server, questions={}, from_start=True, answers=answers), asked, before, masker)
+
+
+def _asked(
+    made: ServerAsked, params: Mapping[str, types.ElicitRequestParams], before: ServerAsked | None, masker: Masker
+) -> ServerAsked:
+    number = before.round + 1 if before else 1
+    if number > MOST_ROUNDS:
+        raise _refused(made.server, f"it has asked {MOST_ROUNDS} times for this one call, and asks again")
+    if len(params) > MOST_QUESTIONS or any(len(key) > TEXT_CHARS for key in params):
+        raise _refused(made.server, f"it asks {len(params)} questions at once, or one without a short key")
+    questions = {key: _question(one, made.server, masker) for key, one in params.items()}
+    asked = made.model_copy(update={"questions": questions, "round": number})
+    size = len(canonical_json({key: one.model_dump(mode="json") for key, one in questions.items()}))
+    if size > ALL_BYTES:
+        raise _refused(made.server, f"its questions have {size:,} bytes, and the most is {ALL_BYTES:,}")
+    return asked
+
+
+def _question(params: types.ElicitRequestParams, server: str, masker: Masker) -> ServerQuestion:
+    message = harmless(masker.masked(params.message))[:MESSAGE_CHARS]
+    if isinstance(params, types.ElicitRequestURLParams):
+        if not params.url.startswith(("https://", "http://")):
+            raise _refused(server, f"it wants somebody to open {params.url[:100]!r}, which is no http address")
+        return ServerQuestion(message=message, url=harmless(masker.masked(params.url)))
+    return ServerQuestion(message=message, fields=_fields(dict(params.requested_schema), server, masker))
+
+
+def _fields(schema: dict[str, Any], server: str, masker: Masker) -> dict[str, Any]:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        raise _refused(server, f"the schema of its question is none: {str(error)[:200]}") from error
+    given = cast(dict[str, Any], schema.get("properties", {}))
+    fields = {name: _field(name, field, server, masker) for name, field in given.items()}
+    required = [name for name in schema.get("required", ()) if name in fields]
+    return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
+
+
+def _field(name: str, field: object, server: str, masker: Masker) -> dict[str, Any]:
+    given = cast(dict[str, Any], field) if isinstance(field, dict) else {}
+    if given.get("type") not in _KINDS:
+        raise _refused(
+            server, f"it asks for a field {name[:100]!r} that is no text, number, yes or no, or list of choices"
+        )
+    kept = {word: given[word] for word in _KEPT if word in given}
+    if "oneOf" in given:
+        kept["enum"] = _choices(given["oneOf"])
+    if isinstance(items := given.get("items"), dict):
+        kept["items"] = {"enum": items.get("enum") or _choices(items.get("anyOf", ()))}
+    texts = {
+        word: harmless(masker.masked(str(given[word])))[:TEXT_CHARS]
+        for word in ("title", "description")
+        if given.get(word)
+    }
+    return {**kept, **texts}
+
+
+def _choices(alternatives: Any) -> list[Any]:
+    return [one["const"] for one in alternatives if isinstance(one, dict) and "const" in one]
+
+
+def _refused(server: str, why: str) -> ToolError:
+    return ToolError(f"the MCP server {server!r} did not go on with this call: {harmless(why)}. {DONE}")

@@ -1,0 +1,28 @@
+"""Entries about what MCP servers ask people, and what these answer."""
+
+from typing import Literal
+
+from longhaul.agent.entries.entry import Entry
+from longhaul.agent.plain.values import sparse
+from longhaul.agent.values.server_questions import ServerAsked
+
+
+class InputAsked(Entry):
+    """A server needs to know something of a person before it goes on with a call; nothing is under way meanwhile."""
+
+    kind: Literal["input_asked"] = "input_asked"
+    call_id: str
+    asked: ServerAsked
+
+
+class InputAnswered(Entry):
+    """A person has answered: the call is decided on once more, and made again with the answers."""
+
+    kind: Literal["input_answered"] = "input_answered"
+    call_id: str
+    answers: str
+    """JSON: as `ServerAsked.answers`, of this round."""
+    by: str = sparse("")
+
+
+InputEntry = InputAsked | InputAnswered
