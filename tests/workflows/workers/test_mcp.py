@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.messages import ToolResultState
+from longhaul.starter import render
+from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import free_port, serving, small
 from tests.activities.process.pids import alive, until
 from tests.e2e.processes import WorkerSettings, worker
@@ -137,3 +139,37 @@ async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(un
     assert state is ToolResultState.SUCCESS
     assert after.startswith("[The MCP server 'harbour' began anew before this call")
     assert after.endswith(": rain")
+
+
+@pytest.mark.timeout(120)
+async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_there(unserved: Stage) -> None:
+    port = free_port()
+    harbour = {"mcp_config": {"url": f"http://127.0.0.1:{port}/mcp"}}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": harbour}})
+    session = unserved.session(calls("mcp__harbour__hire"), {"text": "Hired."}, **UNASKED)
+    crew = {"action": "accept", "content": {"hands": 4}}
+    async with serving("streamable-http", port):
+        async with unserved.another_worker():
+            waiting = await session.reply("Hire.")
+            (asked,) = await session.pending()
+        shown = render.pending_call(asked).plain
+        commands = render.how_to_answer(session.id, asked).plain
+        async with unserved.another_worker():
+            with pytest.raises(Refused, match=r"crew: content does not fit what was asked: \.hands: 12 is above 9"):
+                await session.external_result(asked, {"action": "accept", "content": {"hands": 12}})
+            await session.external_result(asked, crew, by="ana")
+            second = await session.wait(waiting.id)
+            (sign,) = await session.pending()
+            await session.external_result(sign, "accept")
+            done = await session.wait(waiting.id)
+            scheduled = await unserved.scheduled(session)
+
+    ((state, said),) = results(done)
+    assert (asked.tool, asked.waits_for, asked.asked is not None) == ("mcp__harbour__hire", "outside", True)
+    assert "The MCP server 'harbour' asks: Whom? (hands: integer, minimum 1, maximum 9, Hands;" in shown
+    assert f"longhaul result {session.id} {asked.call_id} --output decline" in commands
+    assert second.metadata["waiting_for"] == [asked.call_id]
+    assert "https://harbour.example/sign?crew=9" in sign.reason
+    assert (state, said.endswith("signed: accept")) == (ToolResultState.SUCCESS, True)
+    assert '"hands": 4' in said
+    assert scheduled.count("mcp__harbour__hire") == 3
