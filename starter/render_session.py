@@ -223,7 +223,12 @@ _WAITS = {
 def waiting(session_id: str, calls: Sequence[PendingCall], flags: Sequence[str] = ()) -> Iterator[Text]:
     """Each call that waits, for whom, and the exact command that answers it."""
     for call in calls:
-        yield Text(f"{_WAITS.get(call.waits_for, 'waits for somebody')}, {ago(call.asked_at)}:", style="yellow")
+        word = (
+            _WAITS.get(call.waits_for, "waits for somebody")
+            if call.asked is None
+            else "an MCP server waits for an answer"
+        )
+        yield Text(f"{word}, {ago(call.asked_at)}:", style="yellow")
         yield render.pending_call(call)
         yield render.how_to_answer(session_id, call, flags)
 

@@ -194,7 +194,7 @@ def _answers(record: Record, call: OpenCall) -> list[str]:
     if call.sleep is not None:
         return [_command(record, "notify", call.sleep.event)]
     if call.waits_for == "outside":
-        answers = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
+        answers = ["TEXT"] if call.asked is None else [_cut(example(call.asked), 300), "decline"]
         return [_command(record, "result", call_id, "--output", answer) for answer in answers]
     return [_command(record, "approve", call_id), _command(record, "deny", call_id, "--reason", "TEXT")]
 

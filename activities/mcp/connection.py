@@ -19,6 +19,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
 from longhaul.activities.mcp.offered import Server
 from longhaul.activities.mcp.questions import MOST_QUESTIONS, key_of
+from longhaul.activities.mcp.tool_list import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.plain.visible import harmless
@@ -34,7 +35,6 @@ SAYING_SECONDS = 1.0
 """So long after a request by HTTP has failed its error may take to be told."""
 TAIL_BYTES = 2_000
 """Of what a program writes to its error output: shown where it can't be reached."""
-MOST_TOOLS = 1_000
 MOST_PAGES = 200
 _CALLED = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult

@@ -17,7 +17,7 @@ from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked, Ser
 MOST_QUESTIONS = 10
 MESSAGE_CHARS = 4_000
 TEXT_CHARS = 500
-ALL_BYTES = 30_000
+ALL_BYTES = 16_000
 """Of one round's questions: they are recorded, and shown."""
 STATE_CHARS = 100_000
 """Of what a server wants back: it is recorded, and sent again."""

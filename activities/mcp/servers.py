@@ -47,7 +47,7 @@ class ToolList:
     toolbox: Toolbox
     at: float
     misspelt: tuple[str, ...] = ()
-    """What is named of the server's tools and is none of them, in sentences."""
+    """What is named of the server's tools and is none of them, and that some are left out, in sentences."""
     is_stale: bool = False
     """The server says that it offers something else now."""
 
@@ -177,15 +177,16 @@ class McpServers:
     async def _list(self, server: Server) -> ToolList:
         """Raises ServerFailure, and remembers it."""
         from longhaul.activities.mcp.served_tool import ServedTool  # noqa: PLC0415
-        from longhaul.activities.mcp.tool_list import described, misspelt  # noqa: PLC0415  needs the extra
+        from longhaul.activities.mcp.tool_list import described, left_out, misspelt  # noqa: PLC0415  needs the extra
 
         began = time.monotonic()
         try:
             async with asyncio.timeout(LISTING_SECONDS):
                 listed = await self._asked(server)
-            found = described(server, listed, self._secrets.masker.masked)
+            found = [*described(server, listed, self._secrets.masker.masked)]
             toolbox = Toolbox(ServedTool(server, about, self._connections) for about in found)
-            slips = tuple(map(self._secrets.masker.masked, misspelt(server, listed)))
+            told = (*misspelt(server, listed), *left_out(server, listed, len(found)))
+            slips = tuple(map(self._secrets.masker.masked, told))
             listing = ToolList(toolbox, time.monotonic(), slips)
         except Exception as error:  # whatever it says, or fails to say, costs its own tools alone
             why = str(error) if isinstance(error, ServerFailure) else self._in_words(server, error)

@@ -29,6 +29,7 @@ DESCRIPTION_CHARS = 4_000
 SCHEMA_CHARS = 20_000
 SCHEMA_LEVELS = 30
 TEXT_CHARS = 2_000
+MOST_TOOLS = 1_000
 ALL_CHARS = 500_000
 """Of one server: what it says is in the history, and in each request."""
 _LEFT_OUT = frozenset({"pattern", "$schema", "$id"})
@@ -74,6 +75,23 @@ def described(server: Server, listed: Iterable[types.Tool], mask: Mask) -> Itera
             log.warning("MCP server %s: %r and later tools are left out: it says too much", server.name, visible(name))
             return
         yield about
+
+
+def left_out(server: Server, listed: Sequence[types.Tool], given: int) -> tuple[str, ...]:
+    """A sentence where agents have fewer tools than they might, for the server has, or says, too much."""
+    withheld = set(_withheld(server, [tool.name for tool in listed]).values())
+    wanted = {tool.name for tool in listed if server.offers(tool.name)} - withheld
+    told = f"the MCP server {server.name!r}"
+    more = (
+        [f"{told} has more than {MOST_TOOLS:,} tools: those behind them are left out"]
+        if len(listed) >= MOST_TOOLS
+        else []
+    )
+    if given < len(wanted):
+        more.append(
+            f"{told} says more than {ALL_CHARS:,} characters of its tools: the last {len(wanted) - given} are left out"
+        )
+    return tuple(f"{sentence}; name those that are needed in enable_tools" for sentence in more)
 
 
 def misspelt(server: Server, listed: Iterable[types.Tool]) -> tuple[str, ...]:

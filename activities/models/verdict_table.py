@@ -85,6 +85,12 @@ OUT_OF_CREDIT = VerdictRow(
     "fall_back", "rate_limit", "The account's quota or credit at the model's provider is used up"
 )
 FILTERED = VerdictRow("fall_back", "filtered", "The provider's content filter refused the request")
+TOO_MANY_TOOLS = VerdictRow(
+    "fall_back",
+    "invalid_request",
+    "The agent has more tools than this model's provider takes: name fewer (`enable_tools` and `disable_tools` of MCP "
+    "servers), or put them into tool groups",
+)
 TOO_LONG = VerdictRow("compress", "context_overflow", "The conversation is too long for the model")
 
 BY_STATUS: Mapping[int, VerdictRow] = {

@@ -33,6 +33,7 @@ from longhaul.activities.models.verdict_table import (
     SERVER_ERRORS,
     STATUS_OF_TYPE,
     TOO_LONG,
+    TOO_MANY_TOOLS,
     UNREACHABLE,
     Kind,
     VerdictRow,
@@ -110,6 +111,12 @@ def is_turned_away(error: BaseException) -> bool:
     return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and status not in _OUT_OF_TIME
 
 
+_TOO_MANY_TOOLS = re.compile(
+    r"'tools': array too long"  # OpenAI
+    r"|(?:too many|maximum number of) (?:tools|functions?)\b"
+    r"|(?:maximum of|at most|more than|up to) \d+ (?:tools|functions|function declarations)\b",
+    re.IGNORECASE,
+)
 _OUT_OF_TIME = frozenset({408, 499, 504, 522, 524})
 _NEVER_REACHED = frozenset({"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"})
 
@@ -164,6 +171,8 @@ def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVer
 def _row_of(answer: _Answer) -> VerdictRow:
     if says_too_long(answer.status, answer.codes, answer.message):
         return TOO_LONG
+    if _TOO_MANY_TOOLS.search(answer.message):
+        return TOO_MANY_TOOLS
     for code in answer.codes:
         if code in BY_CODE:
             return BY_CODE[code]

@@ -79,6 +79,7 @@ def told(event: AgentEvent) -> str:
             return f"\n[{event.tool_call_id}: {event.state.value if event.state is not None else 'done'}]\n"
         case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
             who = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "a result from outside"
+            who = "an answer to an MCP server" if event.value and "asked_by" in event.value else who
             return f"\n[waits for {who}: {', '.join(f'{call.id} {call.name}' for call in event.tool_calls)}]\n"
         case "REPLY_END":
             why = f": {event.error.message}" if event.error is not None else ""

@@ -67,6 +67,8 @@ def decided(event: AgentEvent, tool_of: Callable[[str], str]) -> list[Text]:
 def asked(event: AgentEvent) -> list[Text]:
     """The calls that wait from now on, and for whom."""
     whom = "a person" if event.type == "REQUIRE_USER_CONFIRM" else "an outside system"
+    if event.value and (server := event.value.get("asked_by")):
+        whom = f"an answer to the MCP server {one_line(visible(server))}"
     head = (f"waits for {whom}: ", "yellow")
     return [Text.assemble(head, render.call_line(call.name, call.input)) for call in event.tool_calls]
 

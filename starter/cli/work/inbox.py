@@ -31,7 +31,8 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
     """Calls that wait for a person, and sessions that wait for somebody to resume them."""
     async with connected() as app:
         found = await app.inbox(user=wanted.user, team=wanted.team, tool=wanted.tool, overdue=wanted.overdue)
-    waiting = [(card, call) for card, call in found.calls if call.waits_for in ("person", "settlement", "budget")]
+    for_people = ("person", "settlement", "budget")
+    waiting = [(card, call) for card, call in found.calls if call.waits_for in for_people or call.asked is not None]
     asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
     stopped = [*found.held, *found.paused]
     rows = [*(_row(card, call) for card, call in waiting), *(_stopped(card, why) for card, why in stopped)]

@@ -12,6 +12,7 @@ TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
+MANY = [f"tide_{number}" for number in range(int(os.environ.get("MANY", "0")))]
 
 
 def called(name: str, given: dict[str, object]) -> str:
@@ -33,6 +34,8 @@ def called(name: str, given: dict[str, object]) -> str:
             if "notifications/cancelled" in sys.stdin.readline():
                 mark.write_text("given up", encoding="utf-8")
             return "ended"
+        case _ if name in MANY:
+            return f"{name} is high"
         case _:
             return unwell(name, given)
 
@@ -71,8 +74,15 @@ def answer(method: str, params: dict[str, object]) -> object:
                 "serverInfo": {"name": "s", "version": "1"},
             }
         case "tools/list":
-            there = [name for name in TOOLS if name != "grown" or Path(os.environ.get("GROWN", "/none")).exists()]
-            return {"tools": [{"name": name, "description": name, "inputSchema": SCHEMA} for name in there]}
+            there = [
+                name for name in (*TOOLS, *MANY) if name != "grown" or Path(os.environ.get("GROWN", "/none")).exists()
+            ]
+            return {
+                "tools": [
+                    {"name": name, "description": name + os.environ.get("WORDS", ""), "inputSchema": SCHEMA}
+                    for name in there
+                ]
+            }
         case "tools/call":
             given: dict[str, object] = params["arguments"]  # type: ignore[assignment]
             return {"content": [{"type": "text", "text": called(str(params["name"]), given)}]}

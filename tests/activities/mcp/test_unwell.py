@@ -200,3 +200,18 @@ async def test_names_that_are_right_are_not_spoken_of() -> None:
         toolbox, sentences = await mcp.for_reply((client,))
 
     assert (toolbox.names, sentences) == (("mcp__harbour__add",), ())
+
+
+async def test_of_a_server_that_says_too_much_of_its_tools_the_rest_is_told() -> None:
+    async with used(servers(small(MANY="500", WORDS=" at noon" * 200))) as mcp:
+        toolbox, (told,) = await mcp.for_reply((CLIENT,))
+        few = MCPClient(name="harbour", enable_tools=("add", "tide_499"))
+        named, untold = await mcp.for_reply((few,))
+
+    left = 509 - len(toolbox.names)
+    assert 0 < left < 500
+    assert told == (
+        f"the MCP server 'harbour' says more than 500,000 characters of its tools: the last {left} are left out; name "
+        "those that are needed in enable_tools"
+    )
+    assert (named.names, untold) == (("mcp__harbour__add", "mcp__harbour__tide_499"), ())

@@ -193,6 +193,23 @@ def test_the_verdict_fits_the_failure(error: Exception, kind: str, error_type: s
     assert verdict.delay_seconds is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        # https://github.com/zed-industries/zed/issues/32946
+        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 158.",
+        "Too many tools are defined.",
+        "At most 512 function declarations are supported.",
+    ],
+)
+def test_who_has_too_many_tools_is_told_what_to_do(words: str) -> None:
+    verdict = judge(gpt_error(400, "array_above_max_length", words))
+
+    assert (verdict.kind, verdict.error_type) == ("fall_back", "invalid_request")
+    assert "more tools than this model's provider takes: name fewer (`enable_tools`" in verdict.sentence
+    assert words in verdict.sentence
+
+
 def test_a_bad_address_that_the_sdk_calls_a_connection_error_is_not_retried() -> None:
     error = openai.APIConnectionError(request=REQUEST)
     error.__cause__ = httpx2.UnsupportedProtocol("Request URL is missing a protocol")

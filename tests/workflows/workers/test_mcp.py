@@ -173,3 +173,17 @@ async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_th
     assert (state, said.endswith("signed: accept")) == (ToolResultState.SUCCESS, True)
     assert '"hands": 4' in said
     assert scheduled.count("mcp__harbour__hire") == 3
+
+
+async def test_all_of_five_hundred_tools_of_a_server_can_be_called(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": small(MANY="500")}}})
+    session = unserved.session(
+        {**calls("mcp__harbour__tide_0"), "expect": {"tools": [f"mcp__harbour__tide_{at}" for at in range(500)]}},
+        calls("mcp__harbour__tide_499"),
+        {"text": "High."},
+        **UNASKED,
+    )
+    async with unserved.another_worker():
+        done = await session.reply("How is the tide?")
+
+    assert [said for _, said in results(done)] == ["tide_0 is high", "tide_499 is high"]
