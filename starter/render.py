@@ -229,8 +229,8 @@ def _minute(moment: str) -> str:
 def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:
     """The commands that answer a call, ready to be pasted."""
     if call.waits_for == "outside":
-        answers = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
-        return _commands([["result", session_id, call.call_id, "--output", answer, *flags] for answer in answers])
+        outputs = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
+        return _commands([["result", session_id, call.call_id, "--output", text, *flags] for text in outputs])
     if call.waits_for == "wake-up":
         return _commands([["notify", session_id, call.event, *flags]])
     if call.waits_for == "settlement":

@@ -18,7 +18,6 @@ from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.messages import Msg, ToolCallState
 from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.tasks import progress
 from longhaul.agent.views.budget import standing
 from longhaul.agent.views.children import family, path
@@ -66,7 +65,7 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
             signed=must_sign(record),
             approvers=record.state.permission_context.approvers(call.block.name),
             approved_by=tuple(one.approver for one in call.approvals),
-            asked=_asked(call),
+            asked=call.asked.shown() if call.asked is not None else None,
             path=path(record, call.block.name),
         )
         for call in calls[:most]
@@ -77,11 +76,6 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
             for doubt in doubts[: None if most is None else max(most - len(calls), 0)]
         ),
     ]
-
-
-def _asked(call: OpenCall) -> ServerAsked | None:
-    waits = call.asked is not None and call.asked.waits
-    return call.asked.model_copy(update={"state": "", "answers": {}}) if call.asked is not None and waits else None
 
 
 def _preview(record: Record, call: OpenCall) -> Preview | None:

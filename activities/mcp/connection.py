@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
 from longhaul.activities.mcp.offered import Server
-from longhaul.activities.mcp.questions import MOST_QUESTIONS, key_of
+from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.tool_list import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
@@ -54,8 +54,7 @@ class McpConnection:
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._status = Outcomes()
-        self._answers: dict[str, types.ElicitResult] = {}
-        self._questions: dict[str, types.ElicitRequestParams] = {}
+        self.meanwhile = MeanwhileAsked()
         self._tail = bytearray()
         self._task = asyncio.create_task(self._live())
 
@@ -92,19 +91,14 @@ class McpConnection:
         client = await self._ready
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         if answered is not None and answered.from_start:
-            self._answers = _results(answered)
+            self.meanwhile.answers = results_of(answered)
         elif answered is not None:
-            given = {"input_responses": _results(answered) or None, "request_state": answered.state or None}
+            given = {"input_responses": results_of(answered) or None, "request_state": answered.state or None}
             params = params.model_copy(update=given)
         # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
         asked = client.session.send_request(types.CallToolRequest(params=params), _CALLED, progress_callback=heard)
         answer: types.CallToolResult | types.InputRequiredResult = await self._asked(asked)
         return answer
-
-    def take_questions(self) -> dict[str, types.ElicitRequestParams]:
-        """What the server has asked while calls ran, and was told that nobody answers now."""
-        asked, self._questions = self._questions, {}
-        return asked
 
     async def answers(self) -> bool:
         """Whether it is there: what was lost between two calls must not look as if the second one had been lost."""
@@ -180,7 +174,7 @@ class McpConnection:
                 client = Client(
                     transport,
                     message_handler=self._heard,
-                    elicitation_callback=self._elicited,
+                    elicitation_callback=self.meanwhile.answer,
                     cache=None,
                     mode=mode,
                 )
@@ -206,15 +200,6 @@ class McpConnection:
     async def _heard(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._on_change()
-
-    async def _elicited(self, _context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """Older versions of the protocol wait for a person while the call runs: nobody is there so soon."""
-        key = key_of(params)
-        if key in self._answers:
-            return self._answers[key]
-        if len(self._questions) <= MOST_QUESTIONS:
-            self._questions[key] = params
-        return types.ElicitResult(action="cancel")
 
     async def _read_errors(self, descriptor: int) -> None:
         reader = asyncio.StreamReader(limit=TAIL_BYTES)
@@ -247,10 +232,6 @@ class McpConnection:
         said = f"; it wrote: {tail[-500:]}" if tail else ""
         text = f"the MCP server {self._server.name!r} {what}: {why[:500]}{said}"
         return harmless(self._secrets.masker.masked(text))
-
-
-def _results(answered: ServerAsked) -> dict[str, types.ElicitResult]:
-    return {key: types.ElicitResult.model_validate(answer) for key, answer in answered.answers.items()}
 
 
 def _first(error: BaseException) -> str:

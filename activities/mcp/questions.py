@@ -7,6 +7,7 @@ from typing import Any, cast
 import mcp_types as types
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
+from mcp.client.session import ClientRequestContext
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.tool import ToolError
@@ -28,6 +29,34 @@ _NOT_ASKED = {
     "roots/list": "a list of this side's folders (roots), which it is not told here",
 }
 DONE = "What it did before stays done"
+
+
+class MeanwhileAsked:
+    """What servers of older versions ask while calls run: they would wait for a person, and nobody is there so soon."""
+
+    def __init__(self) -> None:
+        self.questions: dict[str, types.ElicitRequestParams] = {}
+        """Of which the server was told that they are cancelled."""
+        self.answers: dict[str, types.ElicitResult] = {}
+        """Known from before."""
+
+    async def answer(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        key = key_of(params)
+        if key in self.answers:
+            return self.answers[key]
+        if len(self.questions) <= MOST_QUESTIONS:
+            self.questions[key] = params
+        return types.ElicitResult(action="cancel")
+
+    def take(self) -> dict[str, types.ElicitRequestParams]:
+        asked, self.questions = self.questions, {}
+        return asked
+
+
+def results_of(answered: ServerAsked) -> dict[str, types.ElicitResult]:
+    return {key: types.ElicitResult.model_validate(answer) for key, answer in answered.answers.items()}
 
 
 def key_of(params: types.ElicitRequestParams) -> str:

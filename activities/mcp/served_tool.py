@@ -96,7 +96,7 @@ class ServedTool(Tool):
             output = output_of(result, {CONNECTION: connection.id} if self._server.is_stateful else {})
             self._raise_asked(connection, call)
             unanswered = [
-                UNASKED.format(self._server.name, one.message[:500]) for one in connection.take_questions().values()
+                UNASKED.format(self._server.name, one.message[:500]) for one in connection.meanwhile.take().values()
             ]
         notes = [
             *([BEGAN_ANEW.format(self._server.name)] if is_anew else []),
@@ -132,7 +132,7 @@ class ServedTool(Tool):
         """Raises NeedsInput for what a server of an older version has asked, where the call may be made once more."""
         if self.effect is Effect.ONCE or self._server.is_stateful:
             return
-        if asked := connection.take_questions():
+        if asked := connection.meanwhile.take():
             raise NeedsInput(asked_meanwhile(asked, self._server.name, call.asked, call.masker))
 
 

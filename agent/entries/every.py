@@ -149,5 +149,8 @@ AnyEntry = Annotated[
 """Each file beside this one says which entries are of its subject."""
 
 
-class ToolOutcome(RootModel[Annotated[ToolReturned | CallUnsettled | InputAsked, Field(discriminator="kind")]]):
+Outcome = ToolReturned | CallUnsettled | InputAsked
+
+
+class ToolOutcome(RootModel[Annotated[Outcome, Field(discriminator="kind")]]):
     """What a tool's activity answers: one of these, as it stands."""

@@ -4,7 +4,7 @@ Whatever stands here was written by a server: workers have bounded it, and have 
 """
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from longhaul.agent.plain.values import OpenValue, sparse
 
@@ -38,6 +38,10 @@ class ServerAsked(OpenValue):
     """No answer has come yet."""
     answers: dict[str, dict[str, Any]] = sparse({})
     """By key: `action` (accept, decline, cancel) and, of a form that is accepted, `content`."""
+
+    def shown(self) -> Self | None:
+        """For those who look at the call: without what the server wants back; None once it is answered."""
+        return self.model_copy(update={"state": "", "answers": {}}) if self.waits else None
 
 
 def in_words(asked: ServerAsked) -> str:

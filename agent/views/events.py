@@ -104,12 +104,8 @@ class EventFold:
                 yield from changes(entry)
             case e.DeadlineReached():
                 yield from self._deadline_reached(entry)
-            case e.InputAsked():
-                yield self._server_asks(entry)
-            case e.InputAnswered():
-                yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.call_id)
-            case e.PieceReceived():
-                yield from self._piece(entry)
+            case e.PieceReceived() | e.InputAsked() | e.InputAnswered():
+                yield from self._while_it_waits(entry)
             case e.RequestDropped():
                 yield self._end(FinishedReason.INTERRUPTED, reply_id=entry.reply_id)
             case e.InterruptAsked():
@@ -167,14 +163,17 @@ class EventFold:
                 blocks = tuple(self._asked(verdict, state) for verdict in waiting)
                 yield AgentEvent(type=kind, tool_calls=blocks, value={"previews": shown} if shown else None)
 
-    def _server_asks(self, entry: e.InputAsked) -> AgentEvent:
-        update = {"state": ToolCallState.SUBMITTED}
-        shown = {entry.call_id: {"reason": in_words(entry.asked)}}
-        return AgentEvent(
-            type="REQUIRE_EXTERNAL_EXECUTION",
-            tool_calls=(self._calls[entry.call_id].model_copy(update=update),),
-            value={"previews": shown, "asked_by": entry.asked.server},
-        )
+    def _while_it_waits(self, entry: e.PieceReceived | e.InputAsked | e.InputAnswered) -> Iterator[AgentEvent]:
+        match entry:
+            case e.PieceReceived():
+                yield from self._piece(entry)
+            case e.InputAsked():
+                call = self._calls[entry.call_id].model_copy(update={"state": ToolCallState.SUBMITTED})
+                shown = {entry.call_id: {"reason": in_words(entry.asked)}}
+                value = {"previews": shown, "asked_by": entry.asked.server}
+                yield AgentEvent(type="REQUIRE_EXTERNAL_EXECUTION", tool_calls=(call,), value=value)
+            case e.InputAnswered():
+                yield AgentEvent(type="EXTERNAL_EXECUTION_RESULT", tool_call_id=entry.call_id)
 
     def _asked(self, verdict: e.Verdict, state: ToolCallState) -> ToolCallBlock:
         update = {"state": state, "suggested_rules": verdict.suggested_rules}
