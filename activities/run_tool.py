@@ -34,7 +34,7 @@ from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.entries.every import CallUnsettled, InputAsked, Outcome, ToolReturned
+from longhaul.agent.entries.every import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.messages import ToolResultState
 from longhaul.agent.values.tools import Effect
@@ -69,7 +69,7 @@ class Acting:
         self._streaming = streaming
 
     @activity.defn(dynamic=True)
-    async def run_tool(self, arguments: Sequence[RawValue]) -> Outcome:
+    async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
         """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
         name = activity.info().activity_type
         ask = RunTool.model_validate_json(arguments[0].payload.data)
@@ -94,7 +94,7 @@ class Acting:
         arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
         return _Start(toolbox, tool, wrapped, place, arguments)
 
-    async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> Outcome:
+    async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
         state: ToolResultState | None = None
         runs_on = False
         with noting_threads() as threads:

@@ -251,7 +251,7 @@ def keeping_lists_and_switching_groups() -> list[AgentEvent]:
 
 def growing_too_long() -> list[AgentEvent]:
     lines = [*(calls(f"look{number} Look") for number in range(12)), text("All seen.")]
-    outcomes: dict[str, list[e.Outcome]] = {
+    outcomes: dict[str, list[e.CallOutcome]] = {
         call_id: [e.ToolReturned(result=ToolResultBlock(id=call_id, name="Look", output="x" * 900), tokens=300)]
         for call_id in (f"look{number}" for number in range(12))
     }

@@ -37,12 +37,12 @@ class FusedReads:
             raise WorkInterrupted
         return prepared
 
-    async def read(self, calls: list[OpenCall]) -> list[e.Outcome]:
+    async def read(self, calls: list[OpenCall]) -> list[e.CallOutcome]:
         """Together; what came of those that kept to the bounds, in the order of the calls."""
         outcomes_of = await asyncio.gather(*map(self._read, calls))
         return [outcome for outcome in outcomes_of if outcome is not None]
 
-    async def _read(self, call: OpenCall) -> e.Outcome | None:
+    async def _read(self, call: OpenCall) -> e.CallOutcome | None:
         ask = activity_inputs.run_tool(self._record, call)
         try:
             told = await self._asked(call.block.name, ask, e.ToolOutcome, activity_inputs.summary_of(call))

@@ -198,7 +198,7 @@ class Doing:
         call = activity_inputs.open_call(self._record, call_id)
         tool = self._record.provided.tools[call.block.name]
         effect = effect_of(call, tool)
-        outcome: e.Outcome
+        outcome: e.CallOutcome
         try:
             summary = activity_inputs.summary_of(call)
             how = options.run_tool(tool, effect, self._record.provided.liveness, summary)

@@ -98,10 +98,22 @@ def _asked(
         raise _refused(made.server, f"it asks {len(params)} questions at once, or one without a short key")
     questions = {key: _question(one, made.server, masker) for key, one in params.items()}
     asked = made.model_copy(update={"questions": questions, "round": number})
-    size = len(canonical_json({key: one.model_dump(mode="json") for key, one in questions.items()}))
-    if size > ALL_BYTES:
-        raise _refused(made.server, f"its questions have {size:,} bytes, and the most is {ALL_BYTES:,}")
+    _check(asked, masker)
     return asked
+
+
+def _check(asked: ServerAsked, masker: Masker) -> None:
+    """Keys and choices come back as they are: so nothing in them may have to be changed, as texts are."""
+    try:
+        # Not as pydantic spells JSON: it writes null for a number without end, which no answer can be compared with.
+        text = canonical_json(asked.model_dump(include={"questions"})).decode()
+        asked.model_dump_json()
+    except ValueError as error:
+        raise _refused(asked.server, "its question is no plain JSON") from error
+    if len(text) > ALL_BYTES:
+        raise _refused(asked.server, f"its questions have {len(text):,} bytes, and the most is {ALL_BYTES:,}")
+    if masker.masked(text) != text:
+        raise _refused(asked.server, "its question holds a secret of the workers")
 
 
 def _question(params: types.ElicitRequestParams, server: str, masker: Masker) -> ServerQuestion:
@@ -134,7 +146,8 @@ def _field(name: str, field: object, server: str, masker: Masker) -> dict[str, A
     if "oneOf" in given:
         kept["enum"] = _choices(given["oneOf"])
     if isinstance(items := given.get("items"), dict):
-        kept["items"] = {"enum": items.get("enum") or _choices(items.get("anyOf", ()))}
+        choices = items.get("enum") or _choices(items.get("anyOf", ()))
+        kept["items"] = {"enum": choices} if choices else {"type": "string"}
     texts = {
         word: harmless(masker.masked(str(given[word])))[:TEXT_CHARS]
         for word in ("title", "description")

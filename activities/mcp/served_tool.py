@@ -34,8 +34,9 @@ BEGAN_ANEW = (
 )
 
 UNASKED = (
-    "[The MCP server {!r} asked a person while this call ran: {}. It speaks a version of the protocol in which nobody "
-    "can answer later, and the call is one that must not run twice, so it was told that the question is cancelled.]"
+    "[The MCP server {!r} asked a person while this call ran: {}. The question could not wait for an answer: the "
+    "server speaks an older version of the protocol, and either keeps state or must not run this call a second "
+    "time. So it was told that the question is cancelled.]"
 )
 LATER_SECONDS = 1.0
 """Before a call is made again that the server has put off without asking anybody."""

@@ -16,7 +16,7 @@ from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.failure_class import kind_of
 from longhaul.activities.telemetry.places import inside
 from longhaul.activities.telemetry.replies import Replies
-from longhaul.agent.entries.every import AnyEntry, CallUnsettled, ToolReturned
+from longhaul.agent.entries.every import AnyEntry, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
@@ -104,6 +104,8 @@ class _Watched(ActivityInboundInterceptor):
                 self._spans.content.returned(span, result.result)
             case CallUnsettled():
                 span.set_attribute("longhaul.tool.state", "unsettled")
+            case InputAsked():
+                span.set_attribute("longhaul.tool.state", "asked")
             case _:
                 pass
 

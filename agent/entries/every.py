@@ -149,8 +149,8 @@ AnyEntry = Annotated[
 """Each file beside this one says which entries are of its subject."""
 
 
-Outcome = ToolReturned | CallUnsettled | InputAsked
+CallOutcome = ToolReturned | CallUnsettled | InputAsked
 
 
-class ToolOutcome(RootModel[Annotated[Outcome, Field(discriminator="kind")]]):
+class ToolOutcome(RootModel[Annotated[CallOutcome, Field(discriminator="kind")]]):
     """What a tool's activity answers: one of these, as it stands."""

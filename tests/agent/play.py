@@ -142,7 +142,7 @@ class Play:
     spec: AgentSpec = SPEC
     facts: dict[str, list[CallFacts]] = field(default_factory=dict)
     """By call id: the first is found when the model speaks, the next at each later look; the last one stays."""
-    outcomes: dict[str, list[e.Outcome]] = field(default_factory=dict)
+    outcomes: dict[str, list[e.CallOutcome]] = field(default_factory=dict)
     summaries: Iterable[str | ErrorInfo] = ()
     """What compressions come to; after the last one, a summary that counts them."""
     findings: dict[str, tuple[Finding, str]] = field(default_factory=dict)

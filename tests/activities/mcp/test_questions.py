@@ -4,13 +4,15 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import mcp_types as types
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from longhaul.activities.mcp.questions import asked_for
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import NeedsInput, ToolError, ToolOutput
-from longhaul.agent.values.server_questions import ServerAsked, in_words
-from tests.activities.mcp.serving import free_port, servers, serving, small, stdio, tools_of, used
+from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked, in_words
+from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, stdio, tools_of, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT
 
@@ -104,3 +106,49 @@ async def test_a_call_that_runs_once_is_told_that_an_older_server_has_asked(
 async def test_nobody_asks_a_model_for_a_server(address: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match=r"'harbour' did not go on.*it wants that a model is asked.*\(sampling\)"):
         await call(address, "guess")
+
+
+def asked_of(schema: dict[str, Any] | None = None, *, state: str = "", url: str = "") -> types.InputRequiredResult:
+    params: Any = {"message": "Which?", **({"mode": "url", "url": url} if url else {"requestedSchema": schema or {}})}
+    request = {"method": "elicitation/create", "params": params}
+    return types.InputRequiredResult.model_validate({"inputRequests": {"q": request}, "requestState": state})
+
+
+def form(**field: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"berth": field}}
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        (asked_of(form(type="object")), "a field 'berth' that is no text, number, yes or no, or list of choices"),
+        (asked_of(form(type="string", minLength="many")), "the schema of its question is none"),
+        (asked_of(form(type="string", enum=["x" * 20_000])), "and the most is 16,000"),
+        (asked_of(form(type="string", enum=["tide-token-moss"])), "its question holds a secret of the workers"),
+        (asked_of(form(type="number", default=float("inf"))), "its question is no plain JSON"),
+        (asked_of(form(type="string"), state="tide-token-moss"), "what it wants back .* holds a secret of the workers"),
+        (asked_of(form(type="string"), state="x" * 100_001), "has 100,001 characters"),
+        (asked_of(url="file:///etc/passwd"), "'file:///etc/passwd', which is no http address"),
+    ],
+)
+def test_a_question_that_nobody_can_be_asked_ends_the_call(result: types.InputRequiredResult, why: str) -> None:
+    with pytest.raises(ToolError, match=f"the MCP server 'harbour' did not go on with this call: .*{why}"):
+        asked_for(result, "harbour", None, SECRETS.masker)
+
+
+def test_a_server_asks_for_one_call_no_more_often_than_the_bound() -> None:
+    before = ServerAsked(server="harbour", questions={}, round=MOST_ROUNDS)
+
+    with pytest.raises(ToolError, match="has asked 20 times for this one call"):
+        asked_for(asked_of(form(type="string")), "harbour", before, SECRETS.masker)
+
+
+def test_words_of_a_question_are_masked_and_obey_nobody() -> None:
+    field = {"type": "array", "items": {"anyOf": [{"const": "n", "title": "North"}]}, "title": "tide-token-moss\x1b[2J"}
+    asked = asked_for(asked_of(form(**field)), "harbour", None, SECRETS.masker)
+
+    assert asked.questions["q"].fields["properties"]["berth"] == {
+        "type": "array",
+        "items": {"enum": ["n"]},
+        "title": "[secret TIDE_TOKEN]\\x1b[2J",
+    }

@@ -240,7 +240,7 @@ def test_a_reply_in_words_has_no_new_bytes() -> None:
     assert "structured" not in play.record.state.model_dump_json()
 
 
-def spoken_by(call_id: str, tool: str, said: Any, **fields: Any) -> list[e.Outcome]:
+def spoken_by(call_id: str, tool: str, said: Any, **fields: Any) -> list[e.CallOutcome]:
     """What comes back from a tool that speaks for the agent."""
     result = ToolResultBlock(id=call_id, name=tool, output="done", metadata={"response_msg": said})
     return [e.ToolReturned(result=result.model_copy(update=fields), digest=f"d-{call_id}")]
@@ -278,7 +278,7 @@ def test_of_several_the_first_in_the_order_of_the_calls_is_the_reply_whichever_e
         spoken_by("a", "Look", ""),
     ],
 )
-def test_what_says_nothing_ends_nothing(outcome: list[e.Outcome]) -> None:
+def test_what_says_nothing_ends_nothing(outcome: list[e.CallOutcome]) -> None:
     play = Play([calls("a Look"), text("I go on.")], outcomes={"a": outcome})
     play.say("Go")
     play.run()
