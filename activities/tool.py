@@ -91,7 +91,7 @@ class NeedsDecision(LonghaulError):
         self.reason = reason
 
 
-class NeedsInput(LonghaulError):
+class NeedsInput(Exception):
     """The tool's server has ended the call with a question to a person, and takes it up again with the answer."""
 
     def __init__(self, asked: ServerAsked) -> None:

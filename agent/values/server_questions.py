@@ -1,4 +1,4 @@
-"""What an MCP server asks a person before it goes on with a call (elicitation): part of the call that waits for it.
+"""Questions of an MCP server to a person, before it goes on with a call (elicitation): part of the call that waits.
 
 Whatever stands here was written by a server: workers have bounded it, and have checked that each schema is one.
 """
