@@ -14,7 +14,7 @@ from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked, waiting_call, waiting_row
 from longhaul.starter.render_session import ago, cost, keeping
-from longhaul.starter.serve.answers import Calls, InboxBody, Page, Rows
+from longhaul.starter.serve.answers import Calls, InboxBody, Page
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
 from longhaul.starter.visible import harmless, one_line
@@ -92,11 +92,6 @@ def _seen(visit: Visit, status: Status, found: PendingCall) -> Any:
     return waiting_call(found, waiting_row(found, status, visit.here("call", id=found.call_id)))
 
 
-async def sessions(visit: Visit) -> ASGIApp:
-    found: Rows = await visit.ask("sessions")
-    return await page("sessions", visit, sessions=found.sessions)
-
-
 async def session(visit: Visit) -> ASGIApp:
     return await session_page(visit)
 
@@ -106,7 +101,7 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
     # Before all else: what is recorded from here on is told by the stream, and the page renewed.
     last_event = await session_of(visit.call("status")).last_event()
     status: Status = await visit.ask("status")
-    start = _number(visit, "from", max(status.messages - PAGE_MESSAGES, 0))
+    start = number(visit, "from", max(status.messages - PAGE_MESSAGES, 0))
     shown: Page = await visit.ask("transcript", {"from": start, "limit": PAGE_MESSAGES})
     waiting: Calls = await visit.ask("pending")
     rows = [waiting_row(one, status, visit.here("call", id=one.call_id)) for one in waiting.calls]
@@ -128,7 +123,8 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
     )
 
 
-def _number(visit: Visit, name: str, usual: int) -> int:
+def number(visit: Visit, name: str, usual: int) -> int:
+    """Of that name in the address. Raises Problem."""
     given = visit.request.query_params.get(name)
     if given is None:
         return usual

@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import changes, pages
+from longhaul.starter.console import changes, listing, pages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
@@ -38,7 +38,7 @@ def routes(served: Served) -> list[Route]:
     entrance = Entrance(served)
     looked_at: dict[str, Handler] = {
         PATH: pages.inbox,
-        f"{PATH}/sessions": pages.sessions,
+        f"{PATH}/sessions": listing.sessions,
         f"{PATH}/start": pages.start,
         S: pages.session,
         f"{S}/call": pages.call,

@@ -48,9 +48,11 @@ class Row(BaseModel):
 
 
 class Rows(BaseModel):
-    """Open sessions, newest first."""
+    """Sessions that were asked for, newest first."""
 
     sessions: tuple[Row, ...]
+    total: int
+    """With those that stand on other pages."""
 
 
 class Asked(BaseModel):

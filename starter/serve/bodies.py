@@ -9,6 +9,7 @@ from longhaul.agent.plain.values import Value
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500
+MOST_SESSIONS = 1_000
 
 
 class Whose(Value):
@@ -38,10 +39,16 @@ class Reading(Whose):
 
 
 class Listing(Whose):
-    status: Literal["idle", "working", "waiting", "paused"] | None = Field(
-        default=None, description="Sessions that stand so"
+    status: Literal["idle", "working", "waiting", "paused", "closed"] | None = Field(
+        default=None, description="Sessions that stand so; without it, all that are open"
     )
     session: str | None = Field(default=None, description="Sessions of this name")
+    agent: str | None = Field(default=None, description="Sessions of this agent")
+    text: str = Field(
+        default="", max_length=200, description="Part of the name, agent, user or waiting tools; case does not count"
+    )
+    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many of the newest are left out")
+    limit: int | None = Field(default=None, ge=1, le=MOST_SESSIONS, description="How many at most; else all")
 
 
 class Sorting(Whose):

@@ -6,6 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 from temporalio.service import RPCError
 
+from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.serve.answers import (
     Alive,
     Asked,
@@ -51,8 +52,22 @@ async def ready(call: Call) -> Alive:
 
 async def sessions(call: Call) -> Rows:
     query: Listing = call.query
-    cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=query.status)
-    return Rows(sessions=tuple(Row.of(card) for card in cards if not query.anonymous or card.user_id is None))
+    over = query.status == CLOSED
+    status = None if over else query.status
+    cards = await call.app.sessions(session_id=query.session, user=_listed_user(call), status=status, closed=over)
+    found = [card for card in cards if _is_wanted(card, query)]
+    end = None if query.limit is None else query.start + query.limit
+    return Rows(sessions=tuple(Row.of(card) for card in found[query.start : end]), total=len(found))
+
+
+def _is_wanted(card: SessionCard, query: Listing) -> bool:
+    """As far as the server's index does not tell."""
+    if (query.anonymous and card.user_id is not None) or query.agent not in (None, card.agent):
+        return False
+    if query.status == CLOSED and card.status != CLOSED:
+        return False
+    words = "\n".join((card.session_id, card.agent, card.user_id or "", *card.waiting_tools))
+    return query.text.casefold() in words.casefold()
 
 
 async def inbox(call: Call) -> InboxBody:

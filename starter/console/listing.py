@@ -1,0 +1,45 @@
+"""The page of the sessions: filters and the page's number stand in its address, so that it can be sent to others."""
+
+import asyncio
+from typing import get_args
+from urllib.parse import urlencode
+
+from starlette.types import ASGIApp
+
+from longhaul.starter.console.pages import number, page
+from longhaul.starter.console.visit import Visit
+from longhaul.starter.serve.answers import Rows
+from longhaul.starter.serve.bodies import Listing
+from longhaul.starter.serve.calls import known_agents
+
+PAGE_SESSIONS = 50
+STATES = tuple(
+    word for choice in get_args(Listing.model_fields["status"].annotation) for word in get_args(choice) if word
+)
+_FILTERS = ("status", "agent", "text")
+
+
+async def sessions(visit: Visit) -> ASGIApp:
+    """A page of the sessions that the address asks for. Raises Problem."""
+    asked = {name: given for name in _FILTERS if (given := visit.request.query_params.get(name, "").strip())}
+    start = number(visit, "from", 0)
+    found: Rows = await visit.ask("sessions", {**asked, "from": start, "limit": PAGE_SESSIONS})
+    end = start + len(found.sessions)
+    return await page(
+        "sessions",
+        visit,
+        sessions=found.sessions,
+        total=found.total,
+        first=start + 1,
+        last=end,
+        earlier=_there(visit, asked, max(start - PAGE_SESSIONS, 0)) if start else "",
+        later=_there(visit, asked, end) if found.sessions and end < found.total else "",
+        asked={name: asked.get(name, "") for name in _FILTERS},
+        states=STATES,
+        agents=await asyncio.to_thread(known_agents),
+    )
+
+
+def _there(visit: Visit, asked: dict[str, str], start: int) -> str:
+    where = urlencode({**asked, **visit.whose, **({"from": start} if start else {})})
+    return f"{visit.home}/sessions{'?' if where else ''}{where}"
