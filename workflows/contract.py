@@ -12,6 +12,7 @@ from longhaul.activities.contract import REQUEST as REQUEST
 from longhaul.activities.contract import EntriesPage as EntriesPage
 from longhaul.activities.contract import MessagePage as MessagePage
 from longhaul.activities.contract import SnapshotPage as SnapshotPage
+from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.agent.entries.every import RequestAccepted, Segment
 from longhaul.agent.life.carried import Carried

@@ -14,6 +14,7 @@ from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client import compacting
@@ -50,7 +51,7 @@ from longhaul.starter.reach.liveness import ask_seconds
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.reach.patience import insist
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, Status
+from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status
 
 Inputs = str | Msg | Sequence[Msg] | UserConfirmResultEvent | ExternalExecutionResultEvent | None
 
@@ -295,6 +296,10 @@ class Session(Steering):
     async def pending(self) -> list[PendingCall]:
         """The calls that wait for a person or an outside system."""
         return await self._asking.query("pending", list[PendingCall])
+
+    async def tools(self) -> tuple[ToolDescriptor, ...]:
+        """What the model may call, as of the newest reply that was prepared; nothing before the first."""
+        return (await self._asking.query("spec", SpecTexts)).tools
 
     async def result(self, reply_id: str) -> ReplyResult:
         return await self._reading.result(reply_id)

@@ -1,5 +1,6 @@
 """Forms of the console: each does what one request of the HTTP API does, and tells in its place what was refused."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -33,7 +34,33 @@ async def decide(visit: Visit) -> Response:
             return then(visit.here("call", id=made.call_id, told="first"))
         return then(f"{visit.home}?told={'allowed' if allows else 'denied'}")
 
-    return await _or_told(done, lambda problem: pages.call_page(visit, form.get("call_id", ""), problem))
+    return await or_told(done, lambda problem: pages.call_page(visit, form.get("call_id", ""), problem))
+
+
+async def hand_in(visit: Visit) -> Response:
+    """The result of an external tool: text, or any JSON value."""
+    form = visit.form
+    call_id, output = form.get("call_id", ""), form.get("output", "")
+
+    async def done() -> Response:
+        result = {
+            "id": call_id,
+            "output": _read(output, form.get("form", "text")),
+            "state": form.get("state", "success"),
+        }
+        await visit.ask("externalResults", body={"results": [result]})
+        return then(f"{visit.home}?told=handed")
+
+    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem, output))
+
+
+def _read(output: str, form: str) -> Any:
+    if form != "json":
+        return output
+    try:
+        return json.loads(output)
+    except (ValueError, RecursionError) as error:
+        raise wrong("output", output, f"is not JSON ({error}); write JSON, or send it as text") from None
 
 
 async def settle(visit: Visit) -> Response:
@@ -47,7 +74,7 @@ async def settle(visit: Visit) -> Response:
         await visit.ask("settle", body={**body, "happened": happened})
         return then(f"{visit.home}?told=settled")
 
-    return await _or_told(done, lambda problem: pages.call_page(visit, body["call_id"], problem))
+    return await or_told(done, lambda problem: pages.call_page(visit, body["call_id"], problem))
 
 
 async def say(visit: Visit) -> Response:
@@ -64,7 +91,7 @@ async def say(visit: Visit) -> Response:
         await visit.ask("message", body=body)
         return then(visit.here())
 
-    return await _or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
+    return await or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
 
 
 def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
@@ -75,7 +102,7 @@ def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
             await visit.ask(name, body={"why": visit.form.get("why", "")} if name == "pause" else {})
             return then(visit.here())
 
-        return await _or_told(done, lambda problem: pages.session_page(visit, problem))
+        return await or_told(done, lambda problem: pages.session_page(visit, problem))
 
     return steered
 
@@ -96,10 +123,11 @@ async def begin(visit: Visit) -> Response:
         await visit.ask("message", body=body, path={"agent": agent, "session": session})
         return then(visit.session_link(agent, session, visit.visitor.caller.user))
 
-    return await _or_told(done, lambda problem: pages.start_page(visit, form, problem))
+    return await or_told(done, lambda problem: pages.start_page(visit, form, problem))
 
 
-async def _or_told(done: Callable[[], Awaitable[Response]], told: Callable[[Problem], Awaitable[Response]]) -> Response:
+async def or_told(done: Callable[[], Awaitable[Response]], told: Callable[[Problem], Awaitable[Response]]) -> Response:
+    """What `done` answers; of a refusal the page that `told` makes, on which what was written is still there."""
     try:
         return await done()
     except Exception as error:

@@ -26,7 +26,9 @@ TOLD = {
     "allowed": "Allowed.",
     "denied": "Denied.",
     "first": "Your approval counts; another person's has to follow.",
+    "edited": "Allowed, with your arguments.",
     "settled": "Settled.",
+    "handed": "The result is handed in.",
 }
 """What a form has done, by the word in the next page's address."""
 
@@ -67,8 +69,9 @@ async def call(visit: Visit) -> ASGIApp:
     return await call_page(visit, visit.request.query_params.get("id", ""))
 
 
-async def call_page(visit: Visit, call_id: str, problem: Problem | None = None) -> HTMLResponse:
-    """The call as it is now, or that it waits no more, and what people have decided on it."""
+async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, said: str = "") -> HTMLResponse:
+    """The call as it is now, or that it waits no more, and what people have decided on it; `said`: a result of it that
+    was not taken."""
     waiting: Calls = await visit.ask("pending")
     status: Status = await visit.ask("status")
     found = next((one for one in waiting.calls if one.call_id == call_id), None)
@@ -84,6 +87,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None) 
         call_id=call_id,
         status=status,
         decisions=made,
+        said=said,
         problem=harmless(problem.detail) if problem else None,
     )
 

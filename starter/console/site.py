@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import changes, listing, pages
+from longhaul.starter.console import changes, edits, listing, pages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
@@ -26,7 +26,7 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 NO_STORE = (b"cache-control", b"no-store")
-MOST_FIELDS = 20
+MOST_FIELDS = 60
 STATIC = {"console.js": "text/javascript", "console.css": "text/css"}
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
@@ -42,11 +42,14 @@ def routes(served: Served) -> list[Route]:
         f"{PATH}/start": pages.start,
         S: pages.session,
         f"{S}/call": pages.call,
+        f"{S}/edit": edits.edit,
         f"{S}/events": pages.events,
     }
     filled_in: dict[str, Handler] = {
         f"{PATH}/start": changes.begin,
         f"{S}/decide": changes.decide,
+        f"{S}/edit": edits.decide,
+        f"{S}/result": changes.hand_in,
         f"{S}/settle": changes.settle,
         f"{S}/say": changes.say,
         **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt")},

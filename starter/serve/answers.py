@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import PendingCall
@@ -127,6 +128,12 @@ class Copied(BaseModel):
     session_id: str
     files: str
     """What became of the files of the first one."""
+
+
+class Tools(BaseModel):
+    """The tools of this session, as they were when its newest reply was prepared; none before its first."""
+
+    tools: tuple[ToolDescriptor, ...]
 
 
 class RulesBody(BaseModel):

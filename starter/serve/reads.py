@@ -19,6 +19,7 @@ from longhaul.starter.serve.answers import (
     Rows,
     RulesBody,
     Steps,
+    Tools,
 )
 from longhaul.starter.serve.bodies import (
     Listing,
@@ -109,6 +110,10 @@ async def pending(call: Call) -> Calls:
 
 async def rules(call: Call) -> RulesBody:
     return RulesBody(rules=tuple(await session_of(call).rules.listed()))
+
+
+async def tools(call: Call) -> Tools:
+    return Tools(tools=await session_of(call).tools())
 
 
 async def result(call: Call) -> ReplyResult:

@@ -117,6 +117,7 @@ const KEYS = {
   a: () => go("a"),
   d: () => go("d"),
   r: () => go("r"),
+  e: () => go("e"),
   "?": () => document.getElementById("keys").showModal(),
 };
 
@@ -125,7 +126,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select, dialog")) return;
   pressedBefore = event.timeStamp - lastPressed;
   lastPressed = event.timeStamp;
-  if (event.key.length === 1) document.activeElement?.closest?.("button[data-key]")?.blur();
+  if (event.key.length === 1) document.activeElement?.closest?.("button[data-key], a[data-key]")?.blur();
   if (!(event.key in KEYS)) return;
   event.preventDefault();
   KEYS[event.key]();

@@ -1,0 +1,119 @@
+"""The console in a browser: other arguments, results of external tools, and calls whose outcome nobody knows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.console.test_deciding import opened, waiting
+from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serving import Serving
+
+pytestmark = pytest.mark.server
+
+expect.set_options(timeout=SURE_MILLISECONDS)
+
+ASKS_OUTSIDE = {"tool_calls": [{"id": "price-1", "name": "price_of", "input": {"article": "a <b>lamp</b>"}}]}
+OUTSIDE = 'tools = ["price_of"]\n[[permission.rules]]\ntool_name = "price_of"'
+ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}]}
+IN_DOUBT = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
+
+
+async def asked(served: Serving, page: Page, call: str, folder: Path, *replies: dict[str, Any], more: str) -> str:
+    """The path of a session's page; the page shows the call of it that waits."""
+    path = agent(folder, *replies, more=more)
+    async with served.client() as ana:
+        answer = await ana.post(f"{path}/messages?wait=30", json={"messages": "Go on"})
+        assert answer.json()["status"] == "waiting"
+    there = f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}"
+    await page.goto(f"{there}/call?id={call}")
+    return there
+
+
+async def test_a_call_is_allowed_with_other_arguments(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    await page.keyboard.press("e")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Edit with other arguments")).to_be_visible()
+    shown = await page.get_by_label("new_string").input_value()
+    replaces_all = page.get_by_label("replace_all")
+    before = await replaces_all.input_value()
+    await page.get_by_label("new_string").fill("<b>sun</b>")
+    await replaces_all.select_option("true")
+    await page.get_by_role("button", name="Allow as it stands here").click()
+    await page.wait_for_url("**/console?told=edited")
+
+    await page.goto(f"{served.url}/console/s/lamp/{name}")
+    await expect(page.locator("#transcript")).to_contain_text("Done.")
+    assert (shown, before) == ("moon", "")
+    assert (tmp_path / "greeting.txt").read_text() == "hello <b>sun</b>\n"
+
+
+async def test_arguments_that_do_not_fit_are_told_with_what_was_written(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7")
+    await page.get_by_label("new_string").fill("sun")
+    digest = page.locator('input[name="digest"]')
+    await digest.evaluate("one => { one.value = 'f'.repeat(64) }")
+    await page.get_by_role("button", name="Allow as it stands here").click()
+
+    await expect(page.locator(".problem").first).to_contain_text("has changed since that digest was taken")
+    await expect(page.get_by_label("new_string")).to_have_value("sun")
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_who_may_not_edit_changes_nothing(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    offered = await page.get_by_role("link", name="Allow with other arguments").count()
+    eve = await signed_in("eve")
+    user = (await page.locator(".who").inner_text()).strip()
+    await eve.goto(f"{served.url}/console/s/lamp/{name}/edit?id=edit-7&user={user}")
+    await eve.get_by_role("button", name="Allow as it stands here").click()
+
+    await expect(eve.locator(".problem").first).to_contain_text("scope")
+    assert offered == 1
+    assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
+
+
+async def test_the_result_of_an_external_tool_is_handed_in(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    page = await signed_in("ana")
+    said = {"text": "Dear.", "expect": {"last_contains": "7 francs"}}
+    there = await asked(served, page, "price-1", tmp_path, ASKS_OUTSIDE, said, more=OUTSIDE)
+    await page.get_by_label("It is").select_option("json")
+    await page.get_by_label("Its result").fill("{7 francs")
+    await page.get_by_role("button", name="Hand it in", exact=True).click()
+    await expect(page.locator(".problem").first).to_contain_text("is not JSON")
+    await expect(page.get_by_label("Its result")).to_have_value("{7 francs")
+    await page.get_by_label("Its result").fill("7 francs")
+    await page.get_by_role("button", name="Hand it in", exact=True).click()
+    await page.wait_for_url("**/console?told=handed")
+
+    await page.goto(there)
+    await expect(page.locator("#transcript")).to_contain_text("Dear.")
+
+
+async def test_a_call_whose_outcome_nobody_knows_is_settled(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    page = await signed_in("ana")
+    said = {"text": "A fine ring.", "expect": {"last_contains": "Ana in gold"}}
+    there = await asked(served, page, "ring-1", tmp_path, ENGRAVES, said, more=IN_DOUBT)
+    await expect(page.locator("article")).to_contain_text("nobody knows whether it ran")
+    await page.get_by_label("How you know").fill("I hold the ring")
+    await page.get_by_label("What it answered").fill("Ana in gold")
+    await page.get_by_role("button", name="It happened").click()
+    await page.wait_for_url("**/console?told=settled")
+
+    await page.goto(there)
+    await expect(page.locator("#transcript")).to_contain_text("A fine ring.")
