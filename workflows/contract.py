@@ -24,6 +24,7 @@ from longhaul.agent.values.messages import ErrorInfo, Msg
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
@@ -199,6 +200,8 @@ class Status(OpenValue):
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    by_model: dict[str, ModelSpent] = sparse({})
+    """By the names that the models answer under."""
     tokens_estimated: bool = sparse(False)
     """Not all of them were reported: some are the workers' own count."""
     budget: BudgetStanding | None = sparse(None)

@@ -127,6 +127,7 @@ def _spent(record: Record) -> dict[str, Any]:
         "model_calls": record.spent.model_calls,
         "input_tokens": record.spent.usage.input_tokens,
         "output_tokens": record.spent.usage.output_tokens,
+        "by_model": record.spent.by_model,
         "tokens_estimated": record.spent.usage.estimated,
         "budget": standing(record),
     }

@@ -50,7 +50,7 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
         case e.ContextCompressed() | e.NotCompressed():
             return _settled(account, entry.usage, entry.lost_attempts)
         case e.CallsExamined() if entry.usage is not None:
-            used = tariff_of(account, _judge_of(ledger)).of(entry.usage)
+            used = tariff_of(account, judge_of(ledger)).of(entry.usage)
             judged = used.model_copy(update={"calls": len(entry.facts)})
             return account.model_copy(update={"spending": account.spending.add(judged)})
         case e.BudgetExhausted():
@@ -63,7 +63,8 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
             return account
 
 
-def _judge_of(ledger: Ledger) -> str:
+def judge_of(ledger: Ledger) -> str:
+    """The model that is asked how risky calls are."""
     return ledger.permission.analyzer_model or ledger.spec.model
 
 

@@ -9,6 +9,7 @@ from typing import Any, assert_never, cast
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import (
+    amounts,
     budget,
     calls,
     children,
@@ -46,6 +47,7 @@ from longhaul.agent.values.stops import REFUSALS
 
 def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
     kept.goes_on(ledger, entry)
+    amounts.take(ledger, entry)
     budget.take(ledger, entry)
     _apply(ledger, entry)
     paused.end_of_step(ledger, entry)

@@ -1,7 +1,9 @@
 """The parts that a ledger is made of. Each belongs to one subject, as the files of this folder do."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.notices import Notice, NotifyTry
@@ -20,6 +22,7 @@ from longhaul.agent.fold.ledger_values import (
 from longhaul.agent.values.liveness import FAST_SECONDS
 from longhaul.agent.values.messages import ErrorInfo, Msg, Usage
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.values.tools import ToolDescriptor
 
 
@@ -221,3 +224,7 @@ class Spent:
     analyses: int = 0
     """Calls that a model was asked about."""
     usage: Usage = field(default_factory=Usage)
+    by_model: Annotated[dict[str, ModelSpent], Field(exclude_if=lambda models: not models)] = field(
+        default_factory=dict[str, ModelSpent]
+    )
+    """By the names that the models answer under. Sessions of earlier releases have spent more than stands here."""

@@ -27,6 +27,7 @@ class PastSession:
         self._answers: dict[str, Callable[..., Any]] = {
             "status": lambda: views.status(record),
             "pending": lambda: views.pending(record),
+            "state": lambda: record.state.model_dump(mode="json", exclude={"context"}),
             "spec": lambda: views.spec_texts(record),
             "rules": lambda: listed(record),
             "transcript": lambda _epoch=0, start=0: views.context_page(record, start),

@@ -14,6 +14,7 @@ from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
@@ -296,6 +297,11 @@ class Session(Steering):
     async def pending(self) -> list[PendingCall]:
         """The calls that wait for a person or an outside system."""
         return await self._asking.query("pending", list[PendingCall])
+
+    async def tasks(self) -> tuple[Task, ...]:
+        """The list that the model keeps."""
+        told = await self._asking.query("state", dict[str, Any])
+        return TasksContext.model_validate(told.get("tasks_context", {})).tasks
 
     async def tools(self) -> tuple[ToolDescriptor, ...]:
         """What the model may call, as of the newest reply that was prepared; nothing before the first."""

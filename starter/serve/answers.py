@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.tasks import Task
 from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import SessionCard
@@ -134,6 +135,12 @@ class Tools(BaseModel):
     """The tools of this session, as they were when its newest reply was prepared; none before its first."""
 
     tools: tuple[ToolDescriptor, ...]
+
+
+class Tasks(BaseModel):
+    """The list that the model keeps."""
+
+    tasks: tuple[Task, ...]
 
 
 class RulesBody(BaseModel):

@@ -19,6 +19,7 @@ from longhaul.starter.serve.answers import (
     Rows,
     RulesBody,
     Steps,
+    Tasks,
     Tools,
 )
 from longhaul.starter.serve.bodies import (
@@ -114,6 +115,10 @@ async def rules(call: Call) -> RulesBody:
 
 async def tools(call: Call) -> Tools:
     return Tools(tools=await session_of(call).tools())
+
+
+async def tasks(call: Call) -> Tasks:
+    return Tasks(tasks=await session_of(call).tasks())
 
 
 async def result(call: Call) -> ReplyResult:

@@ -27,6 +27,7 @@ from longhaul.starter.serve.answers import (
     Stepping,
     Steps,
     Taken,
+    Tasks,
     Tools,
 )
 from longhaul.starter.serve.bodies import (
@@ -96,6 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(f"{S}/status", "status", "One session at a glance", reads.status, Status),
     _get(f"{S}/pending", "pending", "Calls that wait", reads.pending, Calls),
     _get(f"{S}/tools", "tools", "Its tools, with their schemas", reads.tools, Tools),
+    _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
     _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, Paging),

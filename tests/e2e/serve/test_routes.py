@@ -91,7 +91,8 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         (call,) = (await ask("pending"))["calls"]
         await listed(client, session.rpartition("/")[2])
         await ask("inbox")
-        await ask("tools")
+        for look in ("tools", "tasks"):
+            await ask(look)
         await ask("decide", {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]})
         reader = Reader()
         async with asyncio.timeout(SURE_SECONDS):

@@ -90,7 +90,7 @@ WANTS: dict[str | None, set[str]] = {
     None: {"health", "ready"},
     "read": {
         *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
-        *("state", "tools"),
+        *("state", "tasks", "tools"),
     },
     "answer": {"message", "externalResults", "interrupt", "notify", "observe"},
     "approve": {"decide", "settle"},

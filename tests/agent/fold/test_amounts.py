@@ -1,0 +1,52 @@
+"""What each model has used up: all of it, under few names, and in money where a price is known."""
+
+from longhaul.agent.fold.amounts import MOST_MODELS, OTHERS
+from longhaul.agent.life.carried import Carried
+from longhaul.agent.steps import Idle
+from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.spent import ModelSpent
+from longhaul.agent.values.stops import StopReason
+from longhaul.workflows import views
+from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text
+
+WITH_SPARE = SPEC.model_copy(update={"llm_config": ModelConfig(fallback_model="scripted:spare")})
+
+
+def told(*lines: Line, spec: AgentSpec = SPEC) -> Play:
+    play = Play(lines, spec=spec)
+    play.say("Tell me all")
+    assert play.run() == Idle()
+    return play
+
+
+def test_what_each_model_used_adds_up_to_what_the_session_did() -> None:
+    play = told(Stopped(text("No."), StopReason.REFUSED), calls("a Look"), text("Yes."), spec=WITH_SPARE)
+    by_model = views.status(play.record).by_model
+
+    assert {name: one.calls for name, one in by_model.items()} == {"scripted:wall": 1, "scripted:spare": 2}
+    assert sum((one.usage for one in by_model.values()), Usage()) == play.record.spent.usage
+    assert play.record.spent.usage.input_tokens > 0
+    assert {one.nanos for one in by_model.values()} == {0}
+
+
+def test_a_twin_and_what_is_carried_keep_their_own_counts() -> None:
+    play = told(text("Yes."))
+    twin = play.record.twin()
+    carried = Carried(ledger=twin).model_dump_json()
+    play.say("And again", "r2")
+    play.run()
+
+    assert (twin.spent.by_model["scripted:wall"].calls, play.record.spent.by_model["scripted:wall"].calls) == (1, 2)
+    assert Carried.model_validate_json(carried).ledger.spent.by_model == twin.spent.by_model
+    assert "by_model" not in Carried(ledger=Play((), spec=SPEC).record.twin()).model_dump_json()
+
+
+def test_names_that_a_provider_makes_up_do_not_fill_the_session() -> None:
+    play = told(*(calls(f"c{number} Look") for number in range(3)), text("Yes."), spec=spec_with(max_iters=9))
+    known = {f"made-up-{number}": ModelSpent() for number in range(MOST_MODELS)}
+    play.record.spent.by_model = known
+    play.say("And again", "r2")
+    play.run()
+
+    assert set(play.record.spent.by_model) == {*known, OTHERS}
