@@ -32,10 +32,16 @@ TOLD = {
 }
 """What a form has done, by the word in the next page's address."""
 
+
+def clock(moment: str) -> str:
+    """`2026-11-23 19:02:41` of an ISO time, which is in UTC here."""
+    return one_line(moment[:19].replace("T", " "))
+
+
 _TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
-_TEMPLATES.filters |= {"ago": ago, "one_line": one_line, "marked": marked}
+_TEMPLATES.filters |= {"ago": ago, "one_line": one_line, "marked": marked, "clock": clock}
 
 
 async def page(template: str, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:

@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import changes, edits, listing, pages
+from longhaul.starter.console import about, changes, edits, listing, pages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
@@ -43,6 +43,8 @@ def routes(served: Served) -> list[Route]:
         S: pages.session,
         f"{S}/call": pages.call,
         f"{S}/edit": edits.edit,
+        f"{S}/about": about.about,
+        f"{S}/timeline": about.timeline,
         f"{S}/events": pages.events,
     }
     filled_in: dict[str, Handler] = {

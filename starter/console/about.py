@@ -1,0 +1,147 @@
+"""What a session has used, may do and is about; and its timeline, step by step."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp
+
+from longhaul.agent.permission.preview import brief
+from longhaul.agent.values.budget import NANOS
+from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.spent import ModelSpent
+from longhaul.agent.views.trajectory import TrajectoryEvent
+from longhaul.starter import render
+from longhaul.starter.console.pages import number, page
+from longhaul.starter.console.visit import Visit
+from longhaul.starter.console.waiting_calls import marked
+from longhaul.starter.render_session import standing_still
+from longhaul.starter.serve.answers import RulesBody, Steps, Tasks
+from longhaul.workflows.contract import Status
+
+PAGE_STEPS = 100
+GIST_CHARS = 200
+MOST_RULES = 200
+_WORDS = {
+    "condensation_request": "asked for a shorter context",
+    "condensation": "made the context shorter",
+    "observation": "result",
+    "rejection": "denied",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One line of the table, ready to be read."""
+
+    model: str
+    calls: str
+    read: str
+    cached: str
+    written: str
+    thought: str
+    money: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineStep:
+    """One line of the timeline."""
+
+    at: str
+    what: str
+    text: str
+    link: str
+    """To the page of the transcript that it stands on; empty for what stands in no message."""
+    state: str
+
+
+async def about(visit: Visit) -> ASGIApp:
+    status: Status
+    tasks: Tasks
+    rules: RulesBody
+    status, tasks, rules = await asyncio.gather(visit.ask("status"), visit.ask("tasks"), visit.ask("rules"))
+    return await page(
+        "about",
+        visit,
+        status=status,
+        amounts=list(amounts(status)),
+        budget=list(status.budget.lines()) if status.budget else [],
+        trouble=[line.plain for line in standing_still(status)],
+        tasks=tasks.tasks,
+        rules=[f"{rule.behavior.value} {marked(render.rule_name(rule))}" for rule in rules.rules[:MOST_RULES]],
+        rules_left_out=max(len(rules.rules) - MOST_RULES, 0),
+    )
+
+
+def amounts(status: Status) -> Iterator[Amount]:
+    """A line for each model, and for what an earlier release has not counted by model; the sum behind several."""
+    by_model = status.by_model
+    known = ModelSpent(
+        calls=sum(one.calls for one in by_model.values()),
+        usage=sum((one.usage for one in by_model.values()), Usage()),
+        nanos=sum(one.nanos for one in by_model.values()),
+    )
+    lines = [_amount(marked(name), by_model[name]) for name in sorted(by_model)]
+    read, written = status.input_tokens - known.usage.input_tokens, status.output_tokens - known.usage.output_tokens
+    if read > 0 or written > 0:
+        usage = Usage(input_tokens=max(read, 0), output_tokens=max(written, 0))
+        lines.append(_amount("not counted by model", ModelSpent(usage=usage)))
+        known = known.model_copy(update={"usage": known.usage + usage})
+    yield from lines
+    if len(lines) > 1:
+        yield _amount("together", known)
+
+
+def _amount(model: str, spent: ModelSpent) -> Amount:
+    usage = spent.usage
+    return Amount(
+        model=model,
+        calls=_count(spent.calls),
+        read=_count(usage.input_tokens),
+        cached=_count(usage.cache_input_tokens),
+        written=_count(usage.output_tokens),
+        thought=_count(usage.reasoning_tokens),
+        money=f"${spent.nanos / NANOS:.4f}" if spent.nanos else "-",
+    )
+
+
+def _count(tokens: int) -> str:
+    return f"{tokens:,}" if tokens else "-"
+
+
+async def timeline(visit: Visit) -> ASGIApp:
+    """A page of it, as the address says. Raises Problem."""
+    start = number(visit, "from", 0)
+    status: Status
+    found: Steps
+    asked: Mapping[str, int] = {"from": start, "limit": PAGE_STEPS}
+    status, found = await asyncio.gather(visit.ask("status"), visit.ask("history", asked))
+    earlier = {"from": str(max(start - PAGE_STEPS, 0))} if start else None
+    return await page(
+        "timeline",
+        visit,
+        status=status,
+        steps=[step_of(visit, event) for event in found.events],
+        first=start + 1,
+        last=start + len(found.events),
+        earlier=visit.here("timeline", **earlier) if earlier else "",
+        later=visit.here("timeline", **{"from": str(found.next)}) if found.next is not None else "",
+    )
+
+
+def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
+    """One line. Of a shorter context it leads to the first message that left it."""
+    what = _WORDS.get(event.kind, event.kind)
+    place = event.message
+    if event.kind == "condensation" and event.forgotten:
+        what = f"{what} by {len(event.forgotten)} messages"
+        place = event.forgotten[0]
+    who = event.tool or event.by
+    text = event.input if event.kind == "action" else event.text or event.thinking
+    return TimelineStep(
+        at=event.at,
+        what=f"{what} of {event.source}" if not who else f"{what}: {marked(who)}",
+        text=brief(text, GIST_CHARS),
+        link="" if place is None else visit.here(**{"from": str(place)}),
+        state=event.state,
+    )

@@ -1,0 +1,90 @@
+"""The console in a browser: what a session has used, its tasks and its steps, also of ten thousand messages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serving import Serving
+
+pytestmark = pytest.mark.server
+
+expect.set_options(timeout=SURE_MILLISECONDS)
+
+MESSAGES, BUNCH = 10_000, 500
+MOST_NODES = 2_000
+"""Of a page, however much was said."""
+TASKS = [
+    {"content": "Look <i>up</i>", "status": "completed"},
+    {"content": "Light it\u202e", "status": "in_progress"},
+]
+HAS_TASKS = 'tools = ["todo_write", "Read"]\n[budget]\nmax_calls = 90'
+USED: dict[str, Any] = {"usage": {"input_tokens": 1234, "output_tokens": 56}}
+DOES = [
+    {"tool_calls": [{"name": "todo_write", "input": {"todos": TASKS}}], **USED},
+    {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt"}}], **USED},
+    {"text": "All is lit.", **USED},
+]
+
+
+async def answered(served: Serving, path: str, text: str = "Go on") -> str:
+    """The address of the session's page."""
+    async with served.client() as ana:
+        answer = await ana.post(f"{path}/messages?wait=30", json={"messages": text})
+        assert answer.json()["status"] == "finished", answer.text
+    return f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}"
+
+
+async def nodes(page: Page) -> int:
+    return int(await page.evaluate("document.querySelectorAll('*').length"))
+
+
+async def test_a_session_tells_what_it_used_and_what_it_is_about(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    there = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
+    page = await signed_in("ana")
+    await page.goto(there)
+    await page.get_by_role("link", name="About").click()
+    cells = await page.locator("#about tbody tr").first.locator("th, td").all_inner_texts()
+    said = await page.locator("#about").inner_text()
+    await page.get_by_role("link", name="Timeline").click()
+    steps = await page.locator(".timeline li").all_inner_texts()
+    await page.get_by_role("link", name="action: Read").click()
+
+    await expect(page.locator("#transcript")).to_contain_text("greeting.txt")
+    assert cells[0].startswith("scripted")
+    assert cells[1:] == ["3", "3,702", "-", "168", "-", "-"]
+    assert "done: Look <i>up</i>" in said
+    assert "at work: Light it⟨U+202E⟩" in said
+    assert "budget: 3 calls of 90 calls spent" in said
+    assert any("result: Read" in step and "hello world" in step for step in steps)
+    assert "All is lit." in steps[-1]
+
+
+async def test_ten_thousand_messages_are_shown_in_pages(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+    path = agent(tmp_path, {"text": "I listen."})
+    there = await answered(served, path)
+    async with served.client() as ana:
+        for start in range(0, MESSAGES, BUNCH):
+            said = [
+                {"name": "gull", "role": "user", "content": [{"type": "text", "text": f"Cry {number}"}]}
+                for number in range(start, start + BUNCH)
+            ]
+            answer = await ana.post(f"{path}/observe", json={"messages": said})
+            assert answer.status_code == 204, answer.text
+    page = await signed_in("ana")
+    counted = dict[str, int]()
+    for query, shown in (("", "Cry 9999"), ("?from=5000", "Cry 5000"), ("?from=0", "I listen.")):
+        await page.goto(f"{there}{query}")
+        await expect(page.locator("#transcript")).to_contain_text(shown)
+        counted[shown] = await page.locator("article.message").count()
+        assert await nodes(page) < MOST_NODES
+    await page.goto(f"{there}/timeline?from=9000")
+    await expect(page.locator(".timeline li")).to_have_count(100)
+
+    assert set(counted.values()) == {50}
+    assert await nodes(page) < MOST_NODES
