@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from starlette.types import ASGIApp
 
 from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.console.waiting_calls import marked, waiting_call, waiting_row
-from longhaul.starter.render_session import ago, cost, keeping
+from longhaul.starter.console.waiting_calls import marked, side_by_side, waiting_call, waiting_row
+from longhaul.starter.render_session import ago, cost, keeping, until
 from longhaul.starter.serve.answers import Calls, InboxBody, Page
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
@@ -41,13 +42,20 @@ def clock(moment: str) -> str:
 _TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
-_TEMPLATES.filters |= {"ago": ago, "one_line": one_line, "marked": marked, "clock": clock}
+_TEMPLATES.filters |= {
+    "ago": ago,
+    "one_line": one_line,
+    "marked": marked,
+    "clock": clock,
+    "until": until,
+    "side_by_side": side_by_side,
+}
 
 
 async def page(template: str, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
     """The template with these values; in a thread, for a long transcript takes a while."""
     told = TOLD.get(visit.request.query_params.get("told", ""), "") if visit else ""
-    given = {"visit": visit, "told": told, "problem": None, **values}
+    given = {"now": int(time.time() * 1000), "visit": visit, "told": told, "problem": None, **values}
     html = await asyncio.to_thread(_TEMPLATES.get_template(f"{template}.html").render, given)
     return HTMLResponse(html, code)
 
@@ -93,6 +101,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         call_id=call_id,
         status=status,
         decisions=made,
+        in_columns=visit.request.query_params.get("diff") == "columns",
         said=said,
         problem=harmless(problem.detail) if problem else None,
     )

@@ -1,7 +1,8 @@
 """A call that waits, as a page shows it: all there is to decide on, with what hides or deceives marked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from longhaul.agent.permission.preview import Part, argument_parts, brief
 from longhaul.agent.plain.gist import gist
@@ -25,6 +26,14 @@ class DiffLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DiffPair:
+    """One line of a diff in two columns; None where a side has none."""
+
+    before: DiffLine | None
+    after: DiffLine | None
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingRow:
     """One line of the inbox."""
 
@@ -38,6 +47,8 @@ class WaitingRow:
     waits_for: str
     risk: str
     deadline: tuple[str, ...]
+    expires_at: str
+    """ISO time that is still to be waited for; empty: it waits as long as it takes."""
     approvals: str
 
 
@@ -77,6 +88,7 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "")
         waits_for=call.waits_for,
         risk=risk,
         deadline=tuple(render.deadline(call)),
+        expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
     )
 
@@ -118,3 +130,24 @@ def diff_lines(text: str) -> Iterator[DiffLine]:
     for line in text.split("\n") if text else ():
         kind = "file" if line.startswith(("---", "+++")) else _KINDS.get(line[:1], "same")
         yield DiffLine(kind, visible(line))
+
+
+def side_by_side(lines: Iterable[DiffLine]) -> Iterator[DiffPair]:
+    """What was removed stands beside what was added in its place; names and places of files stand on both sides."""
+    removed, added = list[DiffLine](), list[DiffLine]()
+    for line in lines:
+        if line.kind == "removed" and not added:
+            removed.append(line)
+        elif line.kind == "added":
+            added.append(line)
+        else:
+            yield from _beside(removed, added)
+            removed, added = ([line], []) if line.kind == "removed" else ([], [])
+            if not removed:
+                yield DiffPair(line, line)
+    yield from _beside(removed, added)
+
+
+def _beside(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[DiffPair]:
+    for before, after in zip_longest(removed, added):
+        yield DiffPair(before, after)

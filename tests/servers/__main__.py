@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from tests.servers.aimock import find_aimock
+from tests.servers.axe_core import find_axe_core
 from tests.servers.bubblewrap import find_bubblewrap
 from tests.servers.chromium import find_chromium
 from tests.servers.compose import find_compose_loader
@@ -26,6 +27,7 @@ FINDERS: dict[str, Callable[[Say], object]] = {
     "MCP servers": find_mcp_packages,
     "bubblewrap": find_bubblewrap,
     "chromium": find_chromium,
+    "axe-core": find_axe_core,
     "compose loader": find_compose_loader,
 }
 

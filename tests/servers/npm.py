@@ -19,7 +19,7 @@ def installed(say: Say) -> Path:
         return modules
     if shutil.which("node") is None or shutil.which("npm") is None:
         raise ServerUnavailable("no node and npm on PATH; install Node.js 20 or newer")
-    say("installing the provider mock, vocabularies and MCP servers with npm")
+    say("installing the provider mock, axe-core, vocabularies and MCP servers with npm")
     install = ["npm", "ci", "--prefix", str(PACKAGE), "--ignore-scripts", "--no-audit", "--no-fund"]
     if complaint := run_within(NPM_SECONDS, install, {}):
         raise ServerUnavailable(f"npm could not install {PACKAGE}: {complaint}")

@@ -6,6 +6,7 @@
 const OBEYED = /[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const SETTLE_MILLISECONDS = 150;
 const TYPING_MILLISECONDS = 500;
+const LONG_SECONDS = 3600;
 
 const harmless = (text) => text.replace(OBEYED, (char) => {
   const number = char.charCodeAt(0).toString(16);
@@ -29,6 +30,7 @@ const take = (fresh) => {
     return;
   }
   document.title = fresh.title;
+  for (const root of [document, fresh]) tick(root);
   const open = openCalls();
   const row = document.activeElement?.closest?.("[data-row]")?.getAttribute("href");
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -94,6 +96,17 @@ const follow = (address) => {
   });
 };
 
+// How long something may still wait, by the server's clock: this machine's own may be wrong.
+const ahead = Date.now() - Number(document.body.dataset.now);
+
+const tick = (root) => {
+  for (const place of root.querySelectorAll("time[data-until]")) {
+    const seconds = Math.ceil((Date.parse(place.dateTime) - (Date.now() - ahead)) / 1000);
+    if (seconds <= 0 || seconds > LONG_SECONDS) continue;
+    place.textContent = `in ${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+  }
+};
+
 const rows = () => [...document.querySelectorAll("[data-row]")];
 
 const step = (by) => {
@@ -132,5 +145,7 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+setInterval(() => tick(document), 1000);
+tick(document);
 if (document.body.dataset.renew) renewOften(Number(document.body.dataset.renew));
 if (document.body.dataset.events) follow(document.body.dataset.events);

@@ -97,11 +97,12 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     seen = {}
-    for below in ("", "/call?id=edit-7"):
+    for below in ("", "/call?id=edit-7", "/edit?id=edit-7", "/about", "/timeline"):
         await page.goto(f"{served.url}/console/s/lamp/{name}{below}")
         await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         await page.wait_for_load_state()
         seen[below] = await page.locator("main").inner_text()
+        seen[below] += "".join(await page.locator("textarea").evaluate_all("all => all.map((one) => one.value)"))
         assert await struck(page) is None
         assert await page.locator("main :is(script, img, svg, iframe, object, style, link, base, meta)").count() == 0
         links = await page.locator("main a").evaluate_all("all => all.map((one) => one.href)")
@@ -113,6 +114,8 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
 
     assert "\\u202eevig" in seen[""]
     assert "⟨U+202E⟩evig" in seen["/call?id=edit-7"]
+    assert "\\u202eevig" in seen["/edit?id=edit-7"]
+    assert "<script>window.struck" in seen["/timeline"]
     assert "characters are not shown here" in seen[""]
     assert "{{ 7 * 7 }}" in seen[""]
     assert [url for url in asked if not url.startswith((f"{served.url}/", "data:,"))] == []

@@ -8,6 +8,7 @@ import pytest
 from longhaul.starter.console import pages
 from longhaul.starter.console.markdown import MOST_CHARS, as_html, fitted
 from longhaul.starter.console.visit import NAMED
+from longhaul.starter.console.waiting_calls import diff_lines, side_by_side
 from longhaul.starter.visible import harmless
 
 SCRIPT = (pages.FOLDER / "static" / "console.js").read_text(encoding="utf-8")
@@ -53,3 +54,20 @@ def test_what_a_form_may_do_is_an_operation_of_the_table() -> None:
 
     assert asked <= set(NAMED)
     assert {"decide", "settle", "message", "inbox", "pending", "transcript", "events"} <= asked
+
+
+def test_a_diff_in_two_columns_pairs_what_stands_in_the_others_place() -> None:
+    lines = list(diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n one\n-two\n-three\n+2\n four\n+five\n-six\u202e"))
+    pairs = [(one.before and one.before.text, one.after and one.after.text) for one in side_by_side(lines)]
+
+    assert pairs == [
+        ("--- a", "--- a"),
+        ("+++ b", "+++ b"),
+        ("@@ -1 +1 @@", "@@ -1 +1 @@"),
+        (" one", " one"),
+        ("-two", "+2"),
+        ("-three", None),
+        (" four", " four"),
+        (None, "+five"),
+        ("-six\\u202e", None),
+    ]

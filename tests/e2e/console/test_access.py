@@ -1,0 +1,113 @@
+"""The console for everybody: axe-core finds nothing on any page, and the keyboard is enough."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.conftest import found
+from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
+from tests.e2e.console.test_answering import ASKS_OUTSIDE, OUTSIDE, asked
+from tests.e2e.console.test_deciding import shown, waiting
+from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serving import Serving
+from tests.servers.axe_core import find_axe_core
+
+pytestmark = pytest.mark.server
+
+expect.set_options(timeout=SURE_MILLISECONDS)
+
+EXPIRES = '[permission.deadline]\nexpire_after = "40m"'
+FINDINGS = """async () => (await axe.run()).violations.map(
+    ({id, nodes}) => `${id}: ${nodes.map((one) => one.target.join(" ")).join(", ")}`)"""
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    return found("axe-core", find_axe_core).read_text(encoding="utf-8")
+
+
+async def findings(page: Page, axe: str) -> list[Any]:
+    """Of the page as it stands, in light and in dark."""
+    await page.evaluate(axe)
+    told = list[Any]()
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme)
+        told += await page.evaluate(FINDINGS)
+    return told
+
+
+async def test_no_page_keeps_anybody_out(served: Serving, signed_in: SignedIn, tmp_path: Path, axe: str) -> None:
+    waits = await waiting(served, tmp_path, more=EXPIRES)
+    rests = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
+    page = await signed_in("ana")
+    there = f"{served.url}/console/s/lamp/{waits}"
+    pages = (
+        *("", "/sessions", "/sessions?status=closed&text=nothing", "/start", "/sessions?from=x"),
+        *(f"{there}{below}" for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/edit?id=edit-7")),
+        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/call?id=gone")),
+    )
+    told = dict[str, list[Any]]()
+    for address in pages:
+        await page.goto(address if address.startswith("http") else f"{served.url}/console{address}")
+        await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        told[address] = await findings(page, axe)
+    await page.evaluate("document.getElementById('keys').showModal()")
+    told["keys"] = await findings(page, axe)
+    await asked(served, page, "price-1", tmp_path, ASKS_OUTSIDE, more=OUTSIDE)
+    told["a result"] = await findings(page, axe)
+    await page.context.clear_cookies()
+    await page.goto(f"{served.url}/console/sign-in")
+    told["sign in"] = await findings(page, axe)
+
+    assert {address: found for address, found in told.items() if found} == {}
+
+
+async def test_a_change_stands_side_by_side_and_its_time_runs_out_in_sight(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path, more=EXPIRES)
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+    left = page.locator("time[data-until]")
+    first = await left.inner_text()
+    await expect(left).not_to_have_text(first)
+    second = await left.inner_text()
+    await page.get_by_role("link", name="Side by side").click()
+    rows = await page.locator(".columns tbody tr").all_inner_texts()
+    await page.get_by_role("link", name="In one column").click()
+    await expect(page.locator("pre.diff")).to_be_visible()
+
+    assert all(text.startswith("in 3") and text.endswith(" s") for text in (first, second))
+    assert "-hello world\t+hello moon" in rows
+
+
+async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
+    served: Serving, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/sessions")
+    await expect(page.locator("[data-row]")).to_have_count(1)
+    for key in ("j", "Enter"):
+        await page.keyboard.press(key)
+    await page.wait_for_url(f"**/console/s/lamp/{name}")
+    await expect(page.locator("#waiting [data-row]")).to_be_visible()
+    for key in ("j", "Enter"):
+        await page.keyboard.press(key)
+    await shown(page)
+    for key in ("e", "Enter"):
+        await page.keyboard.press(key)
+    await expect(page.get_by_label("new_string")).to_be_visible()
+    while not await page.get_by_label("new_string").evaluate("one => one === document.activeElement"):
+        await page.keyboard.press("Tab")
+    await page.keyboard.press("Control+a")
+    await page.keyboard.type("sun")
+    while not await page.get_by_role("button", name="Allow as it stands").evaluate(
+        "one => one === document.activeElement"
+    ):
+        await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/console?told=edited")
