@@ -23,6 +23,7 @@ from longhaul.workflows.contract import PendingCall, Status
 
 FOLDER = Path(__file__).parent
 PAGE_MESSAGES = 50
+PAGE_CALLS = 100
 TOLD = {
     "allowed": "Allowed.",
     "denied": "Denied.",
@@ -67,6 +68,8 @@ async def problem_page(visit: Visit | None, home: str, problem: Problem) -> HTML
 
 async def inbox(visit: Visit) -> ASGIApp:
     found: InboxBody = await visit.ask("inbox")
+    start = number(visit, "from", 0)
+    end = start + PAGE_CALLS
     rows = [
         waiting_row(
             one.call,
@@ -74,9 +77,17 @@ async def inbox(visit: Visit) -> ASGIApp:
             visit.row_link(one.session, "call", id=one.call.call_id),
             marked(one.session.risk),
         )
-        for one in found.calls
+        for one in found.calls[start:end]
     ]
-    return await page("inbox", visit, rows=rows, silent=found.silent, held=found.held, paused=found.paused)
+    return await page(
+        "inbox",
+        visit,
+        rows=rows,
+        total=len(found.calls),
+        earlier=max(start - PAGE_CALLS, 0) if start else None,
+        later=end if end < len(found.calls) else None,
+        **{name: getattr(found, name)[:PAGE_CALLS] for name in ("silent", "held", "paused")},
+    )
 
 
 async def call(visit: Visit) -> ASGIApp:

@@ -21,12 +21,10 @@ TOKENS = {"ana": "lh_ana", "bob": "lh_bob", "eve": "lh_eve"}
 
 
 @dataclass
-class Serving:
-    """One process, and where it listens."""
+class Address:
+    """Where a server listens."""
 
-    process: Process
     url: str
-    log: Path
 
     def client(self, user: str = "ana") -> httpx.AsyncClient:
         return httpx.AsyncClient(
@@ -35,6 +33,14 @@ class Serving:
             timeout=SURE_SECONDS,
             trust_env=False,
         )
+
+
+@dataclass
+class Serving(Address):
+    """One process, and where it listens."""
+
+    process: Process
+    log: Path
 
     async def kill(self) -> None:
         self.process.kill()
@@ -66,7 +72,7 @@ async def serving(folder: Path, environment: Mapping[str, str], *flags: str) -> 
     assert process.stdout is not None
     said = await process.stdout.readline()
     assert said, tail(log)
-    one = Serving(process, said.decode().strip(), log)
+    one = Serving(said.decode().strip(), process, log)
     try:
         yield one
     finally:

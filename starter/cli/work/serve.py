@@ -71,20 +71,7 @@ async def serve(place: ListenPlace, *, login: bool = True) -> int:
 
 
 async def _run(served: Served, listening: socket.socket, page: str) -> None:
-    config = uvicorn.Config(
-        application(served, routes(served)),
-        http=Connection,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        root_path=served.root_path,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-    )
-    server = _Server(config)
+    server = Server(server_config(served))
 
     def stop() -> None:
         server.force_exit = served.draining.is_set()
@@ -98,7 +85,24 @@ async def _run(served: Served, listening: socket.socket, page: str) -> None:
     await server.serve(sockets=[listening])
 
 
-class _Server(uvicorn.Server):
+def server_config(served: Served) -> uvicorn.Config:
+    """How sessions and pages are served."""
+    return uvicorn.Config(
+        application(served, routes(served)),
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        root_path=served.root_path,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+
+
+class Server(uvicorn.Server):
     """Signals are ours: streams have to hear of them, and the exit status says that all went well."""
 
     @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A real Chromium, and people who look at the console of a real server with it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Protocol
@@ -8,9 +9,13 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from longhaul.starter.serve.tokens import digest_of
+from longhaul.starter.cli.work.serve import ListenPlace, Server, hosts_of, listen, server_config
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.tokens import Caller, Tokens, digest_of
+from longhaul.starter.settings import Settings
 from tests.conftest import found
-from tests.e2e.serving import TOKENS, Serving, serving
+from tests.e2e.serving import TOKENS, Address
 from tests.limits import SURE_SECONDS
 from tests.servers.chromium import find_chromium
 
@@ -36,6 +41,17 @@ async def browser() -> AsyncIterator[Browser]:
         await launched.close()
 
 
+@pytest.fixture(scope="session")
+async def console_app(worker: int, cli_environment: dict[str, str]) -> AsyncIterator[Longhaul]:
+    """The client behind the pages; it keeps its things where the worker does."""
+    assert worker
+    settings = Settings(
+        task_queue=cli_environment["LONGHAUL_TASK_QUEUE"], data_dir=Path(cli_environment["LONGHAUL_DATA_DIR"])
+    )
+    async with Longhaul.connect(cli_environment["TEMPORAL_ADDRESS"], settings=settings) as connected:
+        yield connected
+
+
 @pytest.fixture
 def people() -> dict[str, str]:
     """Names of this test's own for those who have tokens: other tests' sessions are not in their inboxes."""
@@ -44,20 +60,30 @@ def people() -> dict[str, str]:
 
 @pytest.fixture
 async def served(
-    tmp_path: Path, worker: int, cli_environment: dict[str, str], people: dict[str, str]
-) -> AsyncIterator[Serving]:
-    """`longhaul serve` in a folder that holds a greeting. Bob has not the scope `steer`, and eve may only look."""
-    assert worker
+    tmp_path: Path, console_app: Longhaul, people: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Address]:
+    """What `longhaul serve` serves, in a folder that holds a greeting, within this process: one of its own would take
+    longer to start than a test takes. Bob has not the scope `steer`, and eve may only look."""
     (tmp_path / "greeting.txt").write_text("hello world\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGHAUL_TRUST", "1")
     scopes = {"ana": "read,answer,approve,edit,steer", "bob": "read,answer,approve", "eve": "read,admin"}
     lines = [f"{digest_of(TOKENS[user])} {people[user]} {scopes[user]}" for user in TOKENS]
-    environment = cli_environment | {"LONGHAUL_SERVE_TOKENS": "; ".join(lines), "LONGHAUL_TRUST": "1"}
-    async with serving(tmp_path, environment) as one:
-        yield one
+    here = ListenPlace("127.0.0.1", 0)
+    nobody = Caller(None, "", frozenset())
+    served = Served(app=console_app, tokens=Tokens.of("; ".join(lines)), local=nobody, hosts=hosts_of(here, ""))
+    listening = listen(here, is_guarded=True)
+    server = Server(server_config(served))
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    yield Address(f"http://127.0.0.1:{listening.getsockname()[1]}")
+    served.draining.set()
+    server.should_exit = True
+    await serving
+    listening.close()
 
 
 @pytest.fixture
-async def signed_in(browser: Browser, served: Serving) -> AsyncIterator[SignedIn]:
+async def signed_in(browser: Browser, served: Address) -> AsyncIterator[SignedIn]:
     contexts = list[BrowserContext]()
 
     async def sign_in(user: str, *, scripts: bool = True) -> Page:

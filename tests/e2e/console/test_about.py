@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import agent
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
 
@@ -30,7 +30,7 @@ DOES = [
 ]
 
 
-async def answered(served: Serving, path: str, text: str = "Go on") -> str:
+async def answered(served: Address, path: str, text: str = "Go on") -> str:
     """The address of the session's page."""
     async with served.client() as ana:
         answer = await ana.post(f"{path}/messages?wait=30", json={"messages": text})
@@ -43,7 +43,7 @@ async def nodes(page: Page) -> int:
 
 
 async def test_a_session_tells_what_it_used_and_what_it_is_about(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     there = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
     page = await signed_in("ana")
@@ -65,7 +65,7 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     assert "All is lit." in steps[-1]
 
 
-async def test_ten_thousand_messages_are_shown_in_pages(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "I listen."})
     there = await answered(served, path)
     async with served.client() as ana:

@@ -12,7 +12,7 @@ from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
 from tests.e2e.console.test_answering import ASKS_OUTSIDE, OUTSIDE, asked
 from tests.e2e.console.test_deciding import shown, waiting
 from tests.e2e.serve.test_sessions import agent
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 from tests.servers.axe_core import find_axe_core
 
 pytestmark = pytest.mark.server
@@ -39,7 +39,7 @@ async def findings(page: Page, axe: str) -> list[Any]:
     return told
 
 
-async def test_no_page_keeps_anybody_out(served: Serving, signed_in: SignedIn, tmp_path: Path, axe: str) -> None:
+async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, tmp_path: Path, axe: str) -> None:
     waits = await waiting(served, tmp_path, more=EXPIRES)
     rests = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
     page = await signed_in("ana")
@@ -66,7 +66,7 @@ async def test_no_page_keeps_anybody_out(served: Serving, signed_in: SignedIn, t
 
 
 async def test_a_change_stands_side_by_side_and_its_time_runs_out_in_sight(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path, more=EXPIRES)
     page = await signed_in("ana")
@@ -85,7 +85,7 @@ async def test_a_change_stands_side_by_side_and_its_time_runs_out_in_sight(
 
 
 async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_deciding import opened, waiting
 from tests.e2e.serve.test_sessions import agent
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
 
@@ -21,7 +21,7 @@ ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text":
 IN_DOUBT = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
 
 
-async def asked(served: Serving, page: Page, call: str, folder: Path, *replies: dict[str, Any], more: str) -> str:
+async def asked(served: Address, page: Page, call: str, folder: Path, *replies: dict[str, Any], more: str) -> str:
     """The path of a session's page; the page shows the call of it that waits."""
     path = agent(folder, *replies, more=more)
     async with served.client() as ana:
@@ -32,7 +32,7 @@ async def asked(served: Serving, page: Page, call: str, folder: Path, *replies: 
     return there
 
 
-async def test_a_call_is_allowed_with_other_arguments(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_a_call_is_allowed_with_other_arguments(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
     await opened(page, name)
@@ -54,7 +54,7 @@ async def test_a_call_is_allowed_with_other_arguments(served: Serving, signed_in
 
 
 async def test_arguments_that_do_not_fit_are_told_with_what_was_written(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
@@ -69,7 +69,7 @@ async def test_arguments_that_do_not_fit_are_told_with_what_was_written(
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
-async def test_who_may_not_edit_changes_nothing(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_who_may_not_edit_changes_nothing(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
     await opened(page, name)
@@ -85,7 +85,7 @@ async def test_who_may_not_edit_changes_nothing(served: Serving, signed_in: Sign
 
 
 async def test_the_result_of_an_external_tool_is_handed_in(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     page = await signed_in("ana")
     said = {"text": "Dear.", "expect": {"last_contains": "7 francs"}}
@@ -104,7 +104,7 @@ async def test_the_result_of_an_external_tool_is_handed_in(
 
 
 async def test_a_call_whose_outcome_nobody_knows_is_settled(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     page = await signed_in("ana")
     said = {"text": "A fine ring.", "expect": {"last_contains": "Ana in gold"}}

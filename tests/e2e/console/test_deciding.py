@@ -9,14 +9,14 @@ from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, listed
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
 
 expect.set_options(timeout=SURE_MILLISECONDS)
 
 
-async def waiting(served: Serving, folder: Path, *after: dict[str, object], more: str = "") -> str:
+async def waiting(served: Address, folder: Path, *after: dict[str, object], more: str = "") -> str:
     """The name of a session whose edit waits, and that the inbox has."""
     path = agent(folder, WANTS_TO_EDIT, *(after or ({"text": "Done."},)), more=more)
     name = path.rpartition("/")[2]
@@ -38,7 +38,7 @@ async def shown(page: Page) -> None:
     await page.wait_for_load_state()  # by then it knows the keys
 
 
-async def test_a_person_sees_the_change_and_allows_it(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_a_person_sees_the_change_and_allows_it(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
     await page.reload()
@@ -59,7 +59,7 @@ async def test_a_person_sees_the_change_and_allows_it(served: Serving, signed_in
 
 
 async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path, {"text": "Then not.", "expect": {"last_contains": "The moon is asleep"}})
     page = await signed_in("ana")
@@ -78,7 +78,7 @@ async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
 
 
 async def test_of_two_browsers_on_one_call_one_wins_and_the_other_is_told(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     first, second = await signed_in("ana"), await signed_in("ana")
@@ -96,7 +96,7 @@ async def test_of_two_browsers_on_one_call_one_wins_and_the_other_is_told(
 
 
 async def test_a_form_that_comes_too_late_is_told_in_its_place_who_was_first(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana", scripts=False)
@@ -113,7 +113,7 @@ async def test_a_form_that_comes_too_late_is_told_in_its_place_who_was_first(
 
 
 async def test_what_has_changed_since_it_was_shown_is_not_allowed(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
@@ -127,7 +127,7 @@ async def test_what_has_changed_since_it_was_shown_is_not_allowed(
 
 
 async def test_a_sentence_that_is_typed_beside_the_field_allows_nothing(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
@@ -141,7 +141,7 @@ async def test_a_sentence_that_is_typed_beside_the_field_allows_nothing(
 
 
 async def test_two_people_approve_and_the_first_is_told_that_another_has_to(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = await waiting(served, tmp_path, more="[permission.tools.Edit]\napprovers = 2")
     page = await signed_in("ana")
@@ -154,7 +154,7 @@ async def test_two_people_approve_and_the_first_is_told_that_another_has_to(
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
-async def test_suggested_rules_are_taken_along(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_suggested_rules_are_taken_along(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("ana")
     await opened(page, name)
@@ -169,7 +169,7 @@ async def test_suggested_rules_are_taken_along(served: Serving, signed_in: Signe
 
 
 async def test_somebody_who_may_only_look_has_no_buttons_and_forged_forms_do_nothing(
-    served: Serving, signed_in: SignedIn, tmp_path: Path, people: dict[str, str]
+    served: Address, signed_in: SignedIn, tmp_path: Path, people: dict[str, str]
 ) -> None:
     name = await waiting(served, tmp_path)
     page = await signed_in("eve")

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import agent
-from tests.e2e.serving import TOKENS, Serving
+from tests.e2e.serving import TOKENS, Address
 
 pytestmark = pytest.mark.server
 
@@ -64,7 +64,7 @@ def poison(url: str) -> list[str]:
     ]
 
 
-async def hostile(served: Serving, folder: Path, texts: list[str]) -> str:
+async def hostile(served: Address, folder: Path, texts: list[str]) -> str:
     """A session in which all of this is said, thought, called, answered and asked about."""
     text = "\n\n".join(texts)
     (folder / "poison.txt").write_text(text)
@@ -90,7 +90,7 @@ async def struck(page: Page) -> object:
 
 
 async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
-    served: Serving, signed_in: SignedIn, tmp_path: Path, beacon: Beacon
+    served: Address, signed_in: SignedIn, tmp_path: Path, beacon: Beacon
 ) -> None:
     name = await hostile(served, tmp_path, poison(beacon.url))
     page = await signed_in("ana")
@@ -123,7 +123,7 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
 
 
 async def test_the_page_would_run_nothing_even_if_markup_came_through(
-    served: Serving, signed_in: SignedIn, beacon: Beacon
+    served: Address, signed_in: SignedIn, beacon: Beacon
 ) -> None:
     """The second wall: what the policy forbids, the browser refuses, whoever wrote it."""
     page = await signed_in("ana")
@@ -143,7 +143,7 @@ async def test_the_page_would_run_nothing_even_if_markup_came_through(
     assert beacon.heard == []
 
 
-async def test_every_answer_has_the_policy_and_is_kept_by_nobody(served: Serving) -> None:
+async def test_every_answer_has_the_policy_and_is_kept_by_nobody(served: Address) -> None:
     async with httpx.AsyncClient(base_url=served.url, trust_env=False) as client:
         client.cookies.set("longhaul_token", TOKENS["ana"])
         pages = ("", "/sessions", "/start", "/s/lamp/nobody", "/s/lamp/nobody/call?id=x", "/nowhere", "/static/x")
@@ -164,7 +164,7 @@ async def test_every_answer_has_the_policy_and_is_kept_by_nobody(served: Serving
     assert script.status_code == 200
 
 
-async def test_whoever_is_not_signed_in_sees_and_changes_nothing(served: Serving, tmp_path: Path) -> None:
+async def test_whoever_is_not_signed_in_sees_and_changes_nothing(served: Address, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "Hello."})
     name = path.rpartition("/")[2]
     origin = {"Origin": served.url, **FORM}
@@ -204,7 +204,7 @@ FORMS: tuple[tuple[dict[str, str], str, int], ...] = (
 """Headers, whose key, and what is answered: the last one is as it should be."""
 
 
-async def test_a_form_counts_from_its_own_page_alone(served: Serving, tmp_path: Path) -> None:
+async def test_a_form_counts_from_its_own_page_alone(served: Address, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "Hello."})
     keys = {"own": await form_key(served, "ana"), "another's": await form_key(served, "bob")}
     answered: list[tuple[int, int]] = []
@@ -219,7 +219,7 @@ async def test_a_form_counts_from_its_own_page_alone(served: Serving, tmp_path: 
     assert answered == [(status, 200 if status == 303 else 404) for _, _, status in FORMS]
 
 
-async def form_key(served: Serving, user: str) -> str:
+async def form_key(served: Address, user: str) -> str:
     async with httpx.AsyncClient(base_url=served.url, trust_env=False) as client:
         client.cookies.set("longhaul_token", TOKENS[user])
         text = (await client.get("/console/start")).text

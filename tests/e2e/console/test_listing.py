@@ -15,7 +15,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.workflows.contract import WORKFLOW
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent, listed
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
 
@@ -25,7 +25,7 @@ MANY = 1_000
 AT_ONCE = 50
 
 
-async def test_sessions_are_found_by_state_agent_and_text(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_sessions_are_found_by_state_agent_and_text(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     waits = agent(tmp_path, WANTS_TO_EDIT)
     rests = agent(tmp_path, {"text": "Hello."}, name="buoy")
     async with served.client() as ana:
@@ -86,7 +86,7 @@ async def many(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
 
 @pytest.mark.usefixtures("many")
 async def test_a_thousand_sessions_are_shown_in_pages(
-    served: Serving, signed_in: SignedIn, people: dict[str, str]
+    served: Address, signed_in: SignedIn, people: dict[str, str]
 ) -> None:
     page = await signed_in("eve")
     await page.goto(f"{served.url}/console/sessions?text={people['ana']}")

@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import agent
-from tests.e2e.serving import Serving
+from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
 
@@ -19,7 +19,7 @@ FAR = "It is a long way to the lighthouse. "
 HIDDEN = "\u202e\u2066\x1b[2J"
 
 
-async def began(page: Page, served: Serving, name: str, text: str) -> None:
+async def began(page: Page, served: Address, name: str, text: str) -> None:
     await page.goto(f"{served.url}/console/start")
     await page.get_by_label("Agent").select_option("lamp")
     await page.get_by_label("Name").fill(name)
@@ -29,7 +29,7 @@ async def began(page: Page, served: Serving, name: str, text: str) -> None:
 
 
 async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     name = agent(tmp_path, {"text": HIDDEN + FAR * 400, **SLOWLY}).rpartition("/")[2]
     page = await signed_in("ana")
@@ -44,7 +44,7 @@ async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
     assert "long way" not in while_said
 
 
-async def test_what_was_said_is_shown_as_markdown(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = agent(tmp_path, {"text": "**Far** away, [there](https://sea.example/there)"}).rpartition("/")[2]
     page = await signed_in("ana")
     await began(page, served, name, "How far?")
@@ -55,7 +55,7 @@ async def test_what_was_said_is_shown_as_markdown(served: Serving, signed_in: Si
     await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
 
 
-async def test_a_session_is_talked_to_paused_and_resumed(served: Serving, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_a_session_is_talked_to_paused_and_resumed(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = agent(tmp_path, {"text": "First."}, {"text": "Second."}).rpartition("/")[2]
     page = await signed_in("ana")
     await began(page, served, name, "One")
@@ -72,7 +72,7 @@ async def test_a_session_is_talked_to_paused_and_resumed(served: Serving, signed
 
 
 async def test_a_long_transcript_is_read_in_pages_and_calls_are_folded(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     looks = [{"tool_calls": [{"name": "Glob", "input": {"pattern": f"{number}*.txt"}}]} for number in range(30)]
     reads = {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt"}}]}
@@ -94,7 +94,7 @@ async def test_a_long_transcript_is_read_in_pages_and_calls_are_folded(
 
 
 async def test_the_list_says_how_sessions_stand_and_what_they_wait_for(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     wants = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
     name = agent(tmp_path, wants).rpartition("/")[2]
@@ -108,7 +108,7 @@ async def test_the_list_says_how_sessions_stand_and_what_they_wait_for(
 
 
 async def test_what_could_not_be_begun_says_why_and_keeps_what_was_written(
-    served: Serving, signed_in: SignedIn, tmp_path: Path
+    served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     agent(tmp_path, {"text": "Never."})
     page = await signed_in("ana")
