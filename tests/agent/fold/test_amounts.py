@@ -3,7 +3,9 @@
 from longhaul.agent.fold.amounts import MOST_MODELS, OTHERS
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.steps import Idle
+from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.price import Price
 from longhaul.agent.values.settings import AgentSpec, ModelConfig
 from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.values.stops import StopReason
@@ -28,6 +30,20 @@ def test_what_each_model_used_adds_up_to_what_the_session_did() -> None:
     assert sum((one.usage for one in by_model.values()), Usage()) == play.record.spent.usage
     assert play.record.spent.usage.input_tokens > 0
     assert {one.nanos for one in by_model.values()} == {0}
+
+
+def test_money_is_counted_by_the_prices_that_were_known_when_it_was_spent() -> None:
+    tariffs = {SPEC.model: Tariff(output_tokens=100, price=Price(input=1_000, output=3_000))}
+    spec = SPEC.model_copy(update={"budget": Budget(max_cost=9_000)})
+    play = Play((calls("a Look"), text("Yes.")), spec=spec, tariffs=tariffs)
+    play.say("Tell me all")
+    play.run()
+    (spent,) = play.record.spent.by_model.values()
+    account = play.record.account
+
+    assert account is not None
+    assert spent.nanos == account.spending.spent.nanos > 0
+    assert spent.nanos == round(Price(input=1_000, output=3_000).of(spent.usage) * 1_000_000_000)
 
 
 def test_a_twin_and_what_is_carried_keep_their_own_counts() -> None:
