@@ -143,10 +143,17 @@ def test_an_agent_file_says_how_contexts_are_kept_short_and_where_dropped_text_g
 
 def test_the_agent_file_of_the_documentation_can_be_used(folder: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "state.md").read_text(encoding="utf-8")
+    notebook, whole = (
+        spec_of(Wishes(agent=agent_file(folder, _example(page, heading))), "openai:x")
+        for heading in ("### The plan notebook", "## In agent files")
+    )
 
-    spec = spec_of(Wishes(agent=agent_file(folder, page.partition("```toml")[2].partition("```")[0])), "openai:x")
+    assert (whole.idle_close_seconds, whole.llm_config.context_length) == (604_800, 200_000)
+    assert "create_plan" in notebook.tool_groups["plan_related"].tools
 
-    assert (spec.idle_close_seconds, spec.llm_config.context_length) == (604_800, 200_000)
+
+def _example(page: str, heading: str) -> str:
+    return page.partition(heading)[2].partition("```toml")[2].partition("```")[0]
 
 
 @pytest.mark.parametrize(
