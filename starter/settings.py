@@ -105,9 +105,8 @@ class Settings(BaseSettings):
     blobs: str = ""
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
     memory: str = "sqlite"
-    """Where long-term memories are kept: `sqlite` (a file in `data_dir`), sqlite:///PATH, or `module:Class`."""
     knowledge: str = "sqlite"
-    """Where knowledge bases are kept, in the same words."""
+    """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
@@ -161,8 +160,7 @@ class Settings(BaseSettings):
     def own_places(self) -> tuple[Path, ...]:
         """Files and folders of the worker's own, which no command has to see."""
         blobs = [Path(self.blobs)] if self.blobs and "://" not in self.blobs else []
-        named = (setting.removeprefix("sqlite://") for setting in (self.memory, self.knowledge))
-        lasting = [Path(path) for path in named if path.startswith("/")]
+        lasting = [Path(at[9:]) for at in (self.memory, self.knowledge) if at.startswith("sqlite:///")]
         return (self.data_dir, *blobs, *lasting, *([self.secrets_file] if self.secrets_file else []))
 
     @classmethod
