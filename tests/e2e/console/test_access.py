@@ -1,10 +1,11 @@
 """The console for everybody: axe-core finds nothing on any page, and the keyboard is enough."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
@@ -13,6 +14,7 @@ from tests.e2e.console.test_answering import ASKS_OUTSIDE, OUTSIDE, asked
 from tests.e2e.console.test_deciding import shown, waiting
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
+from tests.limits import SURE_SECONDS
 from tests.servers.axe_core import find_axe_core
 
 pytestmark = pytest.mark.server
@@ -37,6 +39,12 @@ async def findings(page: Page, axe: str) -> list[Any]:
         await page.emulate_media(color_scheme=scheme)
         told += await page.evaluate(FINDINGS)
     return told
+
+
+async def tabbed_to(page: Page, wanted: Locator) -> None:
+    async with asyncio.timeout(SURE_SECONDS):
+        while not await wanted.evaluate("one => one === document.activeElement"):
+            await page.keyboard.press("Tab")
 
 
 async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, tmp_path: Path, axe: str) -> None:
@@ -101,13 +109,9 @@ async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
     for key in ("e", "Enter"):
         await page.keyboard.press(key)
     await expect(page.get_by_label("new_string")).to_be_visible()
-    while not await page.get_by_label("new_string").evaluate("one => one === document.activeElement"):
-        await page.keyboard.press("Tab")
+    await tabbed_to(page, page.get_by_label("new_string"))
     await page.keyboard.press("Control+a")
     await page.keyboard.type("sun")
-    while not await page.get_by_role("button", name="Allow as it stands").evaluate(
-        "one => one === document.activeElement"
-    ):
-        await page.keyboard.press("Tab")
+    await tabbed_to(page, page.get_by_role("button", name="Allow as it stands"))
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/console?told=edited")
