@@ -18,12 +18,11 @@ from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.messages import Msg, ToolCallState
 from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.tasks import progress
 from longhaul.agent.views.budget import standing
 from longhaul.agent.views.children import family, path
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.index import reply_word, status_word
-from longhaul.agent.views.plan import plan_standing, plans_over
+from longhaul.agent.views.plan import tasks_told
 from longhaul.agent.views.transcript import page, reply_message
 from longhaul.workflows.beside_calls import in_doubt, lacking_budget
 from longhaul.workflows.contract import (
@@ -107,7 +106,7 @@ def status(record: Record) -> Status:
         refused=record.refused.count,
         decisions=state.decisions[-SHOWN_DECISIONS:],
         mode=state.mode.value,
-        **_tasks(record),
+        **tasks_told(record),
         workspace_root=record.provided.workspace_root,
         cwd=state.tool_context.cwd,
         behaviour=state.behaviour,
@@ -147,12 +146,6 @@ def _trouble(record: Record) -> dict[str, Any]:
         "outage": outage(record),
         "notify_error": record.notices.failed.error if record.notices.failed and to_tell(record) else "",
     }
-
-
-def _tasks(record: Record) -> dict[str, Any]:
-    done, total, current = progress(record.state.tasks_context.tasks)
-    plans = {"plan": plan_standing(record), "plans_over": plans_over(record)}
-    return {"tasks_done": done, "tasks_total": total, "current_task": current, **plans}
 
 
 def _requests(record: Record) -> tuple[WaitingRequest, ...]:

@@ -1,8 +1,10 @@
 """The standing of a session's plan, for people and programs."""
 
+from typing import Any
+
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
-from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TaskState
+from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TaskState, progress
 
 SHOWN_CHARS = 300
 """Of one text: what is written by hand into a state may have any length. The state has all of it."""
@@ -27,6 +29,13 @@ class PlanStanding(OpenValue):
     created_at: str = sparse("")
     finished_at: str = sparse("")
     subtasks: tuple[SubtaskStanding, ...] = sparse(())
+
+
+def tasks_told(record: Record) -> dict[str, Any]:
+    """What a session's status says of its tasks and plans, under the names of its fields."""
+    done, total, current = progress(record.state.tasks_context.tasks)
+    plans = {"plan": plan_standing(record), "plans_over": plans_over(record)}
+    return {"tasks_done": done, "tasks_total": total, "current_task": current, **plans}
 
 
 def plan_standing(record: Record) -> PlanStanding | None:
