@@ -75,6 +75,7 @@ def misspelt(stage: Stage) -> dict[str, tuple[dict[str, Any], str]]:
             {"permission": {"analyzers": [f"{OFFERED}:Thrusting"]}},
             f"did you mean '{OFFERED}:Trusting'?",
         ),
+        "knowledge_bases": ({"knowledge_bases": ["harbour"]}, "there is none yet"),
         "workspace.root": (
             {"workspace": {"root": str(stage.folder / "workspce")}},
             f"did you mean '{stage.folder}/workspace'?",
