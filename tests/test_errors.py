@@ -42,6 +42,7 @@ INSIDE = {
     "ServerAway": "becomes a hint, or a result that the model reads",
     "ServerBusy": "becomes another try of the call, or a result that the model reads",
     "ServerFailure": "is what each failure of an MCP server is",
+    "NoDocument": "becomes a line of `longhaul knowledge add` about a file that is left out",
     "ServerLost": "becomes another try of the call, or a result that the model reads",
 }
 """Class to what it becomes before anybody outside meets it."""
