@@ -17,6 +17,7 @@ from longhaul.activities.models.assembly import Assembly
 from longhaul.activities.models.failures import ProviderError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
+from longhaul.activities.models.sampling import noted, refused_by_claude
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.text import scrub
 from longhaul.activities.models.usage import anthropic_counts, anthropic_usage
@@ -40,7 +41,9 @@ class AnthropicModel:
         payload = build_payload(request, notes, official=self._official)
         if self._official and (betas := betas_of(payload, version_of(request.model))):
             payload["extra_headers"] = {BETA: with_betas(self._client.default_headers.get(BETA), betas)}
-        payload = profiled(payload, request, self._client.default_headers)
+        refused = refused_by_claude(payload, request.profile, version_of(request.model))
+        without = noted(request.profile, refused, notes)
+        payload = profiled(payload, request, self._client.default_headers, without=without)
         reply = _Reply(on_delta, notes)
         stream = await self._client.messages.create(
             **as_is(payload, "messages"), stream=True, timeout=timeout_of(request.config)

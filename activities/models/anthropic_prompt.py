@@ -35,6 +35,7 @@ from longhaul.agent.values.messages import (
 )
 
 _CACHE_MARK = {"type": "ephemeral"}
+_MOST_TEMPERATURE = 1
 _MARKED_MESSAGES = 2
 """Anthropic allows four marks; system and tools take one each. The one before the last finds the previous call's
 prefix even when a turn added more blocks than the 20 that a lookup goes back."""
@@ -181,7 +182,9 @@ def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list
     if payload.get("thinking", {"type": "disabled"})["type"] != "disabled" or version_of(request.model) >= (4, 7):
         notes.append("The temperature was left out: this model takes none with these settings.")
         return
-    payload["extra_body"] = {"temperature": request.config.temperature}
+    if request.config.temperature > _MOST_TEMPERATURE:
+        notes.append(f"The temperature is {_MOST_TEMPERATURE}: Anthropic takes no more.")
+    payload["extra_body"] = {"temperature": min(request.config.temperature, _MOST_TEMPERATURE)}
 
 
 def version_of(model: str) -> tuple[int, int]:

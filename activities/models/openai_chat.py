@@ -17,6 +17,7 @@ from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.openai_chat_prompt import build_payload
 from longhaul.activities.models.openai_parts import is_reasoning_model
 from longhaul.activities.models.profiles import is_told_to_reason, profiled
+from longhaul.activities.models.sampling import noted, refused_by_chat
 from longhaul.activities.models.stop_reasons import REFUSAL
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.usage import usage_of_chunk
@@ -38,7 +39,9 @@ class OpenAIChatModel:
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         official = self._official or is_told_to_reason(request)
-        payload = profiled(build_payload(request, notes, official=official, dashscope=self._dashscope), request)
+        payload = build_payload(request, notes, official=official, dashscope=self._dashscope)
+        without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
+        payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
         stream = await self._client.chat.completions.create(
             **as_is(payload, "messages"), stream=True, timeout=timeout_of(request.config)

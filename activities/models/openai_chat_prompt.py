@@ -8,8 +8,10 @@ from typing import Any, assert_never
 from longhaul.activities.models.chat_thoughts import reasoning_fields, with_signatures
 from longhaul.activities.models.efforts import effort_of
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
+from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from longhaul.activities.models.output_limit import output_limit
+from longhaul.activities.models.sampling import is_fixed
 from longhaul.activities.models.text import scrubbed
 from longhaul.activities.models.tool_names import wire_name
 from longhaul.activities.models.turns import (
@@ -50,6 +52,8 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
     if config.temperature is not None:
         if official and is_reasoning_model(request.model):
             notes.append("The temperature was left out: reasoning models take none.")
+        elif is_fixed(request.model):
+            notes.append("The temperature was left out: this model has one of its own.")
         else:
             payload["temperature"] = config.temperature
     if config.thinking_budget_tokens is not None:
@@ -81,7 +85,7 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
         {
             "name": tool.name,
             "description": tool.description,
-            "parameters": wire_schema(tool),
+            "parameters": with_plain_parts(wire_schema(tool)),
         }
         for tool in request.tools
     ]
@@ -90,15 +94,13 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
 
 def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
     name = wire_name(answer.name)
-    function = {"name": name, "description": answer.description, "parameters": answer_schema(answer)}
+    function = {"name": name, "description": answer.description, "parameters": with_plain_parts(answer_schema(answer))}
     payload["tools"] = [*payload.get("tools", ()), {"type": "function", "function": function}]
     payload["tool_choice"] = {"type": "function", "function": {"name": name}}
 
 
 def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    if request.system.strip():
-        messages.append({"role": "system", "content": request.system})
     for turn in arrange(request.messages):
         match turn:
             case UserTurn():
@@ -109,8 +111,11 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
                 messages += _results(turn.answers(), notes)
             case _ as never:
                 assert_never(never)
-    messages = messages or [{"role": "user", "content": "(The conversation begins here.)"}]
-    return _answered(messages) if _WANTS_ANSWER.search(request.model) else messages
+    if not messages or messages[0]["role"] != "user":
+        # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
+        messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
+    system = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    return [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
 
 
 def _answered(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.openai_parts import is_reasoning_model
 from longhaul.activities.models.openai_responses_prompt import PHASE, PHASES, build_payload
 from longhaul.activities.models.profiles import profiled
+from longhaul.activities.models.sampling import noted, refused_by_responses
 from longhaul.activities.models.stop_reasons import REFUSAL
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.usage import openai_usage
@@ -40,7 +41,9 @@ class OpenAIResponsesModel:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        payload = profiled(build_payload(request, notes, encrypted=request.model not in self._not_encrypted), request)
+        payload = build_payload(request, notes, encrypted=request.model not in self._not_encrypted)
+        without = noted(request.profile, refused_by_responses(request.model), notes)
+        payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
         try:
             stream = await self._client.responses.create(

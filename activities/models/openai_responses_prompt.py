@@ -5,6 +5,7 @@ from typing import Any, assert_never
 
 from longhaul.activities.models.efforts import effort_of, may_reason
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
+from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from longhaul.activities.models.output_limit import output_limit
 from longhaul.activities.models.text import scrubbed
@@ -25,6 +26,8 @@ from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlo
 
 PHASE, PHASES = "phase", ("commentary", "final_answer")
 """Of a message: models from gpt-5.3-codex on do worse where it does not come back."""
+_LEAST_OUTPUT = 16
+"""The API refuses a lower limit."""
 ENCRYPTED = "reasoning.encrypted_content"
 """What a request has to include, so that a reply's reasoning can be sent back."""
 
@@ -35,7 +38,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, encrypted: bool = 
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
-        "max_output_tokens": output_limit(request.config, thinks=_reasons(request)),
+        "max_output_tokens": max(_LEAST_OUTPUT, output_limit(request.config, thinks=_reasons(request))),
         # Nothing is kept at the provider: the record is ours, and a session may go on with another provider.
         "store": False,
     }
@@ -80,7 +83,7 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
             "type": "function",
             "name": tool.name,
             "description": tool.description,
-            "parameters": wire_schema(tool),
+            "parameters": with_plain_parts(wire_schema(tool)),
             # Strict mode refuses schemas with optional fields, which most tools have.
             "strict": False,
         }
@@ -91,7 +94,12 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
 def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
     named = {"type": "function", "name": wire_name(answer.name)}
     # Not strict: a user's own schema may have what strict mode refuses.
-    tool = {**named, "description": answer.description, "parameters": answer_schema(answer), "strict": False}
+    tool = {
+        **named,
+        "description": answer.description,
+        "parameters": with_plain_parts(answer_schema(answer)),
+        "strict": False,
+    }
     payload["tools"] = [*payload.get("tools", ()), tool]
     payload["tool_choice"] = named
 

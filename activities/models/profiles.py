@@ -1,7 +1,7 @@
 """Reads the profiles of models that a worker's operator has written, and puts what a profile says into requests."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -87,15 +87,19 @@ def is_told_to_reason(request: ModelRequest) -> bool:
 
 
 def profiled(
-    payload: dict[str, Any], request: ModelRequest, headers: Mapping[str, object] | None = None
+    payload: dict[str, Any],
+    request: ModelRequest,
+    headers: Mapping[str, object] | None = None,
+    *,
+    without: Collection[str] = (),
 ) -> dict[str, Any]:
     """The SDK's arguments for the request with what its profile adds. `headers`: the client's, for betas that stand
-    there: a header of the request takes the place of the client's."""
+    there: a header of the request takes the place of the client's. `without`: what of the profile its model refuses."""
     profile = request.profile
     if profile is None:
         return payload
     said = {**payload, "model": profile.model}
-    body = _body(profile)
+    body = _body(profile, without)
     if body:
         said["extra_body"] = {**payload.get("extra_body", {}), **body}
     if added := _headers(profile, payload.get("extra_headers", {}), headers or {}):
@@ -108,9 +112,9 @@ def profiled(
     return said
 
 
-def _body(profile: ModelProfile) -> dict[str, Any]:
+def _body(profile: ModelProfile, without: Collection[str]) -> dict[str, Any]:
     """In the SDKs' `extra_body`, whatever their versions have arguments for."""
-    stated = {field: getattr(profile, name) for name, field in _BODY[profile.api].items()}
+    stated = {field: getattr(profile, name) for name, field in _BODY[profile.api].items() if name not in without}
     body = {field: list(value) if isinstance(value, tuple) else value for field, value in stated.items()}
     if profile.api == "responses" and profile.verbosity is not None:
         body["text"] = {"verbosity": profile.verbosity}

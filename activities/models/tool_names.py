@@ -1,6 +1,6 @@
 """Names of tools as every provider takes them, and back: what a model calls by such a name is called by its own.
 
-Providers take 64 letters, digits, `_` and `-` (OpenAI, Bedrock), and not all of them a digit in front (Gemini, Kimi).
+Providers take 64 letters, digits, `_` and `-` (OpenAI, Bedrock), and not all of them a digit (Gemini) or `_` in front (Kimi).
 Another name is sent with what can't be in it replaced, and with a digest, so that two never become one.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.agent.values.messages import ToolCallBlock
 
-_TAKEN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_TAKEN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _LONGEST = 64
 _DIGEST_CHARS = 8
 
@@ -23,7 +23,7 @@ def wire_name(name: str) -> str:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARS]
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
-    plain = plain if re.match(r"[A-Za-z_]", plain) else f"tool_{plain}"
+    plain = plain if re.match(r"[A-Za-z]", plain) else f"tool_{plain}"
     return f"{plain[: _LONGEST - _DIGEST_CHARS - 1]}_{digest}"
 
 

@@ -10,6 +10,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.output_limit import output_limit
 from longhaul.activities.models.streams import timeout_of
 from longhaul.activities.models.text import scrub_json
@@ -28,9 +29,9 @@ _NAMES: Mapping[str, str] = {
 
 
 def tools_of(request: ModelRequest) -> ModelRequestParameters:
-    tools = [_tool(tool.name, tool.description, wire_schema(tool)) for tool in request.tools]
+    tools = [_tool(tool.name, tool.description, with_plain_parts(wire_schema(tool))) for tool in request.tools]
     if (answer := request.answer) is not None:
-        tools.append(_tool(wire_name(answer.name), answer.description, answer_schema(answer)))
+        tools.append(_tool(wire_name(answer.name), answer.description, with_plain_parts(answer_schema(answer))))
     return ModelRequestParameters(function_tools=tools)
 
 

@@ -45,12 +45,17 @@ class Strict:
     """What it refuses everything with."""
     blind: str = ""
     """How it says that its model takes no images; empty: it does."""
+    betas: str = ""
+    """Those that came with the last request."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(int(x.split(":")[1]) for x in head.split("\r\n") if x.lower().startswith("content-length"))
         body = json.loads(await reader.readexactly(length))
         self.bodies.append(body)
+        self.betas = ",".join(
+            x.partition(": ")[2] for x in head.split("\r\n") if x.lower().startswith("anthropic-beta:")
+        )
         status, kind = 200, "text/event-stream"
         try:
             answer = self._answer(head.split(" ")[1], body)
@@ -69,12 +74,12 @@ class Strict:
         if path.endswith("/v1/messages"):
             check_messages(body, self)
             forced = body.get("tool_choice", {}).get("type") == "tool"
-            signature = self._sign(_beginning(body, len(body["messages"])))
+            signature = self._sign(beginning_of(body, len(body["messages"])))
             thought = None if forced else (f"I think of {len(self.signed)}.", signature)
             return claude_turn(thought, self._said(body), self._call(body))
         if path.endswith("/responses"):
             check_input(body, self)
-            return response_turn(self._sign(""), self._said(body), self._call(body))
+            return response_turn(self._sign(""), self._said(body), self._call(body), f"rs_{len(self.signed)}")
         check_chat(body, self)
         return self._chatted(str(body["model"]), self._said(body), self._call(body))
 
@@ -87,7 +92,7 @@ class Strict:
             said = {"tool_calls": [{"index": 0, "id": call[0], "type": "function", "function": function}]}
             if "gemini" in model:
                 said["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": self._sign(model)}}
-        before = [chat_chunk({"reasoning_content": self._sign(model)})] if "deepseek" in model else []
+        before = [chat_chunk({"reasoning_content": self._sign(model)})] if re.search("deepseek|kimi", model) else []
         reason = "tool_calls" if call else "stop"
         return chunks(*before, chat_chunk({"role": "assistant", **said}), chat_chunk({}, reason))
 
@@ -124,7 +129,7 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
-def _beginning(body: dict[str, Any], end: int) -> str:
+def beginning_of(body: dict[str, Any], end: int) -> str:
     told = _plain([body.get("system"), body.get("tools"), body["messages"][:end]])
     return hashlib.sha256(json.dumps(told).encode()).hexdigest() + str(body["model"])
 
@@ -141,7 +146,7 @@ def check_messages(body: dict[str, Any], server: Strict) -> None:
             if block["type"] == "thinking":
                 if block["signature"] not in server.signed:
                     raise Refused(f"{where}: Invalid `signature` in `thinking` block")
-                if binds and server.signed[block["signature"]] != _beginning(body, i):
+                if binds and server.signed[block["signature"]] != beginning_of(body, i):
                     raise Refused(f"{where}: {BOUND}")
             elif block["type"] == "tool_result":
                 inner = block["content"]

@@ -27,9 +27,9 @@ CLAUDE, RESPONSES, CHAT = "anthropic:claude-haiku-4-5", "openai:gpt-4.1", "opena
 APIS = (CLAUDE, RESPONSES, CHAT)
 SAYS = {CLAUDE: claude_says, RESPONSES: response_says, CHAT: chat_says}
 
-TAKEN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""By all: OpenAI and Bedrock allow these characters and this length, Gemini no digit in front."""
-AS_THEY_ARE = ("weather", "_own", "mcp__github__create-issue", "Z" * 64)
+TAKEN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""By all: OpenAI and Bedrock allow these characters and this length, Gemini no digit in front, and Kimi no `_`."""
+AS_THEY_ARE = ("weather", "own_", "mcp__github__create-issue", "Z" * 64)
 ODD = (
     "m" * 82,
     "m" * 81 + "n",
@@ -37,6 +37,7 @@ ODD = (
     "server/tool:v2",
     "two words",
     "7zip",
+    "_own",
     "-x",
     "天气",
     "天气预报",

@@ -189,9 +189,11 @@ def claude_turn(thought: tuple[str, str] | None, text: str, call: tuple[str, str
     )
 
 
-def response_turn(encrypted: str, text: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
+def response_turn(
+    encrypted: str, text: str, call: tuple[str, str, dict[str, Any]] | None, reasoning_id: str = "rs_1"
+) -> bytes:
     """Encrypted reasoning, then a call or words."""
-    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": encrypted}
+    reasoning = {"type": "reasoning", "id": reasoning_id, "summary": [], "encrypted_content": encrypted}
     item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     item["content"] = [{"type": "output_text", "text": text, "annotations": []}]
     if call is not None:

@@ -1,0 +1,133 @@
+"""Rules by which providers refuse requests, as they publish them, and a server on a real port that knows no mercy.
+
+The rules stand in `published_messages`, `published_responses` and `published_chat`. Each was looked up on the day that
+it names, on the page that it names, and has a request that breaks it.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.activities.models.strict import Refused, Strict
+
+ANTHROPIC, RESPONSES, AZURE = "Anthropic", "OpenAI Responses", "Azure Responses"
+CHAT, DEEPSEEK, KIMI, GEMINI, OPEN = "OpenAI Chat", "DeepSeek", "Kimi", "Gemini", "vLLM, OpenRouter"
+SERVERS = (ANTHROPIC, RESPONSES, AZURE, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
+OF_RESPONSES, OF_CHAT = (RESPONSES, AZURE), (CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sent:
+    body: Body
+    betas: str = ""
+    signed: Mapping[str, str] = field(default_factory=dict)
+    """By signature: the digest of what its thought stood behind, or the model that has signed."""
+
+    @property
+    def model(self) -> str:
+        return str(self.body["model"])
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    servers: Sequence[str]
+    source: str
+    words: str
+    """With which the provider refuses, as far as we read them."""
+    breaks: Callable[[Sent], bool]
+    broken: Callable[[Body], None]
+    """Changes a request that all rules allow into one that this rule refuses."""
+    asked_again: bool = False
+    """We learn of it by a refusal, and ask once more in words."""
+    date: str = "2026-11-23"
+
+
+def refused_by(rules: Sequence[Rule], sent: Sent) -> list[str]:
+    return [rule.name for rule in rules if rule.breaks(sent)]
+
+
+def changed(body: Body, change: Callable[[Body], None]) -> Body:
+    told = copy.deepcopy(body)
+    change(told)
+    return told
+
+
+@dataclass
+class Published(Strict):
+    """A server of one kind. What it answers, and what it has signed, `Strict` knows."""
+
+    rules: Sequence[Rule] = ()
+    broken: list[str] = field(default_factory=list)
+    """Names of the rules by which it has refused."""
+
+    def _answer(self, path: str, body: Body) -> bytes:
+        for rule in self.rules:
+            if rule.breaks(Sent(body, self.betas, self.signed)):
+                self.broken.append(rule.name)
+                raise Refused(rule.words)
+        return super()._answer(path, body)
+
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+STARTS_WITH_A_LETTER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+TOP_LEVEL = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref")
+
+
+def functions(body: Body) -> list[Body]:
+    """Of the tools, whichever API they are for."""
+    return [tool.get("function", tool) for tool in body.get("tools", ())]
+
+
+def schemas(body: Body) -> list[Body]:
+    return [about.get("input_schema") or about["parameters"] for about in functions(body)]
+
+
+def is_no_object(body: Body) -> bool:
+    return any(schema.get("type") != "object" or any(word in schema for word in TOP_LEVEL) for schema in schemas(body))
+
+
+def within(value: Any) -> Iterator[Body]:
+    """Each object in it, itself among them."""
+    if isinstance(value, dict):
+        yield value
+        for part in value.values():
+            yield from within(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from within(part)
+
+
+def lacks_items(body: Body) -> bool:
+    """As `enum` or `required` may be an array's name, only what says its type counts."""
+    return any(
+        "array" in (kind if isinstance(kind := part.get("type"), list) else [kind]) and "items" not in part
+        for schema in schemas(body)
+        for part in within(schema)
+    )
+
+
+def names_no_tool(body: Body) -> bool:
+    """A choice of a tool that is not offered."""
+    choice = body.get("tool_choice")
+    if not isinstance(choice, dict):
+        return choice is not None and not body.get("tools")
+    name = choice.get("name") or choice.get("function", {}).get("name")
+    return name is not None and name not in [about["name"] for about in functions(body)]
+
+
+def forces(body: Body) -> bool:
+    """Whether one of the tools has to be called."""
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict):
+        return choice.get("type") in ("tool", "any", "function")
+    return choice == "required"
+
+
+def reasons(model: str) -> bool:
+    """OpenAI's."""
+    return bool(re.match(r"gpt-[5-9]|o\d", model)) and "-chat" not in model
