@@ -1,6 +1,7 @@
 """Names of tools as every provider takes them, and back: what a model calls by such a name is called by its own.
 
-Providers take 64 letters, digits, `_` and `-` (OpenAI, Bedrock), and not all of them a digit (Gemini) or `_` in front (Kimi).
+Providers take 64 letters, digits, `_` and `-` (OpenAI, Bedrock), and not all of them a digit (Gemini) or `_` (Kimi) in
+front.
 Another name is sent with what can't be in it replaced, and with a digest, so that two never become one.
 """
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  one row each
 """Records as sessions come to have them, and what is asked for beside them: each is sent to each kind of server."""
 
 from dataclasses import dataclass, field

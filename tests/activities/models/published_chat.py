@@ -1,3 +1,4 @@
+# ruff: noqa: E501  one row each
 """What providers publish that their Chat Completions refuse: OpenAI's own, and those of servers that speak alike."""
 
 import json
@@ -133,7 +134,11 @@ def _is_no_json_object(sent: Sent) -> bool:
 
 
 def _has_type_beside_choices(sent: Sent) -> bool:
-    return any("anyOf" in part and "type" in part for schema in schemas(sent.body) for part in within(schema))
+    return any(
+        isinstance(part.get("anyOf"), list) and "type" in part
+        for schema in schemas(sent.body)
+        for part in within(schema)
+    )
 
 
 def _refers_elsewhere(sent: Sent) -> bool:
@@ -161,10 +166,13 @@ def _both(first: Any, second: Any) -> Any:
     return lambda body: (first(body), second(body))
 
 
-def _rule(
-    name: str, servers: Sequence[str], source: str, words: str, breaks: Any, broken: Any, *, again: bool = False
-) -> Rule:
-    return Rule(name, servers, source, words, breaks, broken, asked_again=again)
+def _rule(name: str, servers: Sequence[str], source: str, words: str, breaks: Any, broken: Any) -> Rule:
+    return Rule(name, servers, source, words, breaks, broken)
+
+
+def _learned(name: str, server: str, source: str, words: str, breaks: Any, broken: Any) -> Rule:
+    """One that we read from a refusal."""
+    return Rule(name, (server,), source, words, breaks, broken, asked_again=True)
 
 
 def _called(**fields: Any) -> Any:
@@ -252,10 +260,10 @@ RULES = (
           "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
           lambda sent: any(message.get("tool_calls") and not message.get("reasoning_content") for message in _spoken(sent, "assistant")),
           lambda body: body["messages"][2].pop("reasoning_content")),
-    _rule("no forced call (DeepSeek)", (DEEPSEEK,), "github.com/deepseek-ai/DeepSeek-V3/issues/1376",
-          "Thinking mode does not support this tool_choice", lambda sent: forces(sent.body), _set(tool_choice=_FORCED), again=True),
-    _rule("no forced call (Kimi)", (KIMI,), "github.com/can1357/oh-my-pi/issues/1077",
-          "tool_choice specified is incompatible with thinking enabled", lambda sent: forces(sent.body), _set(tool_choice=_FORCED), again=True),
+    _learned("no forced call (DeepSeek)", DEEPSEEK, "github.com/deepseek-ai/DeepSeek-V3/issues/1376",
+          "Thinking mode does not support this tool_choice", lambda sent: forces(sent.body), _set(tool_choice=_FORCED)),
+    _learned("no forced call (Kimi)", KIMI, "github.com/can1357/oh-my-pi/issues/1077",
+          "tool_choice specified is incompatible with thinking enabled", lambda sent: forces(sent.body), _set(tool_choice=_FORCED)),
     _rule("no temperature but 1", (KIMI,), "github.com/BerriAI/litellm/pull/29687",
           "invalid temperature: only 1 is allowed for this model",
           lambda sent: sent.body.get("temperature", 1) != 1, _set(temperature=0.5)),

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  one row each
 """What Anthropic publishes that its Messages API refuses."""
 
 import base64

@@ -1,14 +1,15 @@
+# ruff: noqa: E501  one row each
 """What OpenAI and Azure publish that their Responses APIs refuse."""
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tests.activities.models.published import (
     AZURE,
     NAME,
     OF_RESPONSES,
-    RESPONSES,
     Body,
     Rule,
     Sent,
@@ -67,7 +68,7 @@ def _leads_to_nothing(sent: Sent) -> bool:
         item.get("type") == "reasoning"
         and following.get("type") not in ("reasoning", "function_call")
         and following.get("role") != "assistant"
-        for item, following in zip(items, items[1:], strict=False)
+        for item, following in pairwise(items)
     )
 
 
@@ -75,7 +76,7 @@ def _speaks_as_another(sent: Sent) -> bool:
     return any(
         part["type"].startswith("output" if item["role"] == "user" else "input")
         for item in _items(sent, "message")
-        for part in item["content"]
+        for part in (item["content"] if isinstance(item["content"], list) else ())
     )
 
 
