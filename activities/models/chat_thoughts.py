@@ -21,10 +21,10 @@ _KEY = "thinking"
 _GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """By type of a detail: the field of it that comes in pieces. Encrypted ones come whole."""
 
-_WANTS_REASONING = re.compile(r"deepseek|kimi", re.IGNORECASE)
+WANTS_REASONING = re.compile(r"deepseek|kimi", re.IGNORECASE)
 """They refuse a request in which an answer has none, also one of another model: "The `reasoning_content` in the
 thinking mode must be passed back to the API", "reasoning_content is missing in assistant tool call message"."""
-_NO_REASONING = " "
+NO_REASONING = " "
 """In its place. To both an empty one is missing."""
 _WANTS_SIGNATURE = re.compile(r"gemini-(?:[3-9]|\d\d)", re.IGNORECASE)
 """They refuse one in which the first call of an answer has none."""
@@ -90,8 +90,8 @@ def reasoning_fields(turn: AssistantTurn, model: str, notes: list[str]) -> dict[
     fields: dict[str, Any] = {name: "\n\n".join(said) for name, said in texts.items()}
     if details:
         fields[DETAILS] = details
-    if not fields and _WANTS_REASONING.search(model):
-        fields[FIELDS[0]] = _NO_REASONING
+    if not fields and WANTS_REASONING.search(model):
+        fields[FIELDS[0]] = NO_REASONING
     return fields
 
 

@@ -25,6 +25,7 @@ from pydantic_ai.messages import ModelRequest as ToldRequest
 from pydantic_ai.models import Model as VendorsModel
 
 from longhaul.activities.models.assembly import Assembly
+from longhaul.activities.models.chat_thoughts import NO_REASONING, WANTS_REASONING
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, state_mark
 from longhaul.activities.models.text import scrub, scrub_json
@@ -105,6 +106,8 @@ class _Telling:
     def answer(self, turn: AssistantTurn) -> None:
         """What the assistant said, as if this model had said it: what is another's was taken out before."""
         parts = [part for block in turn.blocks if (part := self._said(block)) is not None]
+        if turn.calls() and not any(isinstance(part, ThinkingPart) for part in parts):
+            parts = [*self._no_thought(), *parts]
         provider = self._model.provider
         self.messages.append(
             ModelResponse(
@@ -116,6 +119,13 @@ class _Telling:
         )
         if results := [self._result(result) for result in turn.answers()]:
             self.ask(*results)
+
+    def _no_thought(self) -> list[ThinkingPart]:
+        """Instead of a thought, where the vendor refuses calls without one."""
+        name = self._model.profile.get("openai_chat_thinking_field")
+        if not isinstance(name, str) or not WANTS_REASONING.search(self._model.model_name):
+            return []
+        return [ThinkingPart(NO_REASONING, id=name, provider_name=self._model.system)]
 
     def _said(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> ModelResponsePart | None:
         match block:

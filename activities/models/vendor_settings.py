@@ -9,9 +9,12 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from longhaul.activities.models.efforts import effort_of
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.nested_schemas import with_plain_parts
+from longhaul.activities.models.openai_parts import is_reasoning_model
 from longhaul.activities.models.output_limit import output_limit
+from longhaul.activities.models.sampling import is_fixed
 from longhaul.activities.models.streams import timeout_of
 from longhaul.activities.models.text import scrub_json
 from longhaul.activities.models.tool_names import wire_name
@@ -43,7 +46,7 @@ def _tool(name: str, description: str, schema: dict[str, Any]) -> ToolDefinition
 def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) -> ModelSettings:
     """What this model takes of what was wished for; `notes` say what it does not."""
     thinks = bool(model.profile.get("supports_thinking", False))
-    wished = _wishes(request, notes)
+    wished = _wishes(model.model_name, request, notes)
     refused = _refused(model) | (frozenset() if thinks else {"thinking"})
     notes += [f"{_NAMES[name]} was left out: this model takes none." for name in wished if name in refused]
     timeout = timeout_of(request.config)
@@ -66,14 +69,18 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
 def _refused(model: VendorsModel) -> frozenset[str]:
     """Settings that the library would leave out in silence, or with a warning that nobody reads."""
     of_profile = model.profile.get("openai_unsupported_model_settings", ())
-    return frozenset(model.unsupported_settings) | frozenset(
-        name for name in (of_profile if isinstance(of_profile, tuple | list | frozenset) else ())
+    name = model.model_name
+    fixed = {"temperature", "top_p"} if is_fixed(name) or is_reasoning_model(name) else set[str]()
+    return (
+        frozenset(model.unsupported_settings)
+        | fixed
+        | frozenset(name for name in (of_profile if isinstance(of_profile, tuple | list | frozenset) else ()))
     )
 
 
-def _wishes(request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+def _wishes(name: str, request: ModelRequest, notes: list[str]) -> dict[str, Any]:
     config, profile = request.config, request.profile
-    thinking: bool | str | None = config.reasoning_effort
+    thinking: bool | str | None = effort_of(name, config.reasoning_effort, notes)
     if thinking == "none":
         thinking = False
     if config.thinking_budget_tokens is not None:

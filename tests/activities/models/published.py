@@ -66,6 +66,8 @@ class Published(Strict):
     """Names of the rules by which it has refused."""
 
     def _answer(self, path: str, body: Body) -> bytes:
+        for message in body.get("messages", ()):
+            message.setdefault("content", None)  # to say nothing of it is to say that it is null
         for rule in self.rules:
             if rule.breaks(Sent(body, self.betas, self.signed)):
                 self.broken.append(rule.name)
@@ -126,6 +128,12 @@ def forces(body: Body) -> bool:
     if isinstance(choice, dict):
         return choice.get("type") in ("tool", "any", "function")
     return choice == "required"
+
+
+def samples(body: Body) -> bool:
+    """Whether OpenAI's model takes a temperature and the like: those that can do without reasoning, while they do."""
+    effort = body.get("reasoning", {}).get("effort") or body.get("reasoning_effort")
+    return not reasons(body["model"]) or (body["model"].startswith("gpt-5.1") and effort in (None, "none"))
 
 
 def reasons(model: str) -> bool:

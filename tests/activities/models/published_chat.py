@@ -24,6 +24,7 @@ from tests.activities.models.published import (
     lacks_items,
     names_no_tool,
     reasons,
+    samples,
     schemas,
     within,
 )
@@ -183,6 +184,8 @@ _PICTURE = {"type": "image_url", "image_url": {"url": "data:image/tiff;base64,AA
 _FORCED = {"type": "function", "function": {"name": "weather"}}
 _NAMED = "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'."
 
+_THINKS = {"reasoning_effort": "low"}
+
 RULES = (
     _rule("each call has its result right after it", OF_CHAT, API,
           "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
@@ -227,13 +230,13 @@ RULES = (
           lambda sent: "max_tokens" in sent.body and reasons(sent.model), _set(max_tokens=4096)),
     _rule("no temperature where the model reasons", (CHAT,), REASONING,
           "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.",
-          lambda sent: "temperature" in sent.body and reasons(sent.model), _set(temperature=0.5)),
+          lambda sent: "temperature" in sent.body and not samples(sent.body), _set(temperature=0.5, **_THINKS)),
     _rule("no top_p where the model reasons", (CHAT,), "github.com/brainlid/langchain/pull/428",
           "Unsupported parameter: 'top_p' is not supported with this model.",
-          lambda sent: "top_p" in sent.body and reasons(sent.model), _set(top_p=0.5)),
+          lambda sent: "top_p" in sent.body and not samples(sent.body), _set(top_p=0.5, **_THINKS)),
     _rule("no stop words where the model reasons", (CHAT,), "github.com/huggingface/smolagents/issues/1671",
           "Unsupported parameter: 'stop' is not supported with this model.",
-          lambda sent: "stop" in sent.body and reasons(sent.model), _set(stop=["END"])),
+          lambda sent: "stop" in sent.body and not samples(sent.body), _set(stop=["END"], **_THINKS)),
     _rule("four stop words at most", OF_CHAT, API, "Invalid 'stop': array too long.",
           lambda sent: len(sent.body.get("stop") or ()) > 4, _both(_set(model="gpt-4.1"), _set(stop=["a"] * 5))),
     _rule("an effort that the model has", (CHAT,), REASONING, "Unsupported value: 'reasoning_effort' does not support 'max' with this model.",

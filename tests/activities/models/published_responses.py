@@ -18,6 +18,7 @@ from tests.activities.models.published import (
     lacks_items,
     names_no_tool,
     reasons,
+    samples,
 )
 
 API = "developers.openai.com/api/reference/resources/responses/methods/create"
@@ -114,6 +115,8 @@ def _has_no_data(part: dict[str, Any]) -> bool:
 _OLD = _set(model="gpt-4.1")
 _ARRAY = {"type": "object", "properties": {"x": {"type": "array"}}}
 
+_THINKS = {"reasoning": {"effort": "low"}}
+
 RULES = (
     _rule("each call has an output", "developers.openai.com/api/docs/guides/function-calling", "No tool output found for function call call_1.",
           lambda sent: set(_ids(sent, "function_call")) - set(_ids(sent, "function_call_output")), _pop(3)),
@@ -163,10 +166,10 @@ RULES = (
           lambda sent: sent.body.get("reasoning", {}).get("effort", "low") not in ("none", "low", "medium", "high"),
           _set(reasoning={"effort": "max"})),
     _rule("no temperature where the model reasons", REASONING, "Unsupported parameter: 'temperature' is not supported with this model.",
-          lambda sent: "temperature" in sent.body and reasons(sent.model), _set(temperature=0.5)),
+          lambda sent: "temperature" in sent.body and not samples(sent.body), _set(temperature=0.5, **_THINKS)),
     _rule("no top_p where the model reasons", "github.com/brainlid/langchain/pull/428",
           "Unsupported parameter: 'top_p' is not supported with this model.",
-          lambda sent: "top_p" in sent.body and reasons(sent.model), _set(top_p=0.5)),
+          lambda sent: "top_p" in sent.body and not samples(sent.body), _set(top_p=0.5, **_THINKS)),
     _rule("each side has parts of its own", API, "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
           _speaks_as_another, _item(4, content=[{"type": "input_text", "text": "Rain."}])),
     _rule("no empty output or message", API, "Invalid 'input[3].output': empty.",

@@ -245,6 +245,7 @@ async def test_a_whole_reply_in_one_message_is_taken_apart_again(by_wire: Caller
     told = await sent(by_wire, wire, [AssistantMsg("longhaul", reply)])
 
     assert [(message["role"], message["content"]) for message in told] == [
+        ("user", "(The conversation begins here.)"),
         ("assistant", None),
         ("tool", "sun"),
         ("assistant", "Sunny. And the tides?"),
