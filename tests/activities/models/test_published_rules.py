@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,9 +40,8 @@ from tests.activities.models.published import (
     refused_by,
 )
 from tests.activities.models.published_cases import OFFERS, RECORDS, Offer
+from tests.activities.models.published_page import RULES, table
 from tests.activities.models.requests import WEATHER
-
-RULES = (*published_messages.RULES, *published_responses.RULES, *published_chat.RULES)
 
 
 @dataclass(frozen=True)
@@ -178,3 +178,12 @@ def test_each_rule_refuses_what_breaks_it_and_nothing_else(server: str, body: Bo
     assert refused_by(rules, Sent(body, signed=signed)) == []
     broken = {rule.name: rule.breaks(Sent(changed(body, rule.broken), signed=signed)) for rule in rules}
     assert [name for name, refused in broken.items() if not refused] == []
+
+
+def test_the_page_has_a_row_for_each_rule() -> None:
+    """`python -m tests.activities.models.published_page` prints them."""
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+
+    assert table() in page
+    assert len({rule.name for rule in RULES}) >= 40
+    assert {server for rule in RULES for server in rule.servers} == set(SERVERS)
