@@ -22,7 +22,8 @@ def with_plain_parts(schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(older, Mapping):
         rest = {word: value for word, value in schema.items() if word != "definitions"}
         schema = {**rest, "$defs": {**older, **_table(schema.get("$defs"))}}
-    return _plain(schema, _DEEPEST)
+    plain: dict[str, Any] = _plain(schema, _DEEPEST)
+    return plain
 
 
 def _table(value: object) -> Mapping[str, Any]:
