@@ -1,4 +1,4 @@
-"""What the attempts before this one at a model call have told: it comes with the details of their heartbeats."""
+"""Carries from attempt to attempt at a model call what those before have told, in the details of their heartbeats."""
 
 from temporalio import activity
 
