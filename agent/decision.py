@@ -17,6 +17,7 @@ from longhaul.agent.letters.doubts import blocking, to_probe
 from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
 from longhaul.agent.next.ahead import ahead_of, foreseen, is_outdated, is_unsettled, judged
+from longhaul.agent.next.allotting import put_aside_first
 from longhaul.agent.next.budget import within_budget
 from longhaul.agent.next.children import is_stopped, owes_report, to_tell
 from longhaul.agent.next.fused_reads import are_fused
@@ -64,7 +65,8 @@ new number, asks for the session's own (`AgentState.behaviour`) and keeps its ol
 
 def decide(record: Record, load: Load) -> Step:
     """The next step. Never `RollOver` while calls run, nor twice in a row on a fresh history."""
-    return within_budget(unless_paused(memorised(_next(record, load), record), record, load), record, load)
+    step = unless_paused(memorised(_next(record, load), record), record, load)
+    return put_aside_first(within_budget(step, record, load), record, load)
 
 
 def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  one line per question, in their order

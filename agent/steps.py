@@ -11,6 +11,7 @@ from longhaul.agent.entries.every import (
     Reminded,
     SleepBegun,
     StepBegun,
+    ToolReturned,
     Verdict,
 )
 from longhaul.agent.fold.compaction import Cut
@@ -137,7 +138,7 @@ class BeginStep:
 class Book:
     """Write down what is put aside for the next call, or that there is not enough left for it."""
 
-    entry: BudgetEntry | NotCompressed
+    entry: BudgetEntry | NotCompressed | ToolReturned
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class Finish:
 class Tell:
     """Pass this on to the sub-agents of these calls; after an interrupt they have a moment to say how far they came."""
 
-    letter: Literal["interrupt", "pause", "resume"]
+    letter: Literal["interrupt", "pause", "resume", "budget"]
     call_ids: tuple[str, ...]
 
 

@@ -136,15 +136,29 @@ class Children:
 
     async def _tell(self, word: Tell) -> None:
         children = [self._record.children[call_id] for call_id in word.call_ids]
-        told = await asyncio.gather(
-            *(self._signal(child.workflow_id, word.letter, self._body(word, child)) for child in children)
-        )
-        self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids))
+        through = self._record.seq if word.letter == "budget" else 0
+        told = await asyncio.gather(*(self._pass_on(word, child) for child in children))
+        self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids, through=through))
         for child, why in zip(children, told, strict=True):
             if why:
                 self._lose(child, why)
         if word.letter == "interrupt":
             await self._until_answered(word.call_ids)
+
+    async def _pass_on(self, word: Tell, child: Child) -> str:
+        """As `_signal`; of its budget each change by itself."""
+        if word.letter != "budget":
+            return await self._signal(child.workflow_id, word.letter, self._body(word, child))
+        for number, more in child.raises.items():
+            body = {
+                "more": more.model_dump(mode="json"),
+                "allotted": True,
+                "by": f"session {self._record.state.session_id}"[:1_000],
+                "request_id": f"{child.call_id}-{number}",
+            }
+            if why := await self._signal(child.workflow_id, word.letter, body):
+                return why
+        return ""
 
     def _body(self, word: Tell, child: Child) -> dict[str, Any]:
         if word.letter == "interrupt":

@@ -4,7 +4,8 @@ from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.budget import Amount, End, Lack, Raise
+from longhaul.agent.values.amount import Amount
+from longhaul.agent.values.budget import End, Lack, Raise
 
 
 class BudgetReserved(Entry):
@@ -45,4 +46,17 @@ class BudgetChanged(Entry):
     request_id: str = sparse("")
 
 
-BudgetEntry = BudgetReserved | BudgetReleased | BudgetExhausted | BudgetChanged
+class BudgetAllotted(Entry):
+    """Put aside for the sub-agent of a call: the end of its task settles it."""
+
+    kind: Literal["budget_allotted"] = "budget_allotted"
+    call_id: str
+    amount: Amount
+    """All that it may spend; what was put aside for it before counts no more."""
+    more: Raise = sparse(Raise())
+    """Of one that is at work: by how much its limits are raised, which it has to be told."""
+    by: str = sparse("")
+    request_id: str = sparse("")
+
+
+BudgetEntry = BudgetReserved | BudgetReleased | BudgetExhausted | BudgetChanged | BudgetAllotted

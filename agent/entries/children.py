@@ -4,6 +4,7 @@ from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
+from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.children import Child, Outcome
 
 
@@ -18,8 +19,10 @@ class ChildrenTold(Entry):
     """What was passed on to sub-agents."""
 
     kind: Literal["children_told"] = "children_told"
-    letter: Literal["interrupt", "pause", "resume"]
+    letter: Literal["interrupt", "pause", "resume", "budget"]
     call_ids: tuple[str, ...]
+    through: int = sparse(0)
+    """Of a budget: the newest entry that was passed on."""
 
 
 class ChildEnded(Entry):
@@ -29,6 +32,9 @@ class ChildEnded(Entry):
     call_id: str
     outcome: Outcome
     session_id: str = sparse("")
+    spent: Amount | None = sparse(None)
+    """With what it says is in doubt; None: nobody knows it, and all that was put aside for it counts as in doubt."""
+    doubtful: Amount = sparse(Amount())
 
 
 class ParentTold(Entry):

@@ -6,15 +6,8 @@ been billed. So each attempt counts once, whatever order things come in.
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.budget import (
-    KEPT_CHANGES,
-    NEW_ACCOUNT,
-    NOTHING,
-    UNKNOWN_TARIFF,
-    Account,
-    BudgetQuestion,
-    Tariff,
-)
+from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, child_key
+from longhaul.agent.values.budget import KEPT_CHANGES, NEW_ACCOUNT, UNKNOWN_TARIFF, Account, BudgetQuestion, Tariff
 from longhaul.agent.values.messages import Usage
 
 
@@ -58,7 +51,15 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
         case e.BudgetChanged():
             return _changed(account, entry)
         case e.ReplyFinished() | e.StateReplaced():
-            return _ended(account, ledger, entry)
+            return _unused(_ended(account, ledger, entry), ledger, None)
+        case e.BudgetAllotted():
+            return _allotted(account, entry)
+        case e.ToolReturned():
+            return _unused(account, ledger, entry.result.id)
+        case e.ChildEnded():
+            return _child_ended(account, entry)
+        case e.ParentTold() if ledger.parent is not None and ledger.parent.allotted:
+            return _given_back(account, ledger)
         case _:
             return account
 
@@ -81,6 +82,40 @@ def _settled(account: Account, usage: Usage | None, lost: int) -> Account:
     used = NOTHING if usage is None else tariff_of(account, account.model).of(usage)
     spending = account.spending.settle(account.open, used, lost)
     return account.model_copy(update={"spending": spending, "open": "", "model": ""})
+
+
+def _allotted(account: Account, entry: e.BudgetAllotted) -> Account:
+    handled = (*account.handled, entry.request_id)[-KEPT_CHANGES:] if entry.request_id else account.handled
+    spending = account.spending.reserve(child_key(entry.call_id), entry.amount)
+    return account.model_copy(update={"spending": spending, "handled": handled})
+
+
+def _child_ended(account: Account, entry: e.ChildEnded) -> Account:
+    key, spending = child_key(entry.call_id), account.spending
+    if entry.spent is None:
+        spending = spending.settle(key, NOTHING, lost=1)
+    else:
+        spending = spending.settle(key, entry.spent, doubtful=entry.doubtful)
+    return account.model_copy(update={"spending": spending})
+
+
+def _unused(account: Account, ledger: Ledger, call_id: str | None) -> Account:
+    """What was put aside for a sub-agent that was never begun comes back. None: of whichever call."""
+    spending = account.spending
+    for held in tuple(ledger.open_calls) if call_id is None else (call_id,):
+        if held not in ledger.children:
+            spending = spending.settle(child_key(held), NOTHING)
+    return account if spending is account.spending else account.model_copy(update={"spending": spending})
+
+
+def _given_back(account: Account, ledger: Ledger) -> Account:
+    """The session that started this one may spend what is left: here it counts as put aside for good."""
+    budget, spending = ledger.spec.budget, account.spending
+    if budget is None or GIVEN_BACK in spending.reserved:
+        return account
+    return account.model_copy(
+        update={"spending": spending.reserve(GIVEN_BACK, budget.rest(spending.held, account.steps))}
+    )
 
 
 def _exhausted(account: Account, entry: e.BudgetExhausted) -> Account:

@@ -12,6 +12,9 @@ def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
     match entry:
         case e.ChildStarted():
             _started(ledger, entry)
+        case e.ChildrenTold(letter="budget"):
+            for call_id in entry.call_ids:
+                _raises_told(ledger, call_id, entry.through)
         case e.ChildrenTold():
             told = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
             for call_id in entry.call_ids:
@@ -24,6 +27,20 @@ def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
             _tell(ledger, told=False, error="")
         case _ as never:
             assert_never(never)
+
+
+def raise_later(ledger: Ledger, entry: e.BudgetAllotted) -> None:
+    """It has to be told by how much its limits are raised."""
+    child = ledger.children.get(entry.call_id)
+    if child is not None and any(entry.more.given()):
+        _keep(ledger, child.model_copy(update={"raises": {**child.raises, str(entry.seq): entry.more}}))
+
+
+def _raises_told(ledger: Ledger, call_id: str, through: int) -> None:
+    """What came while others were told is told later."""
+    if child := ledger.children.get(call_id):
+        later = {number: more for number, more in child.raises.items() if int(number) > through}
+        _change(ledger, call_id, raises=later)
 
 
 def report_anew(ledger: Ledger) -> None:

@@ -65,6 +65,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.SleepEntry, sleep.apply),
     (e.InputEntry, server_questions.apply),
     (e.ChildEntry, children.apply),
+    (e.BudgetAllotted, children.raise_later),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )
 """Unions of entries, and what knows them all; every other one is a SingleEntry."""

@@ -11,6 +11,7 @@ from longhaul.agent.entries.requests import When
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
+from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import End, Raise
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.known_names import FullModelName
@@ -94,6 +95,10 @@ class ChangeBudget(Value):
 
     more: Raise = Field(default=Raise())
     end: End = ""
+    child: str = Field(default="", max_length=MAX_ID_CHARS)
+    """Id of the call whose sub-agent is given so much more, of what this session has left."""
+    allotted: bool = False
+    """Of a sub-agent: so much more is put aside for it. Sessions send it."""
     request_id: str = Field(default="", max_length=MAX_ID_CHARS)
     """Sent again with the same one, it changes nothing more."""
     by: str = Field(default="", max_length=MAX_ID_CHARS)
@@ -177,6 +182,9 @@ class ChildReport(Value):
     """What the model reads: its last words, or how it ended otherwise."""
     tainted: str = Field(default="", max_length=1_000)
     """As `AgentState.tainted`."""
+    spent: Amount | None = None
+    """With what is in doubt, and what sub-agents of its own may still spend; without a budget nobody counts it."""
+    doubtful: Amount = Amount()
 
 
 class ReportAgain(Value):

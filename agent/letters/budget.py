@@ -3,8 +3,10 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChangeBudget, Unusable
 from longhaul.agent.letters.letter import Received
+from longhaul.agent.next.budget import seconds_of, steps_of
 from longhaul.agent.record import Record
-from longhaul.agent.values.budget import NEW_ACCOUNT
+from longhaul.agent.values.amount import NANOS, Amount, child_key
+from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Raise, shown
 
 
 def change(record: Record, body: ChangeBudget) -> Received:
@@ -14,6 +16,15 @@ def change(record: Record, body: ChangeBudget) -> Received:
         raise Unusable("the session has no budget; its agent would have to have one under [budget]")
     if body.request_id and body.request_id in account.handled:
         return Received((), {"changed": True, "already": True, "limits": budget.told()})
+    if body.child:
+        return _allot(record, body, budget, account)
+    if (above := record.parent) and not above.told and not body.allotted:
+        put_aside = [name for name, _ in body.more.given() if name in above.allotted]
+        if put_aside:
+            raise Unusable(
+                f"more.{put_aside[0]}: what this sub-agent may spend is put aside by the session "
+                f"{above.session_id!r}; send it there, with child={above.call_id!r}"
+            )
     raises = any(body.more.given())
     if raises == bool(body.end):
         raise Unusable("say by how much it is to be raised in `more`, or `end` as stop or summarise: one of the two")
@@ -25,3 +36,34 @@ def change(record: Record, body: ChangeBudget) -> Received:
         raise Unusable(f"more.{error}") from None
     entry = e.BudgetChanged(more=body.more, end=body.end, by=body.by, request_id=body.request_id)
     return Received((entry,), {"changed": True, "already": False, "limits": raised.told()})
+
+
+def _allot(record: Record, body: ChangeBudget, budget: Budget, account: Account) -> Received:
+    """A sub-agent at work is given more of what is left here."""
+    child, key = record.children.get(body.child), child_key(body.child)
+    if child is None or child.outcome or child.stopped or key not in account.spending.reserved:
+        raise Unusable(
+            f"child: no sub-agent with the task {body.child!r} is at work here for which anything is put aside"
+        )
+    if body.end or not any(body.more.given()):
+        raise Unusable(
+            "child: say in `more` how much more it is given; its own session is told how its reply is to end"
+        )
+    held = account.spending.held
+    for name, more in body.more.given():
+        if (limit := budget.limit(name)) is None:
+            raise Unusable(f"more.{name}: the budget here has no limit of it; send it to {child.session_id!r}")
+        used = seconds_of(account, record, record.latest_at) if name == "seconds" else held.of(name)
+        used += steps_of(account, record) if name == "steps" else 0
+        if used + more > limit:
+            left = shown(name, max(limit - used, 0))
+            raise Unusable(f"more.{name}: {left} of this session's own budget is left; raise that first")
+    amount = account.spending.reserved[key] + _sums(body.more)
+    entry = e.BudgetAllotted(call_id=body.child, amount=amount, more=body.more, by=body.by, request_id=body.request_id)
+    return Received((entry,), {"changed": True, "already": False, "limits": budget.told()})
+
+
+def _sums(more: Raise) -> Amount:
+    return Amount(
+        tokens=more.tokens or 0, nanos=round((more.cost or 0) * NANOS), calls=more.calls or 0, steps=more.steps or 0
+    )

@@ -19,7 +19,13 @@ def reported(record: Record, body: ChildReport) -> Received:
         raise Unusable(f"session_id: {body.call_id!r} is the task of {child.session_id!r}, not of {body.session_id!r}")
     if child is not None and child.outcome:
         return Received((), {"recorded": False})
-    ended = e.ChildEnded(call_id=body.call_id, outcome=body.state, session_id=body.session_id)
+    ended = e.ChildEnded(
+        call_id=body.call_id,
+        outcome=body.state,
+        session_id=body.session_id,
+        spent=body.spent,
+        doubtful=body.doubtful,
+    )
     if call is None or call.state is ToolCallState.FINISHED:
         return Received((ended,), {"recorded": True})
     result = ToolResultBlock(

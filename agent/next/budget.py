@@ -13,7 +13,8 @@ from longhaul.agent.next.keeping import Load, should_save
 from longhaul.agent.next.stops import config_for
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Book, Checkpoint, Compress, Finish, Park, Remind, Step, Think
-from longhaul.agent.values.budget import NEW_ACCOUNT, NOTHING, Account, Amount, Budget, Lack
+from longhaul.agent.values.amount import NOTHING, Amount
+from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Lack
 from longhaul.agent.values.messages import ErrorInfo, FinishedReason, HintBlock
 from longhaul.agent.values.prompt import hint_message
 
@@ -93,13 +94,14 @@ def lacking(budget: Budget, account: Account, record: Record, at: int, need: Amo
             if (held + need).of(name) > limit:
                 found.append(Lack(name=name, limit=limit, held=held.of(name), needs=need.of(name)))
             continue
-        passed = steps_of(account, record) if name == "steps" else seconds_of(account, record, at)
-        if passed >= limit:
+        passed = steps_of(account, record) + held.steps if name == "steps" else seconds_of(account, record, at)
+        if passed >= limit or (name == "steps" and passed + need.steps > limit):
             found.append(Lack(name=name, limit=limit, held=passed))
     return tuple(found)
 
 
 def steps_of(account: Account, record: Record) -> int:
+    """Without those of sub-agents."""
     return account.steps + (record.reply.cur_iter if record.reply else 0)
 
 

@@ -16,6 +16,8 @@ from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Tell
+from longhaul.agent.values.amount import child_key
+from longhaul.agent.values.budget import LimitName
 from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS, Child, Parent
 from longhaul.agent.values.messages import ToolCallState, UserMsg
 from longhaul.agent.values.settings import AgentSpec
@@ -75,6 +77,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         call_id=call_id,
         path=(*(record.parent.path if record.parent else ()), record.spec.name),
         tainted=state.tainted,
+        allotted=_allotted(record, call_id),
     )
     request = e.RequestAccepted(
         request_id=call_id,
@@ -85,7 +88,15 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
     child = Child(
         call_id=call_id, agent=task.agent, session_id=session, workflow_id=workflow, reply_id=reply, at=record.latest_at
     )
-    return Beginning(child, parent, inherited(record, record.spec.agents[task.agent]), request)
+    return Beginning(child, parent, inherited(record, record.spec.agents[task.agent], call_id), request)
+
+
+def _allotted(record: Record, call_id: str) -> tuple[LimitName, ...]:
+    """The limits of which something is put aside for it here."""
+    budget, account = record.spec.budget, record.account
+    if budget is None or account is None or child_key(call_id) not in account.spending.reserved:
+        return ()
+    return tuple(name for name, _ in budget.limits())
 
 
 def is_stopped(record: Record, reply: ReplyContext) -> bool:
@@ -98,6 +109,8 @@ def to_tell(record: Record, load: Load) -> Tell | None:
     at_work = [one for one in record.children.values() if not one.outcome and one.call_id not in load.running]
     if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one)]:
         return Tell("interrupt", tuple(over))
+    if raised := [one.call_id for one in at_work if one.raises and not one.stopped]:
+        return Tell("budget", tuple(raised))
     paused = record.pause is not None
     if others := [one.call_id for one in at_work if not one.stopped and one.paused is not paused]:
         return Tell("pause" if paused else "resume", tuple(others))

@@ -8,7 +8,10 @@ agent file itself says of it: its tools, and its own allow rules.
 from collections.abc import Sequence
 from typing import Literal
 
+from longhaul.agent.next.budget import seconds_of
 from longhaul.agent.record import Record
+from longhaul.agent.values.amount import child_key
+from longhaul.agent.values.budget import NEW_ACCOUNT, Budget
 from longhaul.agent.values.children import MOST_LEVELS
 from longhaul.agent.values.decisions import ToolApproval
 from longhaul.agent.values.permission import (
@@ -39,8 +42,8 @@ _POLICIES = ("never", "risky", "always")
 _RISKS = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 
-def inherited(record: Record, own: AgentSpec) -> AgentSpec:
-    """The settings with which a sub-agent's session begins."""
+def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
+    """The settings with which the sub-agent's session of that call begins."""
     above = record.spec
     return own.model_copy(
         update={
@@ -53,6 +56,7 @@ def inherited(record: Record, own: AgentSpec) -> AgentSpec:
             "middlewares": tuple(dict.fromkeys((*above.middlewares, *own.middlewares))),
             "on_doubt": "ask" if "ask" in (above.on_doubt, own.on_doubt) else "tell",
             "team": own.team or above.team,
+            "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
             "workspace": own.workspace or Workspace(root=record.provided.workspace_root),
             "idle_close_seconds": IDLE_SECONDS if own.idle_close_seconds == _IDLE else own.idle_close_seconds,
@@ -99,6 +103,22 @@ def permission(record: Record, own: PermissionContext) -> PermissionContext:
             "deadline": own.deadline or above.deadline,
         }
     )
+
+
+def budget(record: Record, own: Budget | None, call_id: str) -> Budget | None:
+    """Its own limits; of those that the session has, what is put aside for it."""
+    above, account = record.spec.budget, record.account or NEW_ACCOUNT
+    amount = account.spending.reserved.get(child_key(call_id))
+    if above is None or amount is None:
+        return own
+    mine = {f"max_{name}": limit for name, limit in own.limits()} if own is not None else {}
+    for name, limit in above.limits():
+        if name == "seconds":
+            left = max(limit - seconds_of(account, record, record.latest_at), 1.0)
+            mine["max_seconds"] = min(mine.get("max_seconds", left), left)
+        else:
+            mine[f"max_{name}"] = amount.of(name)
+    return Budget.model_validate({**mine, "on_exhaustion": (own or above).on_exhaustion})
 
 
 def mode(above: PermissionMode, own: PermissionMode) -> PermissionMode:

@@ -10,10 +10,10 @@ from typing import Literal
 from pydantic import model_validator
 
 from longhaul.agent.plain.values import OpenValue, Value, sparse
+from longhaul.agent.values.amount import NANOS, NOTHING, Amount
 from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.price import MILLION, Price
 
-NANOS = 1_000_000_000
 MOST = 10**15
 
 LimitName = Literal["tokens", "cost", "calls", "steps", "seconds"]
@@ -59,6 +59,17 @@ class Budget(Value):
         """Those that are set."""
         yield from ((name, limit) for name in LIMITS if (limit := self.limit(name)) is not None)
 
+    def rest(self, held: Amount, steps: int) -> Amount:
+        """What is left of the limits that sums are put aside of; 0 of those that are not set. `steps`: the session's
+        own."""
+        nanos = 0 if self.max_cost is None else round(self.max_cost * NANOS) - held.nanos
+        return Amount(
+            tokens=max((self.max_tokens or 0) - held.tokens, 0),
+            nanos=max(nanos, 0),
+            calls=max((self.max_calls or 0) - held.calls, 0),
+            steps=max((self.max_steps or 0) - held.steps - steps, 0),
+        )
+
     def told(self) -> dict[str, float]:
         return {name: limit for name, limit in self.limits()}  # noqa: C416  by plain strings
 
@@ -95,27 +106,6 @@ class Raise(Value):
         yield from ((name, more) for name, more in of.items() if more is not None)
 
 
-class Amount(OpenValue):
-    """What model calls take."""
-
-    tokens: int = sparse(0, ge=0)
-    nanos: int = sparse(0, ge=0)
-    """Billionths of a dollar; 0 where nobody asks what it costs."""
-    calls: int = sparse(0, ge=0)
-
-    def __add__(self, other: "Amount") -> "Amount":
-        return Amount(tokens=self.tokens + other.tokens, nanos=self.nanos + other.nanos, calls=self.calls + other.calls)
-
-    def times(self, number: int) -> "Amount":
-        return Amount(tokens=self.tokens * number, nanos=self.nanos * number, calls=self.calls * number)
-
-    def of(self, name: Literal["tokens", "cost", "calls"]) -> float:
-        return {"tokens": self.tokens, "cost": self.nanos / NANOS, "calls": self.calls}[name]
-
-
-NOTHING = Amount()
-
-
 class Spending(OpenValue):
     """What was spent, and what is put aside. A reservation is settled once: settling it again changes nothing."""
 
@@ -134,15 +124,16 @@ class Spending(OpenValue):
     def reserve(self, key: str, amount: Amount) -> "Spending":
         return self.model_copy(update={"reserved": {**self.reserved, key: amount}})
 
-    def settle(self, key: str, used: Amount, lost: int = 0) -> "Spending":
-        """`used`: what was reported. `lost`: attempts beside it that may have been billed."""
+    def settle(self, key: str, used: Amount, lost: int = 0, doubtful: Amount = NOTHING) -> "Spending":
+        """`used`: what was reported, with what is doubtful of it. `lost`: attempts beside it that may have been
+        billed."""
         amount = self.reserved.get(key)
         if amount is None:
             return self
-        doubtful = amount.times(lost)
+        gone = amount.times(lost)
         return Spending(
-            spent=self.spent + used + doubtful,
-            doubtful=self.doubtful + doubtful,
+            spent=self.spent + used + gone,
+            doubtful=self.doubtful + gone + doubtful,
             reserved={other: held for other, held in self.reserved.items() if other != key},
         )
 

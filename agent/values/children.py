@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.budget import LimitName, Raise
 
 AGENT = "Agent"
 """The tool that starts one."""
@@ -35,6 +36,8 @@ class Parent(OpenValue):
     """Names of the agents above it, the root's first."""
     tainted: str = sparse("")
     """As `AgentState.tainted` was there when it was started."""
+    allotted: tuple[LimitName, ...] = sparse(())
+    """Limits of which there is put aside what may be spent here."""
     told: bool = sparse(False)
     """It has been told how the task ended."""
     error: str = sparse("")
@@ -56,6 +59,8 @@ class Child(OpenValue):
     stopped: bool = sparse(False)
     """It has been told to stop."""
     paused: bool = sparse(False)
+    raises: dict[str, Raise] = sparse({})
+    """Of its budget, that it has not been told: by the number of the entry."""
 
 
 def named_by_keys(agents: object) -> object:

@@ -6,7 +6,8 @@ from longhaul.agent.next.budget import seconds_of, steps_of
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
-from longhaul.agent.values.budget import LIMITS, NEW_ACCOUNT, Account, Amount, shown
+from longhaul.agent.values.amount import Amount
+from longhaul.agent.values.budget import LIMITS, NEW_ACCOUNT, Account, shown
 
 CALL_ID = "budget"
 """In the place of a call's id, of what waits for more budget; no tool is called so by a model."""
@@ -19,7 +20,7 @@ class BudgetStanding(OpenValue):
     limits: dict[str, float]
     spent: dict[str, float]
     reserved: dict[str, float]
-    """Put aside for the call that is under way."""
+    """Put aside for the call that is under way, and for sub-agents at work."""
     left: dict[str, float]
     doubtful: dict[str, float] = sparse({})
     """Of what was spent: attempts that were lost or cut short, which a provider may have billed, as estimated."""
@@ -65,8 +66,10 @@ def standing(record: Record) -> BudgetStanding | None:
 
 
 def _of(amount: Amount) -> dict[str, float]:
-    return {"tokens": amount.tokens, "cost": amount.of("cost"), "calls": amount.calls}
+    steps = {"steps": amount.steps} if amount.steps else {}
+    return {"tokens": amount.tokens, "cost": amount.of("cost"), "calls": amount.calls, **steps}
 
 
 def _passed(account: Account, record: Record) -> dict[str, float]:
-    return {"steps": steps_of(account, record), "seconds": round(seconds_of(account, record, record.latest_at), 3)}
+    steps = steps_of(account, record) + account.spending.spent.steps
+    return {"steps": steps, "seconds": round(seconds_of(account, record, record.latest_at), 3)}

@@ -5,6 +5,8 @@ from typing import Any
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.next.children import task_reply
 from longhaul.agent.record import Record
+from longhaul.agent.values.amount import GIVEN_BACK, Amount
+from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock
 from longhaul.agent.views.transcript import reply_message
@@ -37,7 +39,19 @@ def report(record: Record) -> ChildReport | None:
         state=_STATES.get(ended.reason, "error"),
         output=_cut(_told(record, ended.reason, ended.error.message if ended.error else "", words)),
         tainted=record.state.tainted[:1_000],
+        **_spent(record),
     )
+
+
+def _spent(record: Record) -> dict[str, Amount]:
+    """For whoever has put something aside for it. What sub-agents of its own may still spend counts as spent."""
+    if record.spec.budget is None or record.parent is None or not record.parent.allotted:
+        return {}
+    account = record.account or NEW_ACCOUNT
+    spending = account.spending
+    held = (amount for key, amount in spending.reserved.items() if key != GIVEN_BACK)
+    own = Amount(steps=account.steps)
+    return {"spent": sum(held, spending.spent + own), "doubtful": spending.doubtful}
 
 
 _STATES: dict[FinishedReason, Any] = {

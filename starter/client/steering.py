@@ -70,6 +70,7 @@ class Steering:
         more: Raise | Mapping[str, float] | None = None,
         *,
         end: End = "",
+        child: str = "",
         by: str = "",
         request_id: str | None = None,
     ) -> dict[str, float]:
@@ -77,10 +78,12 @@ class Steering:
         for more: with `stop` at once, with `summarise` after a last call of its model. Returns the limits as they are
         then, by name.
 
+        `child`: id of a call; its sub-agent is given so much more, of what is left here.
         `request_id`: the same one twice is one change. Raises Refused for a session without a budget, for a limit that
         it does not have, and for an end where no reply waits.
         """
-        body = {"more": plain(more or {}), "end": end, "by": by, "request_id": request_id or uuid.uuid4().hex}
+        request = request_id or uuid.uuid4().hex
+        body = {"more": plain(more or {}), "end": end, "child": child, "by": by, "request_id": request}
         return dict((await self._sending.update("budget", body))["limits"])
 
     async def resume(self, *, by: str = "") -> None:

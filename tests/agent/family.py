@@ -73,7 +73,7 @@ class Family(Play):
     def _speak(self, step: Tell | Report) -> None:
         if isinstance(step, Tell):
             self.passed_on.append((step.letter, step.call_ids))
-            self.write(e.ChildrenTold(letter=step.letter, call_ids=step.call_ids))
+            self.write(e.ChildrenTold(letter=step.letter, call_ids=step.call_ids, through=self.record.seq))
         else:
             self.reports.append(report(self.record))
             self.write(e.ParentTold())

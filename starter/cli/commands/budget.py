@@ -27,6 +27,9 @@ def budget(  # noqa: PLR0913  one parameter a flag
         bool,
         typer.Option("--summarise", help="The same, after a last call in which the model says where things stand."),
     ] = False,
+    child: Annotated[
+        str, typer.Option("--child", help="Give it to the sub-agent of this call, of what the session has left.")
+    ] = "",
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
@@ -46,6 +49,6 @@ def budget(  # noqa: PLR0913  one parameter a flag
         s,
         user,
         agent,
-        lambda screen, name: work.budget(screen, name, work.BudgetWish(more(), stop, summarise), approver),
+        lambda screen, name: work.budget(screen, name, work.BudgetWish(more(), stop, summarise, child), approver),
         as_json=as_json,
     )

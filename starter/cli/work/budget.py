@@ -20,6 +20,7 @@ class BudgetWish:
     more: Raise
     stop: bool = False
     summarise: bool = False
+    child: str = ""
 
     @property
     def end(self) -> Literal["", "stop", "summarise"]:
@@ -34,7 +35,7 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
     raises, end = any(wish.more.given()), wish.end
     async with opened(name) as session:
         if raises or end:
-            await session.change_budget(wish.more, end=end, by=decider(approver))
+            await session.change_budget(wish.more, end=end, child=wish.child, by=decider(approver))
         standing = (await session.status()).budget
     if standing is None:
         raise Misuse(f"session {session.id!r} has no budget; see [budget] in docs/budgets.md")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.values.budget import LIMITS, Amount, Budget, Raise, Spending, Tariff, shown
+from longhaul.agent.values.amount import Amount
+from longhaul.agent.values.budget import LIMITS, Budget, Raise, Spending, Tariff, shown
 from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.price import Price
 
