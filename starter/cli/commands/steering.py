@@ -34,7 +34,7 @@ def approve(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Let calls run that wait for a person."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import deciding as answering
 
     if show:
         on_session(
@@ -66,7 +66,7 @@ def deny(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Refuse calls that wait for a person."""
-    from longhaul.starter.cli.work import steering as answering
+    from longhaul.starter.cli.work import deciding as answering
 
     decision = answering.DecisionFlags(allow=False, reason=reason, approver=approver)
     on_session(

@@ -21,7 +21,7 @@ def script(path: Path, *lines: dict[str, Any]) -> str:
     return f"scripted:{path}"
 
 
-async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_as_it_is_shown(
+async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_at_the_lead_s_name(
     cli: Cli, app: Longhaul, tmp_path: Path
 ) -> None:
     task = {"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write it down"}}
@@ -42,7 +42,8 @@ async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_as_it_
     await until(listed)
     inbox, shown = cli("inbox", "--user", "ute").out, cli("show", "moon-log").out
     (approval,) = re.findall(r"longhaul (approve moon-log\.t1 w1 --seen=.*)", inbox)
-    approved = cli(*shlex.split(approval))
+    at_the_lead = approval.replace("moon-log.t1", "moon-log").replace("scribe", "lead")
+    approved = cli(*shlex.split(at_the_lead))
     done = await session.wait(reply)
     after = cli("show", "moon-log").out
 

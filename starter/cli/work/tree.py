@@ -1,0 +1,48 @@
+"""Finds what a command at a lead's name is about, in the lead's session or in those of its sub-agents."""
+
+from collections.abc import Iterator, Sequence
+
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import Waiting
+from longhaul.workflows.contract import PendingCall
+
+
+async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[Waiting]:
+    """What waits so: the named calls, or all; sub-agents are asked where the session itself does not have them. Raises
+    Misuse for an id that waits in several sessions."""
+    own = [Waiting(root, call) for call in await root.pending() if call.waits_for == waits_for]
+    if call_ids:
+        own = [each for each in own if each.call.call_id in call_ids]
+    if own and len(own) >= len(call_ids):
+        return own
+    found = [each for each in await root.tree.pending() if each.call.waits_for == waits_for]
+    chosen = [each for each in found if not call_ids or each.call.call_id in call_ids]
+    for call_id in call_ids:
+        places = [each.session.id for each in chosen if each.call.call_id == call_id]
+        if len(places) > 1:
+            raise Misuse(f"{call_id!r} waits in several sessions: {', '.join(places)}; name one of them")
+    return chosen
+
+
+async def place_of(root: Session, call_id: str, waits_for: str) -> Session:
+    """The session in which the call waits; the root itself where none has it: it says why not."""
+    waiting = await waiting_in(root, [call_id], waits_for)
+    return waiting[0].session if waiting else root
+
+
+def by_session(
+    root: Session, waiting: Sequence[Waiting], call_ids: Sequence[str]
+) -> Iterator[tuple[Session, dict[str, PendingCall | None]]]:
+    """Each session with the calls to be answered in it; None: it does not wait anywhere, and the root says so."""
+    missing = [call_id for call_id in call_ids if call_id not in {each.call.call_id for each in waiting}]
+    places = {each.session.workflow_id: each.session for each in waiting}
+    if missing:
+        places = {root.workflow_id: root, **places}
+    for workflow_id, session in places.items():
+        calls: dict[str, PendingCall | None] = {
+            each.call.call_id: each.call for each in waiting if each.session.workflow_id == workflow_id
+        }
+        if session is root or workflow_id == root.workflow_id:
+            calls.update(dict.fromkeys(missing))
+        yield session, calls

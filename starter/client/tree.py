@@ -1,0 +1,68 @@
+"""A session with all sub-agents at work below it: what waits anywhere in it is found, and answered, from the root."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from longhaul.agent.values.budget import Raise
+from longhaul.agent.values.children import Child
+from longhaul.starter.client.asking import NoSession
+from longhaul.workflows.contract import PendingCall
+
+if TYPE_CHECKING:
+    from longhaul.starter.client.session import Session
+
+AT_ONCE = 20
+"""Sessions of one tree that are asked at one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits for somebody, and whose it is: decide on `call` with the methods of `session`."""
+
+    session: "Session"
+    call: PendingCall
+    above: tuple[tuple["Session", str], ...] = ()
+    """From the root down: each session above, and the call there that gave the task. Empty for the root's own."""
+
+
+class Tree:
+    """Get it from `Session.tree`. Whatever asks sub-agents raises as `Session.status` does, but for one that has closed
+    meanwhile: it waits for nobody."""
+
+    def __init__(self, root: "Session", opened: Callable[["Session", Child], "Session"]) -> None:
+        self._root = root
+        self._opened = opened
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def pending(self) -> list[Waiting]:
+        """What waits in the session and in all sub-agents at work, as `Session.pending` tells it: its own first, then
+        in the order in which they were started. A decision is bound to what is shown here, as everywhere."""
+        return await self._below(self._root, ())
+
+    async def raise_budget(self, waiting: Waiting, more: Raise, *, by: str = "") -> None:
+        """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. Raises Refused
+        where a limit is not set."""
+        budget = (await self._root.status()).budget
+        if not waiting.above or budget is None:
+            await waiting.session.change_budget(more, by=by)
+            return
+        await self._root.change_budget(more, by=by)
+        for session, call_id in waiting.above:
+            await session.change_budget(more, child=call_id, by=by)
+
+    async def _below(self, session: "Session", above: tuple[tuple["Session", str], ...]) -> list[Waiting]:
+        try:
+            async with self._room:
+                calls, status = await session.pending(), await session.status()
+        except NoSession:
+            if not above:
+                raise
+            return []
+        found = [Waiting(session, call, above) for call in calls]
+        at_work = [child for child in status.children if not child.outcome and child.workflow_id]
+        deeper = await asyncio.gather(
+            *(self._below(self._opened(session, child), (*above, (session, child.call_id))) for child in at_work)
+        )
+        return [*found, *(each for part in deeper for each in part)]

@@ -1,0 +1,92 @@
+"""What sub-agents wait for is found and answered from the root, each answer bound to what was shown."""
+
+from typing import Any
+
+import pytest
+
+from longhaul.agent.values.budget import Raise
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.starter.cli.work.tree import by_session, place_of, waiting_in
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import Waiting
+from longhaul.starter.client.wire import Refused
+from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results, until
+
+pytestmark = pytest.mark.server
+
+SENDS = (calls("send", to="Ana"), {"text": "Sent, I hope."})
+SUCCESS = ToolResultState.SUCCESS
+
+
+async def waiting(session: Session, number: int) -> list[Waiting]:
+    found = list[Waiting]()
+
+    async def all_there() -> bool:
+        if not await session.has_begun():
+            return False
+        found[:] = await session.tree.pending()
+        return len(found) == number
+
+    await until(all_there)
+    return found
+
+
+async def test_approvals_of_three_levels_are_listed_and_answered_at_the_root(stage: Stage) -> None:
+    digger = agent(stage, *SENDS)
+    scout = agent(stage, tasks("d1 digger"), {"text": "The digger has it."}, agents={"digger": digger})
+    clerk = agent(stage, *SENDS)
+    session = lead(stage, {"scout": scout, "clerk": clerk}, tasks("t1 scout", "t2 clerk"), SUMMED_UP)
+    reply = await session.submit("Go")
+
+    found = await waiting(session, 2)
+
+    paths = sorted(each.call.path for each in found)
+    assert paths == ["lamp › clerk › send", "lamp › scout › digger › send"]
+    (deep,) = (each for each in found if "digger" in each.call.path)
+    assert [call_id for _, call_id in deep.above] == ["t1", "d1"]
+    changed = deep.call.model_copy(update={"digest": "of something else"})
+    with pytest.raises(Refused):
+        await deep.session.confirm(changed, allow=True)
+    for each in found:
+        await each.session.confirm(each.call, allow=True, approver="ben")
+    told = dict.fromkeys(said for _, said in results(await session.wait(reply)))
+    assert list(told) in (["The digger has it.", "Sent, I hope."], ["Sent, I hope.", "The digger has it."])
+    assert await session.tree.pending() == []
+
+
+async def test_a_command_at_the_lead_s_name_finds_where_a_call_waits(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, *SENDS)})
+    reply = await session.submit("Go")
+    (only,) = await waiting(session, 1)
+
+    found = await waiting_in(session, [], "person")
+    ((place, asked),) = by_session(session, found, [])
+    assert (place.id, list(asked)) == (f"{session.id}.t1", [only.call.call_id])
+    ((at_root, missing),) = by_session(session, await waiting_in(session, ["zz"], "person"), ["zz"])
+    assert (at_root.id, missing) == (session.id, {"zz": None})
+    assert (await place_of(session, only.call.call_id, "person")).id == place.id
+    assert (await place_of(session, only.call.call_id, "outside")).id == session.id
+
+    await place.confirm(only.call, allow=True)
+    assert results(await session.wait(reply)) == [(SUCCESS, "Sent, I hope.")]
+
+
+async def test_a_budget_that_a_grandchild_waits_for_is_raised_from_the_root_down(stage: Stage) -> None:
+    tight: dict[str, Any] = {"budget": {"max_calls": 1}}
+    digger = agent(stage, calls("fetch", page=1), {"text": "Dug."}, **tight)
+    scout = agent(
+        stage, tasks("d1 digger"), {"text": "The digger has it."}, agents={"digger": digger}, budget={"max_calls": 3}
+    )
+    session = lead(stage, {"scout": scout}, budget={"max_calls": 5})
+    reply = await session.submit("Go")
+    (asks,) = await waiting(session, 1)
+    assert (asks.call.waits_for, asks.session.id) == ("budget", f"{session.id}.t1.d1")
+
+    await session.tree.raise_budget(asks, Raise(calls=1), by="ana")
+
+    assert results(await session.wait(reply)) == [(SUCCESS, "The digger has it.")]
+    budgets = [(await one.status()).budget for one in (session, child_of(stage, session), asks.session)]
+    assert [each.limits["calls"] for each in budgets if each] == [6, 4, 2]
+    assert [each.spent["calls"] for each in budgets if each] == [6, 4, 2]
