@@ -173,7 +173,7 @@ class Finish:
 class Tell:
     """Pass this on to the sub-agents of these calls; after an interrupt they have a moment to say how far they came."""
 
-    letter: Literal["interrupt", "pause", "resume", "budget"]
+    letter: Literal["interrupt", "pause", "resume", "budget", "observe"]
     call_ids: tuple[str, ...]
 
 

@@ -14,11 +14,11 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN
-from longhaul.agent.next.children import Beginning, at_work, beginning, lost, not_begun
+from longhaul.agent.next.children import Beginning, at_work, beginning, lost, not_begun, started
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.children import Child
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.messages import ToolCallState, UserMsg
 from longhaul.agent.views.children import report
 from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, SessionStart
 
@@ -71,7 +71,7 @@ class Children:
         except FailureError as error:
             return (not_begun(call, begun.child, str(error)),)
         self._beside(self._watch(begun.child, handle))
-        return (e.ChildStarted(child=begun.child),)
+        return started(self._record, begun.child)
 
     async def _started(self, begun: Beginning, start: SessionStart) -> workflow.ChildWorkflowHandle[Any, Any]:
         child = begun.child
@@ -124,7 +124,7 @@ class Children:
         return not self._record.children.get(child.call_id, child).outcome
 
     def _lose(self, child: Child, why: str) -> None:
-        for entry in lost(self._record, child, why):
+        for entry in lost(self._record, child, why, workflow.info().workflow_id):
             self._write(entry)
 
     async def say(self, word: Tell | Report) -> None:
@@ -136,7 +136,7 @@ class Children:
 
     async def _tell(self, word: Tell) -> None:
         children = [self._record.children[call_id] for call_id in word.call_ids]
-        through = self._record.seq if word.letter == "budget" else 0
+        through = self._record.seq if word.letter in ("budget", "observe") else 0
         told = await asyncio.gather(*(self._pass_on(word, child) for child in children))
         self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids, through=through))
         for child, why in zip(children, told, strict=True):
@@ -147,6 +147,10 @@ class Children:
 
     async def _pass_on(self, word: Tell, child: Child) -> str:
         """As `_signal`; of its budget each change by itself."""
+        if word.letter == "observe":
+            by = self._record.spec.name
+            said = [UserMsg(by, text).model_dump(mode="json") for text in child.words.values()]
+            return await self._signal(child.workflow_id, word.letter, {"messages": said})
         if word.letter != "budget":
             return await self._signal(child.workflow_id, word.letter, self._body(word, child))
         for number, more in child.raises.items():

@@ -15,7 +15,8 @@ class StartAgent(Tool):
 Gives a task to another agent, which works on it in a session of its own, and answers with its last message.
 
 - It sees nothing of this conversation: say all that it has to know, and what its answer should contain.
-- Calls of one turn work side by side, in the same folder."""
+- Calls of one turn work side by side, in the same folder.
+- With run_in_background the call answers at once, and the last message comes by itself when it is ready."""
     input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
         "type": "object",
         "properties": {
@@ -25,6 +26,10 @@ Gives a task to another agent, which works on it in a session of its own, and an
                 "minLength": 1,
                 "maxLength": LONGEST_TASK_CHARS,
                 "description": "The whole task, in words that need no other context.",
+            },
+            "run_in_background": {
+                "type": "boolean",
+                "description": "Do not wait for it. AgentList, AgentSend and AgentStop are for such ones.",
             },
         },
         "required": ["agent", "task"],

@@ -19,10 +19,10 @@ class ChildrenTold(Entry):
     """What was passed on to sub-agents."""
 
     kind: Literal["children_told"] = "children_told"
-    letter: Literal["interrupt", "pause", "resume", "budget"]
+    letter: Literal["interrupt", "pause", "resume", "budget", "observe"]
     call_ids: tuple[str, ...]
     through: int = sparse(0)
-    """Of a budget: the newest entry that was passed on."""
+    """Of a budget and of words: the newest entry that was passed on."""
 
 
 class ChildEnded(Entry):
@@ -35,6 +35,8 @@ class ChildEnded(Entry):
     spent: Amount | None = sparse(None)
     """With what it says is in doubt; None: nobody knows it, and all that was put aside for it counts as in doubt."""
     doubtful: Amount = sparse(Amount())
+    tainted: str = sparse("")
+    """Of one in the background: why what it says may hold what others wrote."""
 
 
 class ParentTold(Entry):

@@ -1,5 +1,6 @@
 """Changes the ledger by sub-agents: those that were started, and what the one that started this session knows."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from longhaul.agent.entries import every as e
@@ -12,13 +13,8 @@ def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
     match entry:
         case e.ChildStarted():
             _started(ledger, entry)
-        case e.ChildrenTold(letter="budget"):
-            for call_id in entry.call_ids:
-                _raises_told(ledger, call_id, entry.through)
         case e.ChildrenTold():
-            told = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
-            for call_id in entry.call_ids:
-                _change(ledger, call_id, **told[entry.letter])
+            _told(ledger, entry)
         case e.ChildEnded():
             _ended(ledger, entry)
         case e.ParentTold():
@@ -29,11 +25,41 @@ def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
             assert_never(never)
 
 
+def _told(ledger: Ledger, entry: e.ChildrenTold) -> None:
+    marks = {"interrupt": {"stopped": True}, "pause": {"paused": True}, "resume": {"paused": False}}
+    for call_id in entry.call_ids:
+        match entry.letter:
+            case "budget":
+                _raises_told(ledger, call_id, entry.through)
+            case "observe":
+                _words_told(ledger, call_id, entry.through)
+            case _:
+                _change(ledger, call_id, **marks[entry.letter])
+
+
 def raise_later(ledger: Ledger, entry: e.BudgetAllotted) -> None:
     """It has to be told by how much its limits are raised."""
     child = ledger.children.get(entry.call_id)
     if child is not None and any(entry.more.given()):
         _keep(ledger, child.model_copy(update={"raises": {**child.raises, str(entry.seq): entry.more}}))
+
+
+def not_wanted(ledger: Ledger, call_ids: Iterable[str]) -> None:
+    """Those in the background are to stop."""
+    for call_id in call_ids:
+        if (child := ledger.children.get(call_id)) is not None and child.background and not child.outcome:
+            _change(ledger, call_id, unwanted=True)
+
+
+def say_later(ledger: Ledger, seq: int, sent: Mapping[str, str]) -> None:
+    for call_id, text in sent.items():
+        if child := ledger.children.get(call_id):
+            _change(ledger, call_id, words={**child.words, str(seq): text})
+
+
+def _words_told(ledger: Ledger, call_id: str, through: int) -> None:
+    if child := ledger.children.get(call_id):
+        _change(ledger, call_id, words={key: text for key, text in child.words.items() if int(key) > through})
 
 
 def _raises_told(ledger: Ledger, call_id: str, through: int) -> None:
@@ -60,7 +86,9 @@ def _started(ledger: Ledger, entry: e.ChildStarted) -> None:
 def _ended(ledger: Ledger, entry: e.ChildEnded) -> None:
     before = ledger.children.get(entry.call_id)
     child = before or Child(call_id=entry.call_id, agent="", session_id=entry.session_id)
-    _keep(ledger, child.model_copy(update={"outcome": entry.outcome}))
+    _keep(ledger, child.model_copy(update={"outcome": entry.outcome, "words": {}, "raises": {}}))
+    if entry.tainted and not ledger.state.tainted:
+        ledger.state.tainted = entry.tainted
 
 
 def _change(ledger: Ledger, call_id: str, **fields: Any) -> None:

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import notices, sleep
-from longhaul.agent.fold.children import report_anew
+from longhaul.agent.fold.children import not_wanted, report_anew
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.fold.ledger_values import NOWHERE, UNHEARD, CheckpointTry
 from longhaul.agent.fold.results import cancelled_before_start, left_open, outcome_unknown
@@ -123,6 +123,7 @@ def _checkpointed(ledger: Ledger, entry: e.Checkpointed) -> None:
 
 def _state_replaced(ledger: Ledger, entry: e.StateReplaced) -> None:
     """The whole state but the session's own name; what a provider reported of the old context holds no more."""
+    not_wanted(ledger, tuple(ledger.children))
     own = ledger.state
     state = AgentState.model_validate(entry.state)
     reply = own.reply_context if entry.goes_on else None

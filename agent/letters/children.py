@@ -5,12 +5,14 @@ A report is known by its call, and counts once: it may come more than once, and 
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChildReport, ReportAgain, Unusable
-from longhaul.agent.letters.letter import Received
+from longhaul.agent.letters.letter import Letter, Received
+from longhaul.agent.next.children import woken_by
 from longhaul.agent.record import Record
+from longhaul.agent.values.children import Child
 from longhaul.agent.values.messages import ToolCallState, ToolResultBlock, ToolResultState
 
 
-def reported(record: Record, body: ChildReport) -> Received:
+def reported(record: Record, body: ChildReport, letter: Letter) -> Received:
     call, child = record.open_calls.get(body.call_id), record.children.get(body.call_id)
     tool = record.provided.tools.get(call.block.name) if call is not None else None
     if child is None and not (tool is not None and tool.child):
@@ -27,11 +29,23 @@ def reported(record: Record, body: ChildReport) -> Received:
         doubtful=body.doubtful,
     )
     if call is None or call.state is ToolCallState.FINISHED:
-        return Received((ended,), {"recorded": True})
+        return Received(_told_later(record, child, ended, body, letter), {"recorded": True})
     result = ToolResultBlock(
         id=body.call_id, name=call.block.name, output=body.output, state=ToolResultState(body.state)
     )
     return Received((ended, _result(record, result, body)), {"recorded": True})
+
+
+def _told_later(
+    record: Record, child: Child | None, ended: e.ChildEnded, body: ChildReport, letter: Letter
+) -> tuple[e.AnyEntry, ...]:
+    """Of one in the background the session hears by a message; it was not told to stop, or it says how far it came to
+    whoever reads its session. Of others nobody waits any more."""
+    if child is None or not child.background or child.stopped:
+        return (ended,)
+    told = woken_by(child, body.state, body.output, "")
+    told = told.model_copy(update={"reply_id": letter.reply_id_of(told.request_id)})
+    return (ended.model_copy(update={"tainted": body.tainted}), told)
 
 
 def _result(record: Record, result: ToolResultBlock, body: ChildReport) -> e.ToolReturned | e.ResultReceived:

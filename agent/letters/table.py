@@ -224,7 +224,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         _by_body(upkeep.worker_lacks),
         "A worker can't do what the session waits for",
     ),
-    LetterRow("child_reported", bodies.ChildReport, _by_body(children.reported), "A sub-agent's task has ended"),
+    LetterRow("child_reported", bodies.ChildReport, children.reported, "A sub-agent's task has ended"),
     LetterRow(
         "report_again", bodies.ReportAgain, _by_body(children.report_again), "Its sub-agent is to say so once more"
     ),

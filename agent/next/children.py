@@ -19,7 +19,8 @@ from longhaul.agent.steps import Tell
 from longhaul.agent.values.amount import child_key
 from longhaul.agent.values.budget import LimitName
 from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS, Child, Parent
-from longhaul.agent.values.messages import ToolCallState, UserMsg
+from longhaul.agent.values.messages import ToolCallState, ToolResultBlock, UserMsg
+from longhaul.agent.values.prompt import hint_message
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.tools import ToolDescriptor
 
@@ -29,6 +30,7 @@ class GivenTask(OpenValue):
 
     agent: str
     task: str = Field(min_length=1, max_length=LONGEST_TASK_CHARS)
+    run_in_background: bool = False
 
 
 class Beginning(NamedTuple):
@@ -50,6 +52,8 @@ def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
         return what_is_wrong(error)
     if task.agent not in record.spec.agents:
         return f"there is no agent {task.agent[:100]!r}; {did_you_mean(task.agent, record.spec.agents)}"
+    if task.run_in_background and record.parent is not None:
+        return "run_in_background: a sub-agent waits for those that it starts; leave it out"
     if _count(call, record) > record.spec.max_children:
         return f"this reply has started as many sub-agents as it may, and that is {record.spec.max_children}"
     return ""
@@ -86,7 +90,13 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         messages=(message,),
     )
     child = Child(
-        call_id=call_id, agent=task.agent, session_id=session, workflow_id=workflow, reply_id=reply, at=record.latest_at
+        call_id=call_id,
+        agent=task.agent,
+        session_id=session,
+        workflow_id=workflow,
+        reply_id=reply,
+        at=record.latest_at,
+        background=task.run_in_background,
     )
     return Beginning(child, parent, inherited(record, record.spec.agents[task.agent], call_id), request)
 
@@ -109,6 +119,8 @@ def to_tell(record: Record, load: Load) -> Tell | None:
     at_work = [one for one in record.children.values() if not one.outcome and one.call_id not in load.running]
     if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one)]:
         return Tell("interrupt", tuple(over))
+    if addressed := [one.call_id for one in at_work if one.words and not one.stopped]:
+        return Tell("observe", tuple(addressed))
     if raised := [one.call_id for one in at_work if one.raises and not one.stopped]:
         return Tell("budget", tuple(raised))
     paused = record.pause is not None
@@ -118,6 +130,8 @@ def to_tell(record: Record, load: Load) -> Tell | None:
 
 
 def _is_over(record: Record, child: Child) -> bool:
+    if child.background:
+        return child.unwanted or (record.reply is not None and record.reply.interrupted)
     call = record.open_calls.get(child.call_id)
     if call is None or call.state is ToolCallState.FINISHED:
         return True
@@ -143,18 +157,49 @@ def at_work(record: Record) -> tuple[Child, ...]:
     return tuple(child for child in record.children.values() if not child.outcome)
 
 
+def started(record: Record, child: Child) -> tuple[e.AnyEntry, ...]:
+    """That it is there; the call of one in the background has its result with that, if it has none yet."""
+    begun = e.ChildStarted(child=child)
+    call = record.open_calls.get(child.call_id)
+    if not child.background or call is None or call.state is ToolCallState.FINISHED:
+        return (begun,)
+    text = (
+        f"The sub-agent {child.agent!r} works on it in the background; its id is {child.call_id!r}. Its last message "
+        "comes by itself when it is ready. Go on with other work, or end your turn: you are woken then."
+    )
+    return (begun, e.ToolReturned(result=ToolResultBlock(id=child.call_id, name=call.block.name, output=text)))
+
+
+def woken_by(child: Child, how: str, words: str, own_workflow: str) -> e.RequestAccepted:
+    """What a sub-agent in the background says last: told at the next step of the reply that is being made, or in one
+    of its own."""
+    head = f"The sub-agent {child.agent!r} (id {child.call_id!r}) has ended its task in the background: {how}."
+    message = hint_message(f"{head}\n{words}", "sub-agent")
+    request_id = f"end of sub-agent {child.call_id}"
+    return e.RequestAccepted(
+        request_id=request_id,
+        reply_id=reply_id(own_workflow, request_id),
+        body_digest=digest_of([message.model_dump(mode="json")]),
+        messages=(message,),
+        when="now",
+    )
+
+
 def not_begun(call: OpenCall, child: Child, why: str) -> e.ToolReturned:
     """The result of a call whose sub-agent could not be started."""
     return e.ToolReturned(result=not_a_call(call.block, f"session {child.session_id!r} could not be started: {why}"))
 
 
-def lost(record: Record, child: Child, why: str) -> tuple[e.AnyEntry, ...]:
+def lost(record: Record, child: Child, why: str, own_workflow: str = "") -> tuple[e.AnyEntry, ...]:
     """The end of a sub-agent whose session is gone; nothing for one that has said how it ended."""
     known = record.children.get(child.call_id, child)
     if known.outcome:
         return ()
     ended = e.ChildEnded(call_id=child.call_id, outcome="lost", session_id=child.session_id)
     call = record.open_calls.get(child.call_id)
+    if known.background and not known.stopped and (call is None or call.state is ToolCallState.FINISHED):
+        words = f"Its session {child.session_id!r} was ended from outside ({why}). It may have done part of its task."
+        return (ended, woken_by(child, "lost", words, own_workflow))
     if call is None or call.state is ToolCallState.FINISHED:
         return (ended,)
     return (ended, e.ToolReturned(result=lost_child(call.block, child, why)))

@@ -8,6 +8,7 @@ from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.next import inside_plans, inside_subtasks
+from longhaul.agent.next.inside_agents import LIST_TOOL, SEND_TOOL, STOP_TOOL
 from longhaul.agent.next.inside_groups import RESET_TOOL
 from longhaul.agent.next.inside_plan import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
 from longhaul.agent.next.inside_sleep import SLEEP_TOOL, WAIT_FOR_TOOL
@@ -17,6 +18,7 @@ from longhaul.agent.next.structured_output import answered
 from longhaul.agent.values.structured_output import GENERATE_RESPONSE
 
 _TOOLS = (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, SLEEP_TOOL, WAIT_FOR_TOOL)
+_AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL)
 _NOTEBOOK = (
     inside_plans.CREATE,
     inside_subtasks.REVISE,
@@ -27,7 +29,7 @@ _NOTEBOOK = (
     inside_plans.VIEW_HISTORY,
     inside_plans.RECOVER,
 )
-INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (*_TOOLS, *_NOTEBOOK)}
+INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (*_AGENTS, *_TOOLS, *_NOTEBOOK)}
 
 
 def answer(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:

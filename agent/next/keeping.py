@@ -58,6 +58,8 @@ def should_save(record: Record, load: Load) -> bool:
 
 def idle_for_long(record: Record) -> bool:
     limit = record.spec.idle_close_seconds
+    if any(child.background and not child.outcome for child in record.children.values()):
+        return False  # what they say last would find nobody
     return limit > 0 and record.latest_at - record.keeping.active_at >= limit * 1000
 
 

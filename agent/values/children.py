@@ -10,6 +10,12 @@ from longhaul.agent.values.budget import LimitName, Raise
 
 AGENT = "Agent"
 """The tool that starts one."""
+AGENT_LIST, AGENT_SEND, AGENT_STOP = "AgentList", "AgentSend", "AgentStop"
+LEADS_TOOLS = (AGENT, AGENT_LIST, AGENT_SEND, AGENT_STOP)
+"""Of an agent that names others."""
+LONGEST_WORD_CHARS = 10_000
+MOST_WORDS = 20
+"""That wait to be passed on to one sub-agent."""
 MOST_LEVELS = 3
 """Of agents within agents, below the one that people talk with."""
 MOST_AGENTS = 20
@@ -59,6 +65,12 @@ class Child(OpenValue):
     stopped: bool = sparse(False)
     """It has been told to stop."""
     paused: bool = sparse(False)
+    background: bool = sparse(False)
+    """Its call was answered at once: what it says last comes as a message."""
+    unwanted: bool = sparse(False)
+    """Of one in the background: it is to be told to stop."""
+    words: dict[str, str] = sparse({})
+    """Said to it, and not passed on yet: by the number of the entry."""
     raises: dict[str, Raise] = sparse({})
     """Of its budget, that it has not been told: by the number of the entry."""
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 
 from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
 from longhaul.agent.values.budget import Budget
-from longhaul.agent.values.children import AGENT, MOST_AGENTS, MOST_LEVELS, named_by_keys
+from longhaul.agent.values.children import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.knowledge import Knowledge
 from longhaul.agent.values.known_names import (
     CondenserName,
@@ -347,7 +347,7 @@ class AgentSpec(Value):
 
     @property
     def all_tools(self) -> tuple[str, ...]:
-        starts = (AGENT,) if self.agents and AGENT not in self.tools else ()
+        starts = [name for name in LEADS_TOOLS if name not in self.tools] if self.agents else []
         known = tools_of(self.long_term_memory_mode, self.knowledge_bases, self.knowledge_mode)
         return (*self.tools, *in_groups(self.tool_groups), *starts, *known)
 

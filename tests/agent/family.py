@@ -5,7 +5,7 @@ from typing import Any
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChildReport
-from longhaul.agent.next.children import Beginning, beginning
+from longhaul.agent.next.children import Beginning, beginning, started
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Report, Step, Tell
 from longhaul.agent.values.children import Parent
@@ -68,7 +68,8 @@ class Family(Play):
     def confirm_start(self, call_id: str) -> None:
         call = self.record.current.calls[call_id]
         self.begun[call_id] = beginning(self.record, call, "longhaul/mason/ana/wall-7")
-        self.write(e.ChildStarted(child=self.begun[call_id].child))
+        for entry in started(self.record, self.begun[call_id].child):
+            self.write(entry)
 
     def _speak(self, step: Tell | Report) -> None:
         if isinstance(step, Tell):

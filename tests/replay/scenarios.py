@@ -9,7 +9,7 @@ from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.settings import ContextConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.workflows.letters import calls, next_call
+from tests.workflows.letters import calls, next_call, until
 
 Line = dict[str, Any]
 
@@ -138,6 +138,16 @@ async def subagents(session: Session) -> None:
     await session.reply("Have it seen to", request_id="r-see")
 
 
+async def background_agents(session: Session) -> None:
+    """Told something while it works, heard of when the lead is idle. It has the model of the lead, and its script."""
+    await session.reply("Have it seen to", request_id="r-see")
+
+    async def woken() -> bool:
+        return sum(event.type == "REPLY_END" for event in (await session.events()).events) == 2
+
+    await until(woken)
+
+
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -216,6 +226,16 @@ SCENARIOS: dict[str, Scenario] = {
             {"text": "It is seen to."},
         ),
         subagents,
+        spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
+    ),
+    "background_agents": Scenario(
+        (
+            {"tool_calls": [{"name": "Agent", "input": {"agent": "scout", "task": "look", "run_in_background": True}}]},
+            calls("AgentSend", id="call_0_0", message="Look well."),
+            {"text": "I wait."},
+            {"text": "It is seen to."},
+        ),
+        background_agents,
         spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
     ),
     "another_life": Scenario(

@@ -1,0 +1,133 @@
+"""Background sub-agents on the server: over roll-overs and a kill each is heard of once, and wakes its lead."""
+
+import pytest
+
+from longhaul.starter.client.session import Session
+from tests.e2e.processes import WorkerSettings, worker
+from tests.workflows.children.trees import agent, asked, child_of, lead, listed, outcomes, runs
+from tests.workflows.conftest import Line, Stage
+from tests.workflows.letters import calls, push_over, recorded, until
+from tests.workflows.roomy import failure_of_replay
+
+pytestmark = pytest.mark.server
+
+SENDS = (calls("send", to="Ana"), {"text": "Sent, I hope."})
+
+
+def given(*call_ids: str) -> Line:
+    return {
+        "tool_calls": [
+            {"id": one, "name": "Agent", "input": {"agent": "scout", "task": "go", "run_in_background": True}}
+            for one in call_ids
+        ]
+    }
+
+
+async def said(session: Session) -> list[str]:
+    return [m.get_text_content() async for m in session.transcript() if m.role == "assistant" and m.get_text_content()]
+
+
+async def heard_of(session: Session) -> int:
+    hints = [str(m.content) async for m in session.transcript() if m.role == "user"]
+    return sum("has ended its task in the background: success." in hint for hint in hints)
+
+
+async def test_an_idle_lead_is_woken_once_over_roll_overs_of_both(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), {"text": "I wait."}, {"text": "Heard."})
+    assert (await session.reply("Go")).get_text_content() == "I wait."
+    child = child_of(stage, session)
+    call = await asked(child)
+    assert (await session.status()).status == "idle"
+    assert [each.call.path for each in await session.tree.pending()] == ["lamp › scout › send"]
+
+    await push_over(stage, session)
+    await push_over(stage, child)
+    await child.confirm(call, allow=True)
+
+    async def woken() -> bool:
+        return await said(session) == ["I wait.", "Heard."] and (await session.status()).status == "idle"
+
+    await until(woken)
+    assert await heard_of(session) == 1
+    assert await outcomes(session) == [("t1", "scout", "success")]
+    assert await failure_of_replay(stage, session) is None
+
+
+async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: Stage) -> None:
+    stage = unserved
+    settings = WorkerSettings(
+        address=stage.address,
+        task_queue=stage.settings.task_queue,
+        directory=stage.settings.data_dir,
+        tools=stage.settings.tools,
+    )
+    session = lead(
+        stage,
+        {"scout": agent(stage, *SENDS)},
+        given("t1", "t2"),
+        {"text": "I wait."},
+        *[{"text": "Heard."}] * 2,
+    )
+    children = [child_of(stage, session, one) for one in ("t1", "t2")]
+    async with worker(settings) as first:
+        await session.submit("Go")
+
+        async def has_begun() -> bool:
+            return len((await session.status()).children) == 2
+
+        await until(has_begun)
+        await first.kill()
+    async with stage.another_worker():
+        waiting = [await listed(stage, child) for child in children]
+        for child, call in zip(children, waiting, strict=True):
+            await child.confirm(call, allow=True)
+
+        async def both() -> bool:
+            return await heard_of(session) == 2 and (await session.status()).status == "idle"
+
+        await until(both)
+        assert await outcomes(session) == [("t1", "scout", "success"), ("t2", "scout", "success")]
+        assert [await runs(stage, child) for child in children] == [1, 1]
+        ended = [entry for entry in await recorded(stage, session) if entry.kind == "child_ended"]
+        assert len(ended) == 2
+
+
+async def test_a_lead_lists_tells_and_stops_them(stage: Stage) -> None:
+    session = lead(
+        stage,
+        {"scout": agent(stage, *SENDS)},
+        given("t1"),
+        calls("AgentSend", id="t1", message="Mind the gate."),
+        calls("AgentList"),
+        calls("AgentStop", id="t1"),
+        {"text": "Stopped."},
+    )
+    done = await session.reply("Go")
+    child = child_of(stage, session)
+
+    told = {result.name: result.get_text() for result in done.get_tool_results()}
+    assert "- t1: scout in the background, at work" in told["AgentList"]
+
+    async def stopped() -> bool:
+        return await outcomes(session) == [("t1", "scout", "interrupted")]
+
+    await until(stopped)
+    heard = [m.get_text_content() async for m in child.transcript() if m.role == "user"]
+    assert "Mind the gate." in heard
+    assert await said(session) == ["Stopped."]
+
+
+async def test_an_interrupt_of_the_lead_s_reply_ends_those_in_the_background(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), {"text": "Never.", "delay_ms": 20_000})
+    reply = await session.submit("Go")
+    child = child_of(stage, session)
+    await asked(child)
+
+    await session.interrupt()
+    await session.wait(reply)
+
+    async def stopped() -> bool:
+        return await outcomes(session) == [("t1", "scout", "interrupted")]
+
+    await until(stopped)
+    assert await child.pending() == []
