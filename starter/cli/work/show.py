@@ -90,7 +90,7 @@ def _family(status: Status) -> Iterator[Text]:
         shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
         yield Text(f"  {one_line(visible(shown))}", "dim")
     if any(not child.outcome for child in status.children):
-        yield Text("  what sub-agents wait for stands in `longhaul inbox`, and is answered there or at this name", "dim")
+        yield Text("  what sub-agents wait for stands in `longhaul inbox`, and is answered there or here", "dim")
 
 
 async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:

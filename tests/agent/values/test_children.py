@@ -22,8 +22,9 @@ def test_agents_have_the_names_that_they_stand_under_and_bring_their_tool() -> N
     spec = AgentSpec.model_validate({"tools": ["Read"], "agents": {"critic": {"description": "finds faults"}}})
 
     assert spec.agents["critic"].name == "critic"
-    assert spec.all_tools == ("Read", "Agent")
-    assert AgentSpec.model_validate({"tools": ["Agent"], "agents": {"critic": {}}}).all_tools == ("Agent",)
+    own = ("Agent", "AgentList", "AgentSend", "AgentStop")
+    assert spec.all_tools == ("Read", *own)
+    assert AgentSpec.model_validate({"tools": ["Agent"], "agents": {"critic": {}}}).all_tools == own
     assert AgentSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
