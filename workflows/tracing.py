@@ -92,7 +92,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         self._traces = traces
 
     def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
-        reply: str = workflow.instance().replying
+        reply = _replying()
         header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
         if input.activity != CHECKPOINT:
             input.headers = _with(input.headers, header) if reply else input.headers
@@ -104,13 +104,18 @@ class _Outbound(WorkflowOutboundInterceptor):
         return handle
 
     def start_local_activity(self, input: StartLocalActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
-        header = self._traces.working_for(workflow.instance().replying, workflow.time_ns() // 1_000_000)
+        header = self._traces.working_for(_replying(), workflow.time_ns() // 1_000_000)
         input.headers = _with(input.headers, header)
         return super().start_local_activity(input)
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
         input.headers = _with(input.headers, self._traces.carried())
         super().continue_as_new(input)
+
+
+def _replying() -> str:
+    """The reply that is being made; empty in workflows that are no sessions, as a firing of a schedule."""
+    return str(getattr(workflow.instance(), "replying", ""))
 
 
 def _succeeded(handle: Any) -> bool:
