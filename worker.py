@@ -73,6 +73,7 @@ from longhaul.starter.hosting import event_loop
 from longhaul.starter.hosting.announcing import announce, version_of
 from longhaul.starter.hosting.attributes import register_search_attributes
 from longhaul.starter.hosting.builds import build_of
+from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
 from longhaul.starter.hosting.own_process import keep_to_itself
 from longhaul.starter.hosting.parked import Parked
@@ -94,6 +95,7 @@ from longhaul.stores.state.store import StateStore
 from longhaul.stores.state.user_rules import UserRules
 from longhaul.stores.streams.opening import open_streams
 from longhaul.workflows.contract import stored_in
+from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.runner import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
 from longhaul.workflows.session import AgentSession
@@ -221,7 +223,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         client,
         identity=identity,
         task_queue=settings.task_queue,
-        workflows=[AgentSession, ScheduledFiring],
+        workflows=[AgentSession, ScheduledFiring, AgentHub],
         activities=[
             preparation.prepare_reply,
             Thinking(
@@ -236,6 +238,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             Interrupting(wrapping, secrets).handle_interrupt,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
+            HubLetters(client, settings).tell_member,
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping, mcp).run_tool,
         ],

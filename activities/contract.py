@@ -54,6 +54,9 @@ class Runtime(OpenValue):
 REQUEST = "longhaul.request"
 """Of a firing of a schedule (`agent.values.schedules`), and no session's."""
 
+TELL_MEMBER = "longhaul.tell_member"
+"""Of a hub (`agent.hub`): takes a letter to a member's session, which is opened again where it has closed."""
+
 HANDLE_INTERRUPT = "longhaul.handle_interrupt"
 """Its answer is `entries.InterruptHandled`."""
 

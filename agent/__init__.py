@@ -30,6 +30,7 @@ is carried (`agent.life.carried`).
     Memorise   write the reply down in the long-term memory (`agent.next.memory`)
     Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.next.children`)
     Report     say to the session that started this one how the task ended
+    TellHub    say to a hub that the session is in what a reply came to (`agent.next.hubs`)
     Finish     end the reply
     Idle       wait for a request
     Checkpoint write down outside what is new (`agent.next.keeping`)

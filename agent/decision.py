@@ -21,6 +21,7 @@ from longhaul.agent.next.allotting import put_aside_first
 from longhaul.agent.next.budget import within_budget
 from longhaul.agent.next.children import is_stopped, owes_report, to_tell
 from longhaul.agent.next.fused_reads import are_fused
+from longhaul.agent.next.hubs import to_tell_hub
 from longhaul.agent.next.inside import answer
 from longhaul.agent.next.inside_sleep import woken
 from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
@@ -74,7 +75,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("person") if record.life.hold else Restore()
     if owes_report(record):
         return Report()
-    if telling := to_tell(record, load):
+    if telling := to_tell(record, load) or to_tell_hub(record):
         return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)

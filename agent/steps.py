@@ -183,6 +183,14 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class TellHub:
+    """Say to this hub what a reply came to."""
+
+    hub: str
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing to do: wait for a request."""
 
@@ -216,6 +224,7 @@ Step = (
     | Finish
     | Tell
     | Report
+    | TellHub
     | Idle
     | RollOver
 )

@@ -21,6 +21,7 @@ from longhaul.agent.values.children import Child
 from longhaul.agent.values.messages import ToolCallState, UserMsg
 from longhaul.agent.views.children import report
 from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, SessionStart
+from longhaul.workflows.signals import signal
 
 LARGEST_START_BYTES = 200_000
 """Of all that a sub-agent begins with: an oversized command would end the session that gives it."""
@@ -114,7 +115,7 @@ class Children:
         looks = iter(LOOKS)
         while self._is_at_work(child):
             seconds = next(looks, LOOKS[-1])
-            why = await self._signal(child.workflow_id, REPORT_AGAIN, {"call_id": child.call_id})
+            why = await signal(child.workflow_id, REPORT_AGAIN, {"call_id": child.call_id})
             if why:
                 self._lose(child, why)
                 return
@@ -146,13 +147,13 @@ class Children:
             await self._until_answered(word.call_ids)
 
     async def _pass_on(self, word: Tell, child: Child) -> str:
-        """As `_signal`; of its budget each change by itself."""
+        """As `signal`; of its budget each change by itself."""
         if word.letter == "observe":
             by = self._record.spec.name
             said = [UserMsg(by, text).model_dump(mode="json") for text in child.words.values()]
-            return await self._signal(child.workflow_id, word.letter, {"messages": said})
+            return await signal(child.workflow_id, word.letter, {"messages": said})
         if word.letter != "budget":
-            return await self._signal(child.workflow_id, word.letter, self._body(word, child))
+            return await signal(child.workflow_id, word.letter, self._body(word, child))
         for number, more in child.raises.items():
             body = {
                 "more": more.model_dump(mode="json"),
@@ -160,7 +161,7 @@ class Children:
                 "by": f"session {self._record.state.session_id}"[:1_000],
                 "request_id": f"{child.call_id}-{number}",
             }
-            if why := await self._signal(child.workflow_id, word.letter, body):
+            if why := await signal(child.workflow_id, word.letter, body):
                 return why
         return ""
 
@@ -184,7 +185,7 @@ class Children:
         told, parent = report(self._record), self._record.parent
         if told is None or parent is None:
             return
-        why = await self._signal(parent.workflow_id, CHILD_REPORTED, told.model_dump(mode="json"))
+        why = await signal(parent.workflow_id, CHILD_REPORTED, told.model_dump(mode="json"))
         self._write(e.ParentTold(error=why))
 
     async def cancel(self) -> None:
@@ -193,11 +194,3 @@ class Children:
         if not handles:
             return
         await asyncio.gather(*(handle.cancel() for handle in handles), return_exceptions=True)
-
-    async def _signal(self, workflow_id: str, letter: str, body: dict[str, Any]) -> str:
-        """Why it could not be sent; empty when it was."""
-        try:
-            await workflow.get_external_workflow_handle(workflow_id).signal(letter, body)
-        except FailureError as error:
-            return str(error) or type(error).__name__
-        return ""

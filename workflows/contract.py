@@ -9,12 +9,15 @@ from longhaul.activities.contract import CALL_MODEL as CALL_MODEL
 from longhaul.activities.contract import CHECKPOINT as CHECKPOINT
 from longhaul.activities.contract import COMPRESS as COMPRESS
 from longhaul.activities.contract import REQUEST as REQUEST
+from longhaul.activities.contract import TELL_MEMBER as TELL_MEMBER
 from longhaul.activities.contract import EntriesPage as EntriesPage
 from longhaul.activities.contract import MessagePage as MessagePage
 from longhaul.activities.contract import SnapshotPage as SnapshotPage
 from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.agent.entries.every import RequestAccepted, Segment
+from longhaul.agent.hub.hub import Hub, Member, Shown
+from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
@@ -39,6 +42,7 @@ from longhaul.workflows.storage import BLOBS_AWAY as BLOBS_AWAY
 WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"
 """The workflow of one firing of a schedule."""
+HUB = "AgentHub"
 TASK_QUEUE = "longhaul"
 
 SEARCH_ATTRIBUTES: Mapping[str, str] = {
@@ -97,6 +101,47 @@ class SessionStart(OpenValue):
     parent: Parent | None = sparse(None)
     request: RequestAccepted | None = sparse(None)
     """Of a sub-agent: who started it, and its task."""
+
+
+class HubStart(OpenValue):
+    """Input of a hub's first run, and of each run after a roll-over."""
+
+    hub: Hub
+
+
+class ToMember(OpenValue):
+    """A hub's letter, and where it goes."""
+
+    member: Member
+    letter: HubSays
+
+
+class HubMember(OpenValue):
+    """A member as it is shown."""
+
+    name: str
+    session_id: str
+    agent: str
+    heard: int
+    """Everything up to this number has been told to it."""
+    leaving: bool = sparse(False)
+
+
+class HubCard(OpenValue):
+    """A hub as it is shown."""
+
+    name: str
+    user_id: str | None = sparse(None)
+    auto_broadcast: bool = True
+    members: tuple[HubMember, ...] = ()
+    number: int = 0
+    """Of the newest that happened in it."""
+    waiting: int = 0
+    """Words that some member has not heard yet."""
+    newest: tuple[Shown, ...] = ()
+    """The newest words, the oldest first."""
+    notes: tuple[str, ...] = ()
+    """Who was put out, and why."""
 
 
 class PendingCall(OpenValue):

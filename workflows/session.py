@@ -48,6 +48,7 @@ with workflow.unsafe.imports_passed_through():
         Step,
         TakeIn,
         Tell,
+        TellHub,
         Think,
         Verify,
     )
@@ -131,7 +132,7 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() as look:
+                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() as look:
                     await self._doing.look(look)
                 case Finish() as end:
                     self._write(outcomes.finished(end))

@@ -18,12 +18,13 @@ from longhaul.agent.next.adjustments import with_new_adjustments
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.messages import FinishedReason
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
+from longhaul.workflows.signals import tell_hub
 from longhaul.workflows.underway import Underway, WorkInterrupted, undisturbed
 
 AHEAD_ENTRIES = 2
@@ -211,7 +212,7 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report) -> None:
+    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
@@ -220,6 +221,8 @@ class Doing:
                 await self.memorise()
             case Tell() | Report():
                 await self.children.say(step)
+            case TellHub(hub, reply):
+                self._write(await tell_hub(self._record, hub, reply))
             case Probe(call_id):
                 await self.probe(call_id)
             case Verify(offer):

@@ -15,6 +15,7 @@ from longhaul.agent.entries.children import *
 from longhaul.agent.entries.context import *
 from longhaul.agent.entries.doubts import *
 from longhaul.agent.entries.entry import *
+from longhaul.agent.entries.hubs import *
 from longhaul.agent.entries.inside import *
 from longhaul.agent.entries.life import *
 from longhaul.agent.entries.offers import *
@@ -142,6 +143,7 @@ AnyEntry = Annotated[
     | SleepEntry
     | InputEntry
     | ChildEntry
+    | HubEntry
     | BudgetEntry
     | LifeEntry,
     Field(discriminator="kind"),

@@ -47,7 +47,7 @@ def _without(entry: e.AnyEntry, came: Msg, shown: Msg) -> e.AnyEntry:
     if isinstance(entry, e.CallAnswered) and came.content == (entry.result,):
         (result,) = shown.get_tool_results()
         return entry.model_copy(update={"result": result})
-    if not isinstance(entry, e.RequestAccepted | e.Observed | e.InterruptAsked):
+    if not isinstance(entry, e.RequestAccepted | e.Observed | e.HubHeard | e.InterruptAsked):
         return entry
     messages = tuple(
         with_content(each, shown.content) if each.content == came.content else each for each in entry.messages

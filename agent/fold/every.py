@@ -15,6 +15,7 @@ from longhaul.agent.fold import (
     children,
     context,
     doubts,
+    hubs,
     inside,
     offers,
     repairs,
@@ -66,6 +67,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.InputEntry, server_questions.apply),
     (e.ChildEntry, children.apply),
     (e.BudgetAllotted, children.raise_later),
+    (e.HubEntry, hubs.apply),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )
 """Unions of entries, and what knows them all; every other one is a SingleEntry."""

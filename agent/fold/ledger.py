@@ -30,6 +30,7 @@ from longhaul.agent.fold.used_call_ids import was_there
 from longhaul.agent.permission.grants import may_come_from_a_store
 from longhaul.agent.values.budget import Account
 from longhaul.agent.values.children import Child, Parent
+from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.settings import AgentSpec
@@ -69,6 +70,10 @@ class Ledger:
     """Of a sub-agent: who started it."""
     children: dict[str, Child] = field(default_factory=dict[str, Child])
     """Sub-agents by the call that started them, the oldest first: those at work, and the newest that have ended."""
+    hubs: Annotated[dict[str, Membership], Field(exclude_if=lambda hubs: not hubs)] = field(
+        default_factory=dict[str, Membership]
+    )
+    """By the id of the hub's workflow: those that the session is in, and the newest that it has left."""
     refused: Refusals = field(default_factory=Refusals)
     life: ThisLife = field(default_factory=ThisLife)
     keeping: Keeping = field(default_factory=Keeping)

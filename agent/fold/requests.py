@@ -4,7 +4,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import calls, offers, sleep
+from longhaul.agent.fold import calls, hubs, offers, sleep
 from longhaul.agent.fold import stuck as circles
 from longhaul.agent.fold.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger_values import Finished, Handled
@@ -148,6 +148,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
         started_at=reply.started_at,
     )
     _keep(ledger, ended)
+    hubs.reply_ended(ledger, reply.reply_id)
     _put_in_front(ledger, ledger.requests.steering)
     ledger.requests.steering = []
     ledger.requests.ended = entry.seq

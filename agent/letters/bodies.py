@@ -265,7 +265,7 @@ def _said(message: Msg) -> Msg:
     return Msg(name=message.name, role=message.role, content=said, metadata=message.metadata)
 
 
-def _from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
+def from_outside(messages: tuple[Msg, ...]) -> tuple[Msg, ...]:
     """Who said what, and nothing that only the record may say (ids, times, usage, how it ended). Of what another agent
     said the text and data are taken: what it thought, called and was answered is its own."""
     messages = tuple(_said(message) if message.role == "assistant" else message for message in messages)
@@ -322,14 +322,14 @@ class Submit(Value):
     structured_schema: AskedSchema | None = None
     """JSON Schema of an object that the answer has to fit, up to 32 kB; then it is in the message's `metadata`."""
 
-    _checked = field_validator("messages")(_from_outside)
+    _checked = field_validator("messages")(from_outside)
 
 
 class Observe(Value):
     messages: Messages = Field(min_length=1)
     """Text, one message, or a list of them."""
 
-    _checked = field_validator("messages")(_from_outside)
+    _checked = field_validator("messages")(from_outside)
 
 
 class Interrupt(Value):
@@ -342,7 +342,7 @@ class Interrupt(Value):
     message: Messages = ()
     """Becomes the next request."""
 
-    _checked = field_validator("message")(_from_outside)
+    _checked = field_validator("message")(from_outside)
 
 
 class ExternalResultItem(Value):

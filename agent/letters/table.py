@@ -16,6 +16,7 @@ from longhaul.agent.letters import (
     budget,
     children,
     doubts,
+    hubs,
     offers,
     outside,
     pausing,
@@ -228,6 +229,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "report_again", bodies.ReportAgain, _by_body(children.report_again), "Its sub-agent is to say so once more"
     ),
+    LetterRow("hub_says", hubs.HubSays, _by_body(hubs.said), "What was said in a hub that the session is in"),
 )
 
 NAMES = tuple(dict.fromkeys(row.name for row in LETTERS))

@@ -36,6 +36,14 @@ def opaque_workflow_id(key: str, agent: str, user: str | None, session: str) -> 
     return f"{_OPAQUE}{opaque(key, agent, user, session)}"
 
 
+def hub_workflow_id(user: str | None, hub: str) -> str:
+    """`longhaul-hub/<user>/<hub>`, as `workflow_id` writes names; hashed where they are long."""
+    readable = "/".join(("longhaul-hub", "~" if user is None else _escape(user), _escape(hub)))
+    if len(readable) <= MAX_BYTES:
+        return readable
+    return f"longhaul-hub/#{hashlib.sha256(readable.encode('ascii')).hexdigest()}"
+
+
 def opaque_child_id(parent: str, call_id: str) -> str:
     """The workflow id of a sub-agent of a session whose own is opaque: only the workflow knows it, and no key. Empty
     where the session's own id can be read."""

@@ -193,7 +193,13 @@ from longhaul.starter.client.feed import Feed as Feed
 from longhaul.starter.client.feed import FeedItem as FeedItem
 from longhaul.starter.client.history import HistoryUnreadable as HistoryUnreadable
 from longhaul.starter.client.hooks import BadHooks as BadHooks
+from longhaul.starter.client.hubs import BadHub as BadHub
+from longhaul.starter.client.hubs import Hub as Hub
+from longhaul.starter.client.hubs import HubAgent as HubAgent
+from longhaul.starter.client.hubs import NotHeard as NotHeard
 from longhaul.starter.client.inbox import Inbox as Inbox
+from longhaul.starter.client.pipelines import fanout_pipeline as fanout_pipeline
+from longhaul.starter.client.pipelines import sequential_pipeline as sequential_pipeline
 from longhaul.starter.client.rescue import Rescued as Rescued
 from longhaul.starter.client.rules import RulesOfUser as RulesOfUser
 from longhaul.starter.client.rules import SessionRules as SessionRules
@@ -267,6 +273,8 @@ from longhaul.stores.state.store import StoreUnavailable as StoreUnavailable
 from longhaul.stores.streams.streams import BadStreamsSetting as BadStreamsSetting
 from longhaul.stores.streams.streams import StreamsUnavailable as StreamsUnavailable
 from longhaul.workflows.contract import EventPage as EventPage
+from longhaul.workflows.contract import HubCard as HubCard
+from longhaul.workflows.contract import HubMember as HubMember
 from longhaul.workflows.contract import PendingCall as PendingCall
 from longhaul.workflows.contract import ReplyResult as ReplyResult
 from longhaul.workflows.contract import Status as Status

@@ -12,6 +12,7 @@ import typer
 from longhaul.starter.cli import options
 from longhaul.starter.cli.commands import budget as spending
 from longhaul.starter.cli.commands import (
+    hub,
     knowledge,
     mcp,
     memory,
@@ -40,6 +41,7 @@ app.add_typer(permission.app, name="permission")
 app.add_typer(rules.app, name="rules")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(schedule.app, name="schedule")
+app.add_typer(hub.app, name="hub")
 app.add_typer(serving.app, name="serve")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(memory.app, name="memory")

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.cards import SessionCard, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
+from longhaul.starter.client.hubs import Hub, Members
 from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.rules import RulesOfUser
 from longhaul.starter.client.schedules import Schedules
@@ -62,6 +64,23 @@ class Longhaul:
         session = Session(self.client, self.settings, session_id, user, spec)
         session.hooks.parent = self.hooks
         return session
+
+    def hub(
+        self,
+        name: str,
+        *members: Members,
+        announcement: str | Msg | Sequence[Msg] | None = None,
+        enable_auto_broadcast: bool = True,
+        user: str | None = None,
+    ) -> Hub:
+        """A hub by its name: `async with app.hub("jury", ana, ben) as hub:`. It begins there, and ends with the block;
+        `start` and `end` do the same for one that outlives this program.
+
+        Members are sessions of one user, whose the hub is; `user` says so where no member is given. Raises BadHub.
+        """
+        first = next((one if isinstance(one, Session) else next(iter(one.values()), None) for one in members), None)
+        hub = Hub(self.client, self.settings, name, first.user if first is not None and user is None else user)
+        return hub.with_members(members, announcement, auto_broadcast=enable_auto_broadcast)
 
     def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
         """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""

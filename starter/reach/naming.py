@@ -1,7 +1,7 @@
 """By which names the server knows sessions and users: their own, or hashes that only a key's owner can make."""
 
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.plain.ids import opaque, opaque_workflow_id, workflow_id
+from longhaul.agent.plain.ids import hub_workflow_id, opaque, opaque_workflow_id, workflow_id
 from longhaul.starter.settings import Settings
 
 SHORTEST_KEY = 16
@@ -30,6 +30,10 @@ class Naming:
         if self._key:
             return opaque_workflow_id(self._key, agent, user, session)
         return workflow_id(agent, user, session)
+
+    def hub_id(self, user: str | None, hub: str) -> str:
+        """The workflow id of a hub."""
+        return f"longhaul-hub/##{opaque(self._key, user, hub)}" if self._key else hub_workflow_id(user, hub)
 
     def indexed(self, name: str) -> str:
         """A user or a session, as a search attribute has it."""

@@ -47,6 +47,7 @@ from longhaul.agent.steps import (
     Step,
     TakeIn,
     Tell,
+    TellHub,
     Think,
     Verify,
 )
@@ -216,7 +217,7 @@ class Play:
                 while self.meanwhile:
                     self.meanwhile.pop(0)()
                 self.complete()
-            elif isinstance(step, RollOver | Close):
+            elif isinstance(step, RollOver | Close | TellHub):
                 return step
             elif isinstance(step, Park | Idle):
                 if not self.running or hold:
@@ -248,7 +249,7 @@ class Play:
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub():
                 pass
             case _ as never:
                 assert_never(never)

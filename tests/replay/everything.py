@@ -3,13 +3,16 @@
 from temporalio.client import Client
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
 
 
 async def unreplayable(client: Client, query: str = "") -> dict[str, str]:
     """Workflow id to what went wrong, of all runs that the query finds."""
     replayer = Replayer(
-        workflows=[AgentSession], workflow_runner=UnsandboxedWorkflowRunner(), data_converter=client.data_converter
+        workflows=[AgentSession, AgentHub],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        data_converter=client.data_converter,
     )
     wrong: dict[str, str] = {}
     async for row in client.list_workflows(query or None):

@@ -28,7 +28,7 @@ from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
-from tests.replay.scenarios import SCENARIOS, Scenario
+from tests.replay.scenarios import HUB, SCENARIOS, Scenario
 
 HISTORIES = Path(__file__).with_name("histories")
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ async def record(name: str, scenario: Scenario) -> None:
             runs = await _play(client, name, scenario)
     for number, events in enumerate(runs, start=1):
         suffix = f"_{number}" if len(runs) > 1 else ""
-        text = json.dumps({"workflow_id": _workflow_id(name), "events": _without_traces(events)}, indent=1)
+        text = json.dumps({"workflow_id": _workflow_id(name, scenario), "events": _without_traces(events)}, indent=1)
         if any(mark in text for mark in (f"@{socket.gethostname()}", str(Path.home()), str(ROOT))):
             raise RuntimeError(f"{name}: the history names this machine")
         (HISTORIES / f"{name}{suffix}.json").write_text(text + "\n", encoding="utf-8")
@@ -105,7 +105,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     session = Longhaul(client, settings).session(name, user="ana", agent=spec)
     async with build(client, settings, Providers({})):
         await scenario.play(session)
-        return await _runs(client.get_workflow_handle(session.workflow_id), client)
+        return await _runs(client.get_workflow_handle(_workflow_id(name, scenario)), client)
 
 
 async def _runs(newest: WorkflowHandle[Any, Any], client: Client) -> list[list[dict[str, Any]]]:
@@ -134,8 +134,8 @@ def _without_traces(value: Any) -> Any:
             return value
 
 
-def _workflow_id(name: str) -> str:
-    return f"longhaul/lamp/ana/{name}"
+def _workflow_id(name: str, scenario: Scenario) -> str:
+    return f"longhaul-hub/ana/{HUB}" if scenario.of_hub else f"longhaul/lamp/ana/{name}"
 
 
 async def main(names: list[str]) -> None:

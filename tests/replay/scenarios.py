@@ -7,11 +7,13 @@ from typing import Any
 
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
 from longhaul.agent.values.settings import ContextConfig
+from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.letters import calls, next_call, until
 
 Line = dict[str, Any]
+HUB = "jury"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Scenario:
     """The server suggests to continue as new from this many events on; None = its own limit."""
     spec: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the agent has beside its model and its tools."""
+    of_hub: bool = False
+    """The history is that of the hub `HUB`, and not that of the session."""
     middlewares: str = ""
     """As LONGHAUL_MIDDLEWARES of the worker."""
 
@@ -148,6 +152,17 @@ async def background_agents(session: Session) -> None:
     await until(woken)
 
 
+async def hub(session: Session) -> None:
+    """Two members hear an announcement and each other, and leave with the end of the hub."""
+    client = session._asking.client  # noqa: SLF001  the recorder's own
+    app = Longhaul(client, session._settings)  # noqa: SLF001
+    other = app.session("other", user="ana", agent=session.spec)
+    async with app.hub(HUB, {"ana": session, "ben": other}, announcement="Speak in turn.") as jury:
+        for member, request in ((other, "r-other"), (session, "r-own")):
+            await jury.agents(member)[0].reply(request_id=request)
+    await client.get_workflow_handle(jury.workflow_id).result()
+
+
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -238,6 +253,8 @@ SCENARIOS: dict[str, Scenario] = {
         background_agents,
         spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
     ),
+    "hub": Scenario(({"text": "Two metres."},), hub, of_hub=True),
+    "hub_member": Scenario(({"text": "Two metres."},), hub),
     "another_life": Scenario(
         ({"text": "Two metres."}, {"text": "Three."}), another_life, spec={"idle_close_seconds": 2}
     ),

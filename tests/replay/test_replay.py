@@ -12,6 +12,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from longhaul.workflows.contract import DATA_CONVERTER
+from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
 from tests.replay.scenarios import SCENARIOS
 
@@ -31,7 +32,7 @@ def stored(name: str) -> tuple[str, Events]:
 async def failure_of_replay(
     workflow_id: str, events: Events, runner: type[WorkflowRunner] = UnsandboxedWorkflowRunner
 ) -> BaseException | None:
-    replayer = Replayer(workflows=[AgentSession], data_converter=DATA_CONVERTER, workflow_runner=runner())
+    replayer = Replayer(workflows=[AgentSession, AgentHub], data_converter=DATA_CONVERTER, workflow_runner=runner())
     history = WorkflowHistory.from_json(workflow_id, {"events": events})
     return (await replayer.replay_workflow(history, raise_on_replay_failure=False)).replay_failure
 

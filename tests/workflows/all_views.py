@@ -36,7 +36,8 @@ COMMANDS = {
 """Those that read, each in its forms; of the last two the answer is about all sessions."""
 OF_ALL = ("inbox", "sessions")
 OTHER_COMMANDS = frozenset({
-    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "interrupt", "knowledge add", "knowledge delete",
+    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "hub add",
+    "hub end", "hub remove", "hub say", "hub show", "hub start", "interrupt", "knowledge add", "knowledge delete",
     "knowledge list", "knowledge search", "mcp list", "mcp serve", "memory delete", "memory list", "notify",
     "observe", "pause", "permission check", "repair", "rescue", "result", "resume", "rollout check",
     "rollout promote", "rollout status", "rules add", "rules revoke", "run", "say", "schedule add", "schedule list",

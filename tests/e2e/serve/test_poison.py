@@ -22,7 +22,7 @@ ROUTES = {
 }  # fmt: skip
 ALWAYS = {"thousands of items", "levels of lists", "a number of many digits", "600 different rules"}
 """The others by `make chaos`."""
-OWN_OF_WORKERS = {"worker_left", "worker_lacks", "child_reported", "report_again"}
+OWN_OF_WORKERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
 """Letters that no request makes: of workers, and of sessions to each other."""
 
 

@@ -40,6 +40,7 @@ LISTS = {
     "budget": '{"more": [%s]}',
     "child_reported": '{"text": [%s]}',
     "report_again": '{"call_id": [%s]}',
+    "hub_says": '{"hub": "h", "life": "l", "name": "n", "member": "m", "joined": 1, "through": [%s]}',
 }
 """By name: a body with a list in it, where there is one."""
 ITEMS = {

@@ -1,0 +1,92 @@
+"""`longhaul hub`: rooms of agents in which each hears what the others answer."""
+
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from longhaul.starter.cli.finding import Name, connected, find_session
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import HubCard
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A hub as the user names it, and the sessions or members that are meant."""
+
+    hub: str
+    user: str | None = None
+    agent: str | None = None
+    members: tuple[str, ...] = ()
+
+
+async def start(screen: Screen, named: Named, announce: str, *, quiet: bool) -> int:
+    async with connected() as app:
+        members = await _sessions(app, named)
+        hub = app.hub(
+            named.hub, *members, announcement=announce or None, enable_auto_broadcast=not quiet, user=named.user
+        )
+        await hub.start()
+        _tell(screen, await hub.show())
+    return 0
+
+
+async def add(screen: Screen, named: Named) -> int:
+    async with connected() as app:
+        hub = app.hub(named.hub, user=named.user)
+        await hub.add(*await _sessions(app, named))
+        _tell(screen, await hub.show())
+    return 0
+
+
+async def remove(screen: Screen, named: Named) -> int:
+    async with connected() as app:
+        hub = app.hub(named.hub, user=named.user)
+        await hub.delete(*named.members)
+        _tell(screen, await hub.show())
+    return 0
+
+
+async def say(screen: Screen, named: Named, text: str) -> int:
+    async with connected() as app:
+        number = await app.hub(named.hub, user=named.user).broadcast(text)
+    screen.document({"hub": named.hub, "number": number})
+    screen.show(Text(one_line(f"{named.hub}: all members are told it")))
+    return 0
+
+
+async def show(screen: Screen, named: Named) -> int:
+    async with connected() as app:
+        _tell(screen, await app.hub(named.hub, user=named.user).show())
+    return 0
+
+
+async def end(screen: Screen, named: Named) -> int:
+    async with connected() as app:
+        await app.hub(named.hub, user=named.user).end()
+    screen.document({"hub": named.hub, "ended": True})
+    screen.show(Text(one_line(f"{named.hub} is over; the sessions of its members stay")))
+    return 0
+
+
+async def _sessions(app: Longhaul, named: Named) -> list[Session]:
+    return [await find_session(app, Name(one, named.user, named.agent)) for one in named.members]
+
+
+def _tell(screen: Screen, card: HubCard) -> None:
+    screen.document(card.model_dump(mode="json"))
+    switch = "" if card.auto_broadcast else "; answers are not told to the others"
+    screen.show(Text(one_line(f"hub {card.name}, {len(card.members)} members{switch}"), style="bold"))
+    for member in card.members:
+        leaving = ", leaving" if member.leaving else ""
+        screen.show(
+            Text(f"  {one_line(visible(f'{member.name}: session {member.session_id} of {member.agent}'))}{leaving}")
+        )
+    for word in card.newest:
+        screen.show(
+            Text(f"  {word.number}  {one_line(visible(word.by))}: ", "dim").append(one_line(visible(word.text)))
+        )
+    for note in card.notes:
+        screen.show(Text(f"  {one_line(visible(note))}", "yellow"))

@@ -1,0 +1,226 @@
+"""Hubs: rooms of agents in which what one answers is told to all others, as AgentScope's `MsgHub` has them."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from longhaul.agent.hub.hub import Hub as HubState
+from longhaul.agent.plain.errors import BadInput, Unavailable
+from longhaul.agent.values.hubs import NAME
+from longhaul.agent.values.messages import Msg
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
+from longhaul.starter.reach.naming import Naming
+from longhaul.starter.reach.patience import insist, send_again
+from longhaul.starter.settings import Settings
+from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
+
+Members = Session | Mapping[str, Session]
+TRIES_TO_HEAR = 6
+"""Of 20 seconds each: how long a member's `reply` waits until all others have heard it."""
+
+
+class BadHub(BadInput):
+    """A hub, or a member, that can't be: its name, its user, or that there is none. Nothing was changed."""
+
+
+class NotHeard(Unavailable):
+    """Something was said, and some members' sessions have not taken it yet. They will when they can; none of it is
+    lost."""
+
+
+class Hub:
+    """A handle; making one starts nothing. Get it from `Longhaul.hub`. Methods raise Refused with the hub's sentence,
+    and BadHub where there is no such hub."""
+
+    def __init__(self, client: Client, settings: Settings, name: str, user: str | None) -> None:
+        if not NAME.fullmatch(name):
+            raise BadHub(f"hub: {name[:80]!r} has to be 1 to 64 letters, digits, `.`, `_` and `-`")
+        check_name("user", user or "")
+        self.name = name
+        self.user = user
+        self.workflow_id = Naming(settings).hub_id(user, name)
+        self._client = client
+        self._settings = settings
+        self._first: tuple[Members, ...] = ()
+        self._announcement: str | Msg | Sequence[Msg] | None = None
+        self._auto_broadcast = True
+        self._told = set[str]()
+        """Replies that all members have heard, as far as this handle has waited for it."""
+
+    def with_members(
+        self, members: Sequence[Members], announcement: str | Msg | Sequence[Msg] | None, *, auto_broadcast: bool
+    ) -> "Hub":
+        """What `start` begins it with."""
+        self._first, self._announcement, self._auto_broadcast = tuple(members), announcement, auto_broadcast
+        return self
+
+    async def __aenter__(self) -> "Hub":
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.end()
+
+    async def start(self) -> None:
+        """Begin the hub, or add what is new to one that there is, and tell the announcement; returns when all members
+        have heard that they are in."""
+        named = self._named(self._first)
+        if not named:
+            raise BadHub(f"hub {self.name!r}: it needs a member; give sessions")
+        answer = await self._update("join", {"members": named}, begins=True)
+        if not self._auto_broadcast:
+            await self.set_auto_broadcast(enable=False)
+        if self._announcement is not None:
+            answer = {"number": await self.broadcast(self._announcement)}
+        await self._until_heard(number=int(answer["number"]))
+
+    async def add(self, *members: Members) -> None:
+        """Let sessions in: a member is called by its session's name, or by the key in a mapping. It hears what is said
+        from now on."""
+        self._told.clear()  # the new ones have not heard it
+        answer = await self._update("join", {"members": self._named(members)})
+        await self._until_heard(number=int(answer["number"]))
+
+    async def delete(self, *members: Session | str) -> None:
+        """Let members go: they hear what was said before, and nothing after."""
+        card = await self.show()
+        names = [one if isinstance(one, str) else _name_in(card, one) for one in members]
+        await self._update("leave", {"members": names})
+
+    async def broadcast(self, messages: str | Msg | Sequence[Msg], *, request_id: str | None = None) -> int:
+        """Tell all members something in a person's or a program's own name. The same `request_id` counts once."""
+        body = {"messages": as_messages(messages), "request_id": request_id or uuid.uuid4().hex}
+        return int((await self._update("say", body))["number"])
+
+    async def set_auto_broadcast(self, enable: bool) -> None:  # noqa: FBT001  AgentScope's own signature
+        """Whether members' replies are told to the others. What is answered while they are not never is."""
+        await self._update("auto_broadcast", {"on": enable})
+
+    async def show(self) -> HubCard:
+        """Its members, what was said last, and who has been put out."""
+        handle = self._client.get_workflow_handle(self.workflow_id)
+        try:
+            card: HubCard = await insist(lambda: handle.query("show", result_type=HubCard))
+        except RPCError as error:
+            raise self._explained(error) from error
+        return card
+
+    async def end(self) -> None:
+        """Let all members go; the hub is over when they have heard it."""
+        await self._update("end", {})
+
+    def agents(self, *members: Session) -> "list[HubAgent]":
+        """Members as pipelines take them; without any, those that the hub was made with."""
+        sessions = list(members)
+        for one in self._first if not members else ():
+            sessions += [one] if isinstance(one, Session) else list(one.values())
+        return [HubAgent(self, session) for session in sessions]
+
+    async def heard(self, message: Msg) -> None:
+        """Wait until all others have heard what a member has answered. Raises NotHeard."""
+        if await self._until_heard(reply_id=message.id):
+            self._told.add(message.id)
+
+    def has_told(self, message: object) -> bool:
+        return isinstance(message, Msg) and message.id in self._told
+
+    async def _until_heard(self, *, reply_id: str = "", number: int = 0) -> bool:
+        """False: it was told to nobody, because the switch was off or nothing was said."""
+        answer: dict[str, Any] = {}
+        for _ in range(TRIES_TO_HEAR):
+            answer = await self._update("heard", {"reply_id": reply_id, "number": number})
+            if answer["known"] and not answer["behind"]:
+                return bool(answer["told"])
+        who = ", ".join(answer["behind"]) or "the hub itself"
+        raise NotHeard(f"hub {self.name!r}: {who} has not heard it yet; it will as soon as its session takes letters")
+
+    def _named(self, members: Sequence[Members]) -> list[dict[str, Any]]:
+        named = dict[str, Session]()
+        for one in members:
+            for name, session in ({one.id: one} if isinstance(one, Session) else one).items():
+                if session.user != self.user:
+                    raise BadHub(
+                        f"members: session {session.id!r} is of user {session.user!r}, and the hub of {self.user!r}; "
+                        "a hub holds sessions of one user"
+                    )
+                if named.setdefault(name, session) is not session:
+                    raise BadHub(f"members: two are called {name!r}; name them by a mapping, as in {{'ana': session}}")
+        return [
+            {
+                "name": name,
+                "session_id": session.id,
+                "workflow_id": session.workflow_id,
+                "spec": plain(session.spec),
+            }
+            for name, session in named.items()
+        ]
+
+    async def _update(self, name: str, body: dict[str, Any], *, begins: bool = False) -> dict[str, Any]:
+        check_size(name, body, self._client)
+
+        async def send() -> dict[str, Any]:
+            answer: dict[str, Any]
+            if begins:
+                answer = await self._client.execute_update_with_start_workflow(
+                    name, body, start_workflow_operation=self._beginning(), result_type=dict
+                )
+            else:
+                handle = self._client.get_workflow_handle(self.workflow_id)
+                answer = await handle.execute_update(name, body, result_type=dict)
+            return answer
+
+        try:
+            return await send_again(send, repeatable=name != "leave")
+        except WorkflowUpdateFailedError as error:
+            raise refusal_of(error) from error
+        except RPCError as error:
+            raise self._explained(error) from error
+
+    def _beginning(self) -> WithStartWorkflowOperation[Any, Any]:
+        return WithStartWorkflowOperation(
+            HUB,
+            HubStart(hub=HubState(name=self.name, user_id=self.user)),
+            id=self.workflow_id,
+            task_queue=self._settings.task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            task_timeout=TASK_TIMEOUT,
+            static_summary="hub" if Naming(self._settings).is_opaque else f"hub {self.name}"[:120],
+        )
+
+    def _explained(self, error: RPCError) -> Exception:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            return error
+        return BadHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
+
+
+class HubAgent:
+    """A member whose `reply` returns when the others have heard it: the next one to speak knows what was said."""
+
+    def __init__(self, hub: Hub, session: Session) -> None:
+        self.hub = hub
+        self.session = session
+        self.id = session.id
+
+    async def reply(self, inputs: str | Msg | Sequence[Msg] | None = None, **how: Any) -> Msg:
+        """As `Session.reply`. What the hub has told it already is not told again."""
+        given = None if self.hub.has_told(inputs) else inputs
+        answer = await self.session.reply(given, **how)
+        if answer.finished_reason is not None:
+            await self.hub.heard(answer)
+        return answer
+
+
+def _name_in(card: HubCard, session: Session) -> str:
+    found = [member.name for member in card.members if member.session_id == session.id]
+    found = [one for one in found if any(m.name == one and m.agent == session.spec.name for m in card.members)]
+    if not found:
+        raise BadHub(f"members: session {session.id!r} is not in the hub {card.name!r}")
+    return found[0]

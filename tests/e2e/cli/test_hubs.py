@@ -1,0 +1,34 @@
+"""`longhaul hub`: begun, shown, spoken to and ended from a terminal."""
+
+import pytest
+
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.starter.client.client import Longhaul
+from tests.e2e.conftest import Cli
+from tests.workflows.hubs.rooms import heard
+
+pytestmark = pytest.mark.server
+
+
+async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(model=cli.script({"text": "Seaworthy."}), tools=())
+    pilot, mate = (app.session(name, agent=spec) for name in ("pilot-of-hub", "mate-of-hub"))
+    for session in (pilot, mate):
+        await session.observe("You are on the bridge.")
+
+    begun = cli("hub", "start", "bridge-crew", pilot.id, mate.id, "--announce", "Is she seaworthy?", "--json")
+    await app.hub("bridge-crew").heard(await pilot.reply("Say so"))
+    said = cli("hub", "say", "bridge-crew", "Cast off.")
+    removed = cli("hub", "remove", "bridge-crew", mate.id)
+    unknown = cli("hub", "remove", "bridge-crew", "cook-of-hub")
+    ended = cli("hub", "end", "bridge-crew", "--json")
+    gone = cli("hub", "show", "bridge-crew-of-old")
+
+    assert [member["name"] for member in begun.document["members"]] == [pilot.id, mate.id]
+    assert (said.code, said.out) == (0, "bridge-crew: all members are told it\n")
+    assert f"{pilot.id}: Seaworthy." in removed.out
+    assert (unknown.code, "'cook-of-hub' is not in the hub 'bridge-crew'" in unknown.err) == (2, True)
+    assert ended.document == {"hub": "bridge-crew", "ended": True}
+    assert (gone.code, "there is no hub 'bridge-crew-of-old'" in gone.err) == (2, True)
+    told = ["user: You are on the bridge.", "user: Is she seaworthy?", f"{pilot.id}: Seaworthy.", "user: Cast off."]
+    assert await heard(mate) == told
