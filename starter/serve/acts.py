@@ -177,9 +177,10 @@ async def pause(call: Call) -> Paused:
 async def change_budget(call: Call) -> BudgetLimits:
     body: ChangeBudget = call.body
     session = session_of(call)
-    return BudgetLimits(
-        limits=await session.change_budget(body.more, end=body.end, by=call.by, request_id=body.request_id)
+    limits = await session.change_budget(
+        body.more, end=body.end, child=body.child, by=call.by, request_id=body.request_id
     )
+    return BudgetLimits(limits=limits)
 
 
 async def step(call: Call) -> Stepping:
