@@ -76,7 +76,7 @@ from longhaul.starter.hosting.builds import build_of
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
 from longhaul.starter.hosting.own_process import keep_to_itself
-from longhaul.starter.hosting.parked import Parked
+from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.stopping import asked_to_stop
@@ -246,7 +246,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(
-            UnsandboxedWorkflowRunner(), dropped, OpenTasks(client, identity), hints.tell, Parked(dropped)
+            UnsandboxedWorkflowRunner(), dropped, OpenTasks(client, identity), hints.tell, ParkedRuns(dropped)
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),

@@ -16,7 +16,7 @@ from longhaul.activities.contract import SnapshotPage as SnapshotPage
 from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.agent.entries.every import RequestAccepted, Segment
-from longhaul.agent.hub.hub import Hub, Member, Shown
+from longhaul.agent.hub.hub import HubShown, HubState, Member
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.permission.preview import Preview
@@ -106,7 +106,7 @@ class SessionStart(OpenValue):
 class HubStart(OpenValue):
     """Input of a hub's first run, and of each run after a roll-over."""
 
-    hub: Hub
+    hub: HubState
 
 
 class ToMember(OpenValue):
@@ -138,7 +138,7 @@ class HubCard(OpenValue):
     """Of the newest that happened in it."""
     waiting: int = 0
     """Words that some member has not heard yet."""
-    newest: tuple[Shown, ...] = ()
+    newest: tuple[HubShown, ...] = ()
     """The newest words, the oldest first."""
     notes: tuple[str, ...] = ()
     """Who was put out, and why."""

@@ -1,4 +1,4 @@
-"""What sessions say to other workflows: by signals, which the server delivers once."""
+"""Speaks to other workflows by signals, which the server delivers once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What people and programs may ask of a hub: the bodies of its updates."""
+"""The bodies of a hub's updates: all that people and programs may ask of it."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ class NewMember(Value):
         return name
 
 
-class Join(Value):
+class JoinHub(Value):
     members: tuple[NewMember, ...] = Field(min_length=1, max_length=MOST_MEMBERS)
 
 
-class Leave(Value):
+class LeaveHub(Value):
     members: tuple[str, ...] = Field(min_length=1, max_length=MOST_MEMBERS)
 
 
@@ -57,8 +57,8 @@ class End(Value):
 
 
 BODIES: dict[str, type[Value]] = {
-    "join": Join,
-    "leave": Leave,
+    "join": JoinHub,
+    "leave": LeaveHub,
     "say": Say,
     "auto_broadcast": Switch,
     "heard": AwaitHeard,

@@ -27,7 +27,7 @@ class Member(OpenValue):
     """The number with which it left, until its session knows; 0 = it is in."""
 
 
-class Shown(OpenValue):
+class HubShown(OpenValue):
     """A word as `show` has it."""
 
     number: int
@@ -35,7 +35,7 @@ class Shown(OpenValue):
     text: str
 
 
-class Hub(OpenValue):
+class HubState(OpenValue):
     """All that a hub is; carried from run to run."""
 
     name: str
@@ -50,7 +50,7 @@ class Hub(OpenValue):
     """Of members, by id: the number under which each was told; 0 = it was not."""
     requests: dict[str, int] = sparse({})
     """Of what people said, by request id."""
-    newest: tuple[Shown, ...] = sparse(())
+    newest: tuple[HubShown, ...] = sparse(())
     notes: tuple[str, ...] = sparse(())
     """Who was put out, and why."""
     ended: bool = sparse(False)
@@ -60,29 +60,29 @@ class Hub(OpenValue):
         return tuple(member for member in self.members if not member.left)
 
 
-def put_out(hub: Hub, gone: Member, why: str) -> Hub:
+def put_out(hub: HubState, gone: Member, why: str) -> HubState:
     """Take out a member that can't be told any more, not even that it is out."""
     members = without_member(hub, gone.name, gone.joined)
     notes = (*hub.notes, f"{gone.name} was put out: {why}"[:500])[-KEPT_NEWEST:]
     return swept(hub.model_copy(update={"members": members, "notes": notes}))
 
 
-def with_member(hub: Hub, name: str, **fields: Any) -> Hub:
+def with_member(hub: HubState, name: str, **fields: Any) -> HubState:
     changed = tuple(member.model_copy(update=fields) if member.name == name else member for member in hub.members)
     return hub.model_copy(update={"members": changed})
 
 
-def without_member(hub: Hub, name: str, joined: int) -> tuple[Member, ...]:
+def without_member(hub: HubState, name: str, joined: int) -> tuple[Member, ...]:
     return tuple(member for member in hub.members if (member.name, member.joined) != (name, joined))
 
 
-def waiting(hub: Hub, member: Member) -> list[HubWord]:
+def waiting(hub: HubState, member: Member) -> list[HubWord]:
     """What is still to be told to it, in the order of the hub; never its own words."""
     end = member.left or hub.number
     return [word for word in hub.words if member.heard < word.number <= end and word.by_other_than(member.name)]
 
 
-def swept(hub: Hub) -> Hub:
+def swept(hub: HubState) -> HubState:
     """Without the words that nobody waits for."""
     wanted = {word.number for member in hub.members for word in waiting(hub, member)}
     words = tuple(word for word in hub.words if word.number in wanted)

@@ -1,9 +1,9 @@
-"""What comes of the letters that a hub takes: each function gives the hub that follows, and asks nobody."""
+"""Takes the letters of a hub: each function gives the hub that follows, and asks nobody."""
 
 from typing import Any
 
-from longhaul.agent.hub.bodies import End, Join, Leave, Say, Switch
-from longhaul.agent.hub.hub import KEPT_NEWEST, Hub, Member, Shown, put_out, swept, waiting, with_member
+from longhaul.agent.hub.bodies import End, JoinHub, LeaveHub, Say, Switch
+from longhaul.agent.hub.hub import KEPT_NEWEST, HubShown, HubState, Member, put_out, swept, waiting, with_member
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.hubs import LARGEST_SAYING_BYTES, MOST_MEMBERS, HubWord, is_said
@@ -17,14 +17,14 @@ KEPT_TOLD = 500
 SHOWN_CHARS = 300
 
 
-def received(hub: Hub, body: Value) -> tuple[Hub, dict[str, Any]]:
+def received(hub: HubState, body: Value) -> tuple[HubState, dict[str, Any]]:
     """The hub after an update, and the answer. Raises Unusable."""
     if hub.ended and not isinstance(body, End):
         raise Unusable(f"the hub {hub.name!r} has ended; start it anew")
     match body:
-        case Join():
+        case JoinHub():
             return _joined(hub, body)
-        case Leave():
+        case LeaveHub():
             return _left(hub, body.members)
         case Say():
             return _said(hub, body)
@@ -37,7 +37,7 @@ def received(hub: Hub, body: Value) -> tuple[Hub, dict[str, Any]]:
             return hub, {}
 
 
-def _joined(hub: Hub, body: Join) -> tuple[Hub, dict[str, Any]]:
+def _joined(hub: HubState, body: JoinHub) -> tuple[HubState, dict[str, Any]]:
     """Whoever is in already, as the same session, stays as it is."""
     for new in body.members:
         known = next((one for one in hub.members if new.name == one.name), None)
@@ -61,7 +61,7 @@ def _joined(hub: Hub, body: Join) -> tuple[Hub, dict[str, Any]]:
     return hub, {"members": [member.name for member in hub.present], "number": hub.number}
 
 
-def _left(hub: Hub, names: tuple[str, ...]) -> tuple[Hub, dict[str, Any]]:
+def _left(hub: HubState, names: tuple[str, ...]) -> tuple[HubState, dict[str, Any]]:
     present = [member.name for member in hub.present]
     if missing := [name for name in names if name not in present]:
         raise Unusable(
@@ -73,7 +73,7 @@ def _left(hub: Hub, names: tuple[str, ...]) -> tuple[Hub, dict[str, Any]]:
     return hub, {"members": [member.name for member in hub.present], "number": hub.number}
 
 
-def _said(hub: Hub, body: Say) -> tuple[Hub, dict[str, Any]]:
+def _said(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
     if (number := hub.requests.get(body.request_id)) is not None:
         return hub, {"number": number}
     size = sum(len(message.model_dump_json().encode()) for message in body.messages)
@@ -88,7 +88,7 @@ def _said(hub: Hub, body: Say) -> tuple[Hub, dict[str, Any]]:
     return hub.model_copy(update={"requests": _newest(requests)}), {"number": hub.number}
 
 
-def member_said(hub: Hub, said: MemberSaid, life: str) -> Hub:
+def member_said(hub: HubState, said: MemberSaid, life: str) -> HubState:
     """What a member has answered is told to the others, once. Of strangers, and of another hub's life, nothing is."""
     member = next((one for one in hub.present if one.workflow_id == said.workflow_id), None)
     if member is None or said.life != life or said.reply_id in hub.replies:
@@ -102,8 +102,8 @@ def member_said(hub: Hub, said: MemberSaid, life: str) -> Hub:
     return hub.model_copy(update={"replies": _newest({**hub.replies, said.reply_id: number})})
 
 
-def _word(hub: Hub, word: HubWord) -> Hub:
-    shown = Shown(number=word.number, by=word.by, text=word.message.get_text_content()[:SHOWN_CHARS])
+def _word(hub: HubState, word: HubWord) -> HubState:
+    shown = HubShown(number=word.number, by=word.by, text=word.message.get_text_content()[:SHOWN_CHARS])
     hub = hub.model_copy(
         update={
             "number": word.number,
@@ -114,7 +114,7 @@ def _word(hub: Hub, word: HubWord) -> Hub:
     return swept(hub) if len(hub.words) <= MOST_WAITING else _without_the_slowest(hub)
 
 
-def _without_the_slowest(hub: Hub) -> Hub:
+def _without_the_slowest(hub: HubState) -> HubState:
     slowest = max(hub.members, key=lambda member: len(waiting(hub, member)))
     return put_out(hub, slowest, f"more than {MOST_WAITING} words wait for it, and its session takes none")
 

@@ -1,7 +1,7 @@
-"""What each member of a hub is to hear next, and who has not heard yet."""
+"""Tells members what they are to hear next, and who has not heard yet."""
 
 from longhaul.agent.hub.bodies import AwaitHeard
-from longhaul.agent.hub.hub import Hub, Member, swept, waiting, with_member, without_member
+from longhaul.agent.hub.hub import HubState, Member, swept, waiting, with_member, without_member
 from longhaul.agent.letters.hubs import MOST_WORDS, HubSays
 from longhaul.agent.values.hubs import HubWord
 
@@ -9,7 +9,7 @@ LETTER_CHARS = 200_000
 """Of the words in one letter, beyond its first."""
 
 
-def due(hub: Hub, member: Member, life: str, workflow_id: str) -> HubSays | None:
+def due(hub: HubState, member: Member, life: str, workflow_id: str) -> HubSays | None:
     """The next letter to a member; None while it knows all that concerns it."""
     coming = waiting(hub, member)
     words = _as_fit(coming)
@@ -40,7 +40,7 @@ def _as_fit(words: list[HubWord]) -> tuple[HubWord, ...]:
     return tuple(fit)
 
 
-def delivered(hub: Hub, name: str, letter: HubSays) -> Hub:
+def delivered(hub: HubState, name: str, letter: HubSays) -> HubState:
     """A member has had this letter."""
     if letter.left:
         return swept(hub.model_copy(update={"members": without_member(hub, name, letter.joined)}))
@@ -50,7 +50,7 @@ def delivered(hub: Hub, name: str, letter: HubSays) -> Hub:
     return swept(with_member(hub, name, heard=letter.through))
 
 
-def behind(hub: Hub, body: AwaitHeard) -> list[str] | None:
+def behind(hub: HubState, body: AwaitHeard) -> list[str] | None:
     """Members that have not heard of it; None while the hub itself has not."""
     number = hub.replies.get(body.reply_id) if body.reply_id else body.number
     if number is None:

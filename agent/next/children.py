@@ -131,7 +131,7 @@ def to_tell(record: Record, load: Load) -> Tell | None:
 
 def _is_over(record: Record, child: Child) -> bool:
     if child.background:
-        return child.unwanted or (record.reply is not None and record.reply.interrupted)
+        return child.unwanted or (record.reply is not None and record.interrupted)
     call = record.open_calls.get(child.call_id)
     if call is None or call.state is ToolCallState.FINISHED:
         return True

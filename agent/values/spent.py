@@ -1,4 +1,4 @@
-"""What one model has used up in a session."""
+"""The use of one model in a session."""
 
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.messages import Usage

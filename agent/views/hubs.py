@@ -1,4 +1,4 @@
-"""What a member's session tells its hub."""
+"""The words of a member's session for its hub."""
 
 from pydantic import Field
 

@@ -9,7 +9,7 @@ from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdate
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.hub.hub import Hub as HubState
+from longhaul.agent.hub.hub import HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.hubs import NAME
 from longhaul.agent.values.messages import Msg

@@ -37,7 +37,7 @@ from longhaul.starter.client.session_copies import Kept
 from longhaul.starter.client.signed import Deciding
 from longhaul.starter.client.steering import Steering
 from longhaul.starter.client.stored import Stored
-from longhaul.starter.client.tree import Tree
+from longhaul.starter.client.tree import SessionTree
 from longhaul.starter.client.wire import (
     Asked,
     Given,
@@ -95,7 +95,7 @@ class Session(Steering):
         """Its state taken out, put in, changed in places, copied, deleted."""
         self.rules = SessionRules(self._asking, self._sending)
         """What it may do unasked, rule by rule."""
-        self.tree = Tree(
+        self.tree = SessionTree(
             self,
             lambda above, child: Session(
                 client, settings, child.session_id, above.user, AgentSpec(name=child.agent), child.workflow_id

@@ -18,7 +18,7 @@ AT_ONCE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingBelow:
     """Something that waits for somebody, and whose it is: decide on `call` with the methods of `session`."""
 
     session: "Session"
@@ -27,7 +27,7 @@ class Waiting:
     """From the root down: each session above, and the call there that gave the task. Empty for the root's own."""
 
 
-class Tree:
+class SessionTree:
     """Get it from `Session.tree`. Whatever asks sub-agents raises as `Session.status` does, but for one that has closed
     meanwhile: it waits for nobody."""
 
@@ -36,12 +36,12 @@ class Tree:
         self._opened = opened
         self._room = asyncio.Semaphore(AT_ONCE)
 
-    async def pending(self) -> list[Waiting]:
+    async def pending(self) -> list[WaitingBelow]:
         """What waits in the session and in all sub-agents at work, as `Session.pending` tells it: its own first, then
         in the order in which they were started. A decision is bound to what is shown here, as everywhere."""
         return await self._below(self._root, ())
 
-    async def raise_budget(self, waiting: Waiting, more: Raise, *, by: str = "") -> None:
+    async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
         """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. Raises Refused
         where a limit is not set."""
         budget = (await self._root.status()).budget
@@ -52,7 +52,7 @@ class Tree:
         for session, call_id in waiting.above:
             await session.change_budget(more, child=call_id, by=by)
 
-    async def _below(self, session: "Session", above: tuple[tuple["Session", str], ...]) -> list[Waiting]:
+    async def _below(self, session: "Session", above: tuple[tuple["Session", str], ...]) -> list[WaitingBelow]:
         try:
             async with self._room:
                 calls, status = await session.pending(), await session.status()
@@ -60,7 +60,7 @@ class Tree:
             if not above:
                 raise
             return []
-        found = [Waiting(session, call, above) for call in calls]
+        found = [WaitingBelow(session, call, above) for call in calls]
         at_work = [child for child in status.children if not child.outcome and child.workflow_id]
         deeper = await asyncio.gather(
             *(self._below(self._opened(session, child), (*above, (session, child.call_id))) for child in at_work)

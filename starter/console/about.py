@@ -1,4 +1,4 @@
-"""What a session has used, may do and is about; and its timeline, step by step."""
+"""The page about a session: its use, its rules, its tasks; and its timeline, step by step."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from longhaul.agent.permission.preview import brief
-from longhaul.agent.values.budget import NANOS
+from longhaul.agent.values.amount import NANOS
 from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.views.trajectory import TrajectoryEvent
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class AmountRow:
     """One line of the table, ready to be read."""
 
     model: str
@@ -73,7 +73,7 @@ async def about(visit: Visit) -> ASGIApp:
     )
 
 
-def amounts(status: Status) -> Iterator[Amount]:
+def amounts(status: Status) -> Iterator[AmountRow]:
     """A line for each model, and for what an earlier release has not counted by model; the sum behind several."""
     by_model = status.by_model
     known = ModelSpent(
@@ -92,9 +92,9 @@ def amounts(status: Status) -> Iterator[Amount]:
         yield _amount("together", known)
 
 
-def _amount(model: str, spent: ModelSpent) -> Amount:
+def _amount(model: str, spent: ModelSpent) -> AmountRow:
     usage = spent.usage
-    return Amount(
+    return AmountRow(
         model=model,
         calls=_count(spent.calls),
         read=_count(usage.input_tokens),

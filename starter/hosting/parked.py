@@ -8,7 +8,7 @@ KEPT = 100
 its few last events, some 20 ms, when it goes on."""
 
 
-class Parked:
+class ParkedRuns:
     """For `workflows.runner`, which tells of each run whether it waits; called from the threads of workflows."""
 
     def __init__(self, forget: Callable[[str], None], kept: int = KEPT) -> None:

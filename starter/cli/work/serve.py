@@ -71,7 +71,7 @@ async def serve(place: ListenPlace, *, login: bool = True) -> int:
 
 
 async def _run(served: Served, listening: socket.socket, page: str) -> None:
-    server = Server(server_config(served))
+    server = HttpServer(server_config(served))
 
     def stop() -> None:
         server.force_exit = served.draining.is_set()
@@ -102,7 +102,7 @@ def server_config(served: Served) -> uvicorn.Config:
     )
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """Signals are ours: streams have to hear of them, and the exit status says that all went well."""
 
     @contextlib.contextmanager

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.tree import Waiting
+from longhaul.starter.client.tree import WaitingBelow
 from longhaul.workflows.contract import PendingCall
 
 
-async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[Waiting]:
+async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[WaitingBelow]:
     """What waits so: the named calls, or all; sub-agents are asked where the session itself does not have them. Raises
     Misuse for an id that waits in several sessions."""
-    own = [Waiting(root, call) for call in await root.pending() if call.waits_for == waits_for]
+    own = [WaitingBelow(root, call) for call in await root.pending() if call.waits_for == waits_for]
     if call_ids:
         own = [each for each in own if each.call.call_id in call_ids]
     if own and len(own) >= len(call_ids):
@@ -32,7 +32,7 @@ async def place_of(root: Session, call_id: str, waits_for: str) -> Session:
 
 
 def by_session(
-    root: Session, waiting: Sequence[Waiting], call_ids: Sequence[str]
+    root: Session, waiting: Sequence[WaitingBelow], call_ids: Sequence[str]
 ) -> Iterator[tuple[Session, dict[str, PendingCall | None]]]:
     """Each session with the calls to be answered in it; None: it does not wait anywhere, and the root says so."""
     missing = [call_id for call_id in call_ids if call_id not in {each.call.call_id for each in waiting}]

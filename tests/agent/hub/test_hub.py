@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.agent.hub.bodies import AwaitHeard, End, Join, Leave, NewMember, Say, Switch, read
-from longhaul.agent.hub.hub import Hub, Member
+from longhaul.agent.hub.bodies import AwaitHeard, End, JoinHub, LeaveHub, NewMember, Say, Switch, read
+from longhaul.agent.hub.hub import HubState, Member
 from longhaul.agent.hub.taking import MOST_WAITING, member_said, received
 from longhaul.agent.hub.telling import LETTER_CHARS, behind, delivered, due
 from longhaul.agent.letters.bodies import Unusable
@@ -16,34 +16,34 @@ from longhaul.agent.views.hubs import MemberSaid
 LIFE = "life-1"
 
 
-def new(*names: str) -> Join:
+def new(*names: str) -> JoinHub:
     members = [
         NewMember(name=name, session_id=f"s-{name}", workflow_id=f"w-{name}", spec=AgentSpec(name="lamp"))
         for name in names
     ]
-    return Join(members=tuple(members))
+    return JoinHub(members=tuple(members))
 
 
-def after(hub: Hub, *bodies: Value) -> Hub:
+def after(hub: HubState, *bodies: Value) -> HubState:
     for body in bodies:
         hub, _ = received(hub, body)
     return hub
 
 
-def says(hub: Hub, name: str, text: str, reply: str = "") -> Hub:
+def says(hub: HubState, name: str, text: str, reply: str = "") -> HubState:
     said = MemberSaid(workflow_id=f"w-{name}", life=LIFE, reply_id=reply or text, text=text)
     return member_said(hub, said, LIFE)
 
 
-def letter(hub: Hub, name: str) -> HubSays | None:
+def letter(hub: HubState, name: str) -> HubSays | None:
     return due(hub, member(hub, name), LIFE, "hub-1")
 
 
-def member(hub: Hub, name: str) -> Member:
+def member(hub: HubState, name: str) -> Member:
     return next(one for one in hub.members if one.name == name)
 
 
-def told(hub: Hub, name: str) -> tuple[Hub, list[str]]:
+def told(hub: HubState, name: str) -> tuple[HubState, list[str]]:
     """Deliver all that the member is to hear; the texts, and `in` and `out` for the ends of its stay."""
     texts = list[str]()
     while any(one.name == name for one in hub.members) and (next_one := letter(hub, name)) is not None:
@@ -54,7 +54,7 @@ def told(hub: Hub, name: str) -> tuple[Hub, list[str]]:
 
 
 def test_everybody_hears_all_others_in_the_order_of_the_hub_and_nobody_himself() -> None:
-    hub = after(Hub(name="jury"), new("ana", "ben", "cleo"))
+    hub = after(HubState(name="jury"), new("ana", "ben", "cleo"))
 
     for name, text in (("ana", "a"), ("ben", "b"), ("cleo", "c"), ("ana", "d")):
         hub = says(hub, name, text)
@@ -66,7 +66,7 @@ def test_everybody_hears_all_others_in_the_order_of_the_hub_and_nobody_himself()
 
 
 def test_a_reply_that_is_told_twice_and_words_of_strangers_change_nothing() -> None:
-    hub = says(after(Hub(name="jury"), new("ana", "ben")), "ana", "once")
+    hub = says(after(HubState(name="jury"), new("ana", "ben")), "ana", "once")
     stranger = MemberSaid(workflow_id="w-zoe", life=LIFE, reply_id="r", text="let me in")
     old = MemberSaid(workflow_id="w-ana", life="life-0", reply_id="r", text="from before")
 
@@ -76,9 +76,9 @@ def test_a_reply_that_is_told_twice_and_words_of_strangers_change_nothing() -> N
 
 
 def test_who_comes_hears_nothing_from_before_and_who_goes_nothing_from_after() -> None:
-    hub = says(after(Hub(name="jury"), new("ana", "ben")), "ana", "one")
+    hub = says(after(HubState(name="jury"), new("ana", "ben")), "ana", "one")
     hub = says(after(hub, new("cleo")), "ana", "two")
-    hub = says(after(hub, Leave(members=("ben",))), "ana", "three")
+    hub = says(after(hub, LeaveHub(members=("ben",))), "ana", "three")
 
     hub, of_ben = told(hub, "ben")
     hub, of_cleo = told(hub, "cleo")
@@ -89,7 +89,7 @@ def test_who_comes_hears_nothing_from_before_and_who_goes_nothing_from_after() -
 
 
 def test_a_letter_that_was_under_way_when_its_member_was_put_out_says_nothing_of_the_next_of_that_name() -> None:
-    hub = says(after(Hub(name="jury"), new("ana", "ben")), "ana", "old")
+    hub = says(after(HubState(name="jury"), new("ana", "ben")), "ana", "old")
     stale = letter(hub, "ben")
     assert stale is not None
     gone = member(hub, "ben")
@@ -102,7 +102,7 @@ def test_a_letter_that_was_under_way_when_its_member_was_put_out_says_nothing_of
 
 
 def test_what_is_answered_while_the_switch_is_off_is_never_told_and_yet_known() -> None:
-    hub = says(after(Hub(name="jury"), new("ana", "ben"), Switch(on=False)), "ana", "quiet")
+    hub = says(after(HubState(name="jury"), new("ana", "ben"), Switch(on=False)), "ana", "quiet")
     hub = says(says(after(hub, Switch(on=True)), "ana", "loud"), "ana", "", reply="r-silent")
 
     hub, _ = told(hub, "ana")
@@ -114,11 +114,11 @@ def test_what_is_answered_while_the_switch_is_off_is_never_told_and_yet_known() 
 
 
 def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_first() -> None:
-    hub = after(Hub(name="jury"), new("ana", "ben"))
+    hub = after(HubState(name="jury"), new("ana", "ben"))
     texts = [str(number) * (LETTER_CHARS // 3) for number in range(5)]
     for number, text in enumerate(texts):
         hub = after(hub, Say(messages=(UserMsg("Host", text),), request_id=f"r{number}"))
-    hub = after(hub, Leave(members=("ben",)))
+    hub = after(hub, LeaveHub(members=("ben",)))
 
     first = letter(hub, "ben")
     hub, heard = told(hub, "ben")
@@ -130,7 +130,7 @@ def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_firs
 
 
 def test_a_member_that_takes_nothing_is_put_out_before_the_hub_grows_without_end() -> None:
-    hub, _ = told(after(Hub(name="jury"), new("ana", "ben", "cleo")), "ana")
+    hub, _ = told(after(HubState(name="jury"), new("ana", "ben", "cleo")), "ana")
     for number in range(MOST_WAITING + 1):
         hub = says(hub, "ana", f"word {number}")
         hub, _ = told(hub, "cleo")
@@ -141,7 +141,7 @@ def test_a_member_that_takes_nothing_is_put_out_before_the_hub_grows_without_end
 
 
 def test_the_end_lets_all_members_go_and_takes_nothing_more() -> None:
-    hub = after(Hub(name="jury"), new("ana", "ben"), End())
+    hub = after(HubState(name="jury"), new("ana", "ben"), End())
 
     for name in ("ana", "ben"):
         hub, texts = told(hub, name)

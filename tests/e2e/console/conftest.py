@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from longhaul.starter.cli.work.serve import ListenPlace, Server, hosts_of, listen, server_config
+from longhaul.starter.cli.work.serve import HttpServer, ListenPlace, hosts_of, listen, server_config
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.tokens import Caller, Tokens, digest_of
@@ -73,7 +73,7 @@ async def served(
     nobody = Caller(None, "", frozenset())
     served = Served(app=console_app, tokens=Tokens.of("; ".join(lines)), local=nobody, hosts=hosts_of(here, ""))
     listening = listen(here, is_guarded=True)
-    server = Server(server_config(served))
+    server = HttpServer(server_config(served))
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     yield Address(f"http://127.0.0.1:{listening.getsockname()[1]}")
     served.draining.set()

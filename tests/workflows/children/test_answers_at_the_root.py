@@ -11,7 +11,7 @@ from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.messages import ToolResultState
 from longhaul.starter.cli.work.tree import by_session, place_of, waiting_in
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.tree import Waiting
+from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.client.wire import Refused
 from tests.workflows.children.trees import SUMMED_UP, agent, child_of, lead, tasks
 from tests.workflows.conftest import Stage
@@ -23,8 +23,8 @@ SENDS = (calls("send", to="Ana"), {"text": "Sent, I hope."})
 SUCCESS = ToolResultState.SUCCESS
 
 
-async def waiting(session: Session, number: int) -> list[Waiting]:
-    found = list[Waiting]()
+async def waiting(session: Session, number: int) -> list[WaitingBelow]:
+    found = list[WaitingBelow]()
 
     async def all_there() -> bool:
         if not await session.has_begun():

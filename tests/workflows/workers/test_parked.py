@@ -6,13 +6,13 @@ import pytest
 from temporalio.worker import Worker
 
 from longhaul import worker
-from longhaul.starter.hosting.parked import Parked
+from longhaul.starter.hosting.parked import ParkedRuns
 from tests.workflows.conftest import Stage
 
 
 def test_the_runs_that_wait_for_longest_are_forgotten_first() -> None:
     forgotten: list[str] = []
-    parked = Parked(forgotten.append, kept=2)
+    parked = ParkedRuns(forgotten.append, kept=2)
 
     for run, waits in (("a", True), ("b", True), ("c", False), ("a", True), ("c", True), ("d", False), ("d", True)):
         parked.told(run, waits=waits)
@@ -22,7 +22,7 @@ def test_the_runs_that_wait_for_longest_are_forgotten_first() -> None:
 
 def test_runs_that_have_something_under_way_are_kept_whatever_their_number() -> None:
     forgotten: list[str] = []
-    parked = Parked(forgotten.append, kept=0)
+    parked = ParkedRuns(forgotten.append, kept=0)
 
     for number in range(300):
         parked.told(str(number), waits=False)
@@ -40,7 +40,7 @@ async def test_a_session_that_was_forgotten_goes_on(unserved: Stage, monkeypatch
         forget(own, run_id)
 
     monkeypatch.setattr(worker, "forget", noting)
-    monkeypatch.setattr(worker, "Parked", partial(Parked, kept=1))
+    monkeypatch.setattr(worker, "ParkedRuns", partial(ParkedRuns, kept=1))
     async with unserved.another_worker():
         sessions = [unserved.session(*({"text": f"{turn}."} for turn in ("One", "Two", "Three"))) for _ in range(3)]
         for turn in ("One", "Two", "Three"):
