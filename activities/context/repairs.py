@@ -87,7 +87,7 @@ class Repairing:
 
     def fitted(self, request: ModelRequest) -> ModelRequest:
         """The request as the model is sent it."""
-        return request.with_messages([self._fitted(message) for message in request.messages])
+        return request.with_messages([each if each.is_plain else self._fitted(each) for each in request.messages])
 
     def _fitted(self, message: Msg) -> Msg:
         outs = tuple(self._outs(message, 0, images=self._no_images))
@@ -95,7 +95,12 @@ class Repairing:
 
     def left_out(self, context: Sequence[Msg]) -> tuple[LeftOut, ...]:
         """What the context is to be without from now on, whatever the model."""
-        return tuple(out for place, message in enumerate(context) for out in self._outs(message, place, images=False))
+        return tuple(
+            out
+            for place, message in enumerate(context)
+            if not message.is_plain
+            for out in self._outs(message, place, images=False)
+        )
 
     def _outs(self, message: Msg, place: int, *, images: bool) -> Iterator[LeftOut]:
         for at, part, block in _inner(message):
@@ -146,7 +151,8 @@ def _newest(messages: Sequence[Msg]) -> int:
 
 
 def _attachments(messages: Sequence[Msg]) -> list[DataBlock]:
-    return [block for message in messages for _, _, block in _inner(message) if isinstance(block, DataBlock)]
+    particular = (message for message in messages if not message.is_plain)
+    return [block for message in particular for _, _, block in _inner(message) if isinstance(block, DataBlock)]
 
 
 def _comes_from_thinking(block: ContentBlock) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any, Literal, Protocol
 
 from longhaul.activities.models.stop_reasons import stop_of
@@ -52,7 +53,7 @@ class ModelRequest:
 
     def with_messages(self, messages: Sequence[Msg]) -> "ModelRequest":
         """The same request where each of these is the one that it has."""
-        same = all(new is old for new, old in zip(messages, self.messages, strict=True))
+        same = all(map(is_, messages, self.messages))
         return self if same else replace(self, messages=messages)
 
 

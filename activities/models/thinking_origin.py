@@ -82,7 +82,7 @@ def fitting(request: ModelRequest, origin: str, beginnings: Beginnings) -> Model
     beginning. One without an origin is left to the provider's judgement; extras without one go to nobody."""
     binds = binds_thinking(origin)
     messages = [
-        _fitting(message, place, origin, beginnings if binds else None)
+        message if message.is_plain else _fitting(message, place, origin, beginnings if binds else None)
         for place, message in enumerate(request.messages)
     ]
     return request.with_messages(messages)

@@ -199,6 +199,12 @@ class Msg(OpenValue):
         parts = (part for block in self.content for part in parts_of(block))
         return sum(len(part) if isinstance(part, str) else 100 for part in parts)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is words, calls and results alone, with nothing that one provider takes and another refuses:
+        attachments, thoughts, extras. Kept as the length is: each request looks at all messages."""
+        return not any(_is_particular(block) for block in self.content)
+
     def get_tool_calls(self) -> tuple[ToolCallBlock, ...]:
         return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
 
@@ -207,8 +213,14 @@ class Msg(OpenValue):
 
 
 def with_content(message: Msg, content: Sequence[ContentBlock]) -> Msg:
-    """The message with other content, made anew: a copy would keep the measured length."""
+    """The message with other content, made anew: a copy would keep what was measured."""
     return Msg.model_validate({**dict(message), "content": tuple(content)})
+
+
+def _is_particular(block: ContentBlock) -> bool:
+    if isinstance(block, ThinkingBlock) or (isinstance(block, TextBlock | ToolCallBlock) and block.extras):
+        return True
+    return any(isinstance(part, DataBlock) for part in parts_of(block))
 
 
 def parts_of(block: ContentBlock) -> tuple[str | DataBlock, ...]:

@@ -1,7 +1,7 @@
 """Messages: through JSON and back, and no larger than what they say."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from longhaul.agent.values.messages import (
     AssistantMsg,
     Base64Source,
+    ContentBlock,
     DataBlock,
     ErrorInfo,
     FinishedReason,
@@ -24,6 +25,7 @@ from longhaul.agent.values.messages import (
     Usage,
     UserMsg,
     parts_of,
+    with_content,
 )
 from longhaul.agent.values.permission import PermissionRule
 
@@ -157,3 +159,33 @@ def test_the_parts_of_a_block_are_its_texts_and_attachments() -> None:
         ('{"at": ',),
         ("red", PICTURE),
     ]
+
+
+PLAIN: dict[type, list[Any]] = {
+    TextBlock: [TextBlock(text="Red.")],
+    HintBlock: [HintBlock(hint="noon"), HintBlock(hint=(TextBlock(text="noon"),))],
+    ToolCallBlock: [ToolCallBlock(id="a", name="Look", input="{}")],
+    ToolResultBlock: [ToolResultBlock(id="a", name="Look", output=""), ToolResultBlock(id="a", name="Look", output=())],
+}
+PARTICULAR: dict[type, list[Any]] = {
+    TextBlock: [TextBlock(text="Red.", extras={"phase": "final"})],
+    ThinkingBlock: [ThinkingBlock(thinking="hm")],
+    DataBlock: [PICTURE],
+    HintBlock: [HintBlock(hint=(TextBlock(text="noon"), PICTURE))],
+    ToolCallBlock: [ToolCallBlock(id="a", name="Look", input="{}", extras={"thought_signature": "sig=="})],
+    ToolResultBlock: [ToolResultBlock(id="a", name="Look", output=(PICTURE,))],
+}
+
+
+def test_a_message_is_plain_where_no_block_has_what_a_provider_may_refuse() -> None:
+    assert {*PLAIN, *PARTICULAR} == {*get_args(get_args(ContentBlock)[0])}
+    assert all(AssistantMsg("mason", [block]).is_plain for blocks in PLAIN.values() for block in blocks)
+    particular = [block for blocks in PARTICULAR.values() for block in blocks]
+    assert not any(AssistantMsg("mason", [TextBlock(text="So:"), block]).is_plain for block in particular)
+
+
+def test_a_message_with_other_content_is_looked_at_anew() -> None:
+    message = UserMsg("ana", [PICTURE])
+    assert not message.is_plain
+
+    assert with_content(message, [TextBlock(text="a picture")]).is_plain
