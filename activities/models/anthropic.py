@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import anthropic
-from anthropic.types import RawMessageStreamEvent
+from anthropic.types import Message, RawMessageStreamEvent
 
 from longhaul.activities.models.ambient import ANTHROPIC, left_out
 from longhaul.activities.models.answers import forced_or_in_words
 from longhaul.activities.models.anthropic_prompt import build_payload, version_of
 from longhaul.activities.models.anthropic_thoughts import betas_of
-from longhaul.activities.models.as_is import as_is
 from longhaul.activities.models.assembly import Assembly
 from longhaul.activities.models.failures import ProviderError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
@@ -21,6 +20,7 @@ from longhaul.activities.models.sampling import noted, refused_by_claude
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.text import scrub
 from longhaul.activities.models.usage import anthropic_counts, anthropic_usage
+from longhaul.activities.models.wire_items import sent
 
 
 class AnthropicModel:
@@ -45,8 +45,12 @@ class AnthropicModel:
         without = noted(request.profile, refused, notes)
         payload = profiled(payload, request, self._client.default_headers, without=without)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.messages.create(
-            **as_is(payload, "messages"), stream=True, timeout=timeout_of(request.config)
+        stream = await self._client.post(
+            "/v1/messages",
+            cast_to=Message,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[RawMessageStreamEvent],
+            **sent(payload, "messages", timeout_of(request.config)),
         )
         await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=True))
         return reply.finish(request)

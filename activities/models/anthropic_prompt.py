@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from longhaul.activities.models.anthropic_thoughts import let_thoughts_be_dropped, thinking_fields
+from longhaul.activities.models.arrangement import arrange
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
-from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.text import scrub_json
 from longhaul.activities.models.thinking_origin import binds_thinking
 from longhaul.activities.models.tool_names import wire_name
 from longhaul.activities.models.turns import (
@@ -16,14 +17,15 @@ from longhaul.activities.models.turns import (
     UserTurn,
     answer_schema,
     arguments_of,
-    arrange,
     failed,
     left_out,
     parts_of,
+    shown,
     wire_id,
     wire_schema,
     with_names,
 )
+from longhaul.activities.models.wire_items import WireItem, wire_item
 from longhaul.agent.values.messages import (
     IMAGES,
     Base64Source,
@@ -66,7 +68,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool = F
     if official and request.answer is None and binds_thinking(request.model):
         let_thoughts_be_dropped(payload)
     _set_temperature(payload, request, notes)
-    return scrubbed(payload)
+    return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
 
 
 def _tools(request: ModelRequest) -> list[dict[str, Any]]:
@@ -87,28 +89,31 @@ def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
 def _messages(turns: Sequence[Turn], notes: list[str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in turns:
-        match turn:
-            case UserTurn():
-                _append(messages, "user", [_part(part, notes) for part in with_names(turn.said)])
-            case AssistantTurn():
-                _append(messages, "assistant", _blocks(turn, notes))
-                # First in the user turn, or Anthropic refuses the request; what was said meanwhile comes after.
-                _append(messages, "user", [_result(result, notes) for result in turn.answers()])
-            case _ as never:
-                assert_never(never)
+        for message in shown(turn, ("messages",), _of_turn, notes):
+            _append(messages, message)
     if not messages or messages[0]["role"] != "user":
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]})
     if messages[-1]["role"] != "user":
         # A request that ends with the assistant asks it to continue its own words, which newer models refuse.
-        _append(messages, "user", [{"type": "text", "text": "(Continue.)"}])
+        _append(messages, {"role": "user", "content": [{"type": "text", "text": "(Continue.)"}]})
     return messages
 
 
-def _append(messages: list[dict[str, Any]], role: str, content: list[dict[str, Any]]) -> None:
-    if messages and messages[-1]["role"] == role:
-        messages[-1]["content"] += content
-    elif content:
-        messages.append({"role": role, "content": content})
+def _of_turn(turn: Turn, notes: list[str]) -> list[WireItem]:
+    if isinstance(turn, UserTurn):
+        sides = {"user": [_part(part, notes) for part in with_names(turn.said)]}
+    else:
+        # First in the user turn, or Anthropic refuses the request; what was said meanwhile comes after.
+        sides = {"assistant": _blocks(turn, notes), "user": [_result(result, notes) for result in turn.answers()]}
+    return [wire_item({"role": role, "content": content}) for role, content in sides.items() if content]
+
+
+def _append(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
+    """Joined with one of the same side before it, which is another request's too and stays as it is."""
+    if messages and messages[-1]["role"] == message["role"]:
+        messages[-1] = {**message, "content": [*messages[-1]["content"], *message["content"]]}
+    else:
+        messages.append(message)
 
 
 def _blocks(turn: AssistantTurn, notes: list[str]) -> list[dict[str, Any]]:
@@ -138,8 +143,7 @@ def _thought(block: ThinkingBlock, notes: list[str]) -> list[dict[str, Any]]:
 
 
 def _result(result: ToolResultBlock, notes: list[str]) -> dict[str, Any]:
-    parts = parts_of(result.output) or [TextBlock(text="(no output)")]
-    content = [_part(part, notes) for part in parts]
+    content = [_part(part, notes) for part in parts_of(result.output) or [TextBlock(text="(no output)")]]
     sent = {"type": "tool_result", "tool_use_id": wire_id(result.id), "content": content}
     if not failed(result):
         return sent
@@ -171,9 +175,10 @@ def _kind_of(part: DataBlock) -> str | None:
 
 
 def _mark_for_cache(messages: list[dict[str, Any]]) -> None:
-    users = [message for message in messages if message["role"] == "user"]
-    for message in users[-_MARKED_MESSAGES:]:
-        message["content"][-1]["cache_control"] = _CACHE_MARK
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    for place in users[-_MARKED_MESSAGES:]:
+        *before, last = messages[place]["content"]
+        messages[place] = {"role": "user", "content": [*before, {**last, "cache_control": _CACHE_MARK}]}
 
 
 def _set_temperature(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:

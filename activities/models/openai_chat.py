@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import openai
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from longhaul.activities.models.ambient import OPENAI, left_out
 from longhaul.activities.models.answers import forced_or_in_words
-from longhaul.activities.models.as_is import as_is
 from longhaul.activities.models.assembly import Assembly
 from longhaul.activities.models.chat_thoughts import HeardReasoning
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
@@ -21,6 +21,7 @@ from longhaul.activities.models.sampling import noted, refused_by_chat
 from longhaul.activities.models.stop_reasons import REFUSAL
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.usage import usage_of_chunk
+from longhaul.activities.models.wire_items import sent
 from longhaul.agent.values.messages import Usage
 
 
@@ -43,8 +44,12 @@ class OpenAIChatModel:
         without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.chat.completions.create(
-            **as_is(payload, "messages"), stream=True, timeout=timeout_of(request.config)
+        stream = await self._client.post(
+            "/chat/completions",
+            cast_to=ChatCompletion,
+            stream=True,
+            stream_cls=openai.AsyncStream[ChatCompletionChunk],
+            **sent(payload, "messages", timeout_of(request.config)),
         )
         thinks = is_reasoning_model(request.model)
         await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=thinks))

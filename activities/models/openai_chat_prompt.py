@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
-from typing import Any, assert_never
+from typing import Any
 
+from longhaul.activities.models.arrangement import arrange
 from longhaul.activities.models.chat_thoughts import reasoning_fields, with_signatures
 from longhaul.activities.models.efforts import effort_of
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
@@ -12,21 +14,23 @@ from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from longhaul.activities.models.output_limit import output_limit
 from longhaul.activities.models.sampling import is_fixed
-from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.text import scrub_json
 from longhaul.activities.models.tool_names import wire_name
 from longhaul.activities.models.turns import (
     AssistantTurn,
     OutsideWords,
     Part,
+    Turn,
     UserTurn,
     answer_schema,
-    arrange,
     left_out,
     parts_of,
+    shown,
     wire_id,
     wire_schema,
     with_names,
 )
+from longhaul.activities.models.wire_items import WireItem, wire_item
 from longhaul.agent.values.messages import DataBlock, TextBlock, ToolCallBlock, ToolResultBlock
 
 _WANTS_ANSWER = re.compile(r"(?:mi|magi|mini|dev|code)stral|mixtral|pixtral", re.IGNORECASE)
@@ -66,7 +70,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, official: bool, da
             payload["extra_body"] = {"enable_thinking": True, "thinking_budget": config.thinking_budget_tokens}
         else:
             notes.append("The thinking budget was left out: Chat Completions has no field for it.")
-    return scrubbed(payload)
+    return {name: value if name == "messages" else scrub_json(value) for name, value in payload.items()}
 
 
 def _set_tools(payload: dict[str, Any], request: ModelRequest) -> None:
@@ -102,20 +106,21 @@ def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
 def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in arrange(request.messages):
-        match turn:
-            case UserTurn():
-                for speaker, said in groupby(turn.said, key=lambda item: item.speaker):
-                    messages.append(_user(speaker, list(said), notes))
-            case AssistantTurn():
-                messages.append(_assistant(turn, request.model, notes))
-                messages += _results(turn.answers(), notes)
-            case _ as never:
-                assert_never(never)
+        messages += shown(turn, ("chat", request.model), partial(_of_turn, request.model), notes)
     if not messages or messages[0]["role"] != "user":
         # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": request.system}] if request.system.strip() else []
     return [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
+
+
+def _of_turn(model: str, turn: Turn, notes: list[str]) -> list[WireItem]:
+    if isinstance(turn, UserTurn):
+        spoken = groupby(turn.said, key=lambda item: item.speaker)
+        messages = [_user(speaker, list(said), notes) for speaker, said in spoken]
+    else:
+        messages = [_assistant(turn, model, notes), *_results(turn.answers(), notes)]
+    return list(map(wire_item, messages))
 
 
 def _answered(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import openai
-from openai.types.responses import ResponseStreamEvent
+from openai.types.responses import Response, ResponseStreamEvent
 
 from longhaul.activities.models.ambient import OPENAI, left_out
 from longhaul.activities.models.answers import forced_or_in_words
-from longhaul.activities.models.as_is import as_is
 from longhaul.activities.models.assembly import Assembly
 from longhaul.activities.models.failures import ProviderError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
@@ -21,6 +20,7 @@ from longhaul.activities.models.stop_reasons import REFUSAL
 from longhaul.activities.models.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.usage import openai_usage
 from longhaul.activities.models.verdict_table import STATUS_OF_TYPE
+from longhaul.activities.models.wire_items import sent
 from longhaul.agent.values.messages import Usage
 
 NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
@@ -46,8 +46,12 @@ class OpenAIResponsesModel:
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
         try:
-            stream = await self._client.responses.create(
-                **as_is(payload, "input"), stream=True, timeout=timeout_of(request.config)
+            stream = await self._client.post(
+                "/responses",
+                cast_to=Response,
+                stream=True,
+                stream_cls=openai.AsyncStream[ResponseStreamEvent],
+                **sent(payload, "input", timeout_of(request.config)),
             )
         except openai.APIStatusError as error:
             if "include" not in payload or not _NOT_ENCRYPTED.search(str(error)):

@@ -3,25 +3,28 @@
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from longhaul.activities.models.arrangement import arrange
 from longhaul.activities.models.efforts import effort_of, may_reason
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
 from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from longhaul.activities.models.output_limit import output_limit
-from longhaul.activities.models.text import scrubbed
+from longhaul.activities.models.text import scrub_json
 from longhaul.activities.models.tool_names import wire_name
 from longhaul.activities.models.turns import (
     AssistantTurn,
     Part,
+    Turn,
     UserTurn,
     answer_schema,
-    arrange,
     left_out,
     parts_of,
+    shown,
     wire_id,
     wire_schema,
     with_names,
 )
+from longhaul.activities.models.wire_items import WireItem, wire_item
 from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock
 
 PHASE, PHASES = "phase", ("commentary", "final_answer")
@@ -55,7 +58,7 @@ def build_payload(request: ModelRequest, notes: list[str], *, encrypted: bool = 
     _set_reasoning(payload, request, notes)
     if encrypted and may_reason(request.model):
         payload["include"] = [ENCRYPTED]
-    return scrubbed(payload)
+    return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
 
 def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
@@ -105,17 +108,16 @@ def _force(payload: dict[str, Any], answer: AnswerSchema) -> None:
 
 
 def _items(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    for turn in arrange(request.messages):
-        match turn:
-            case UserTurn():
-                items.append({"role": "user", "content": _content(with_names(turn.said), notes)})
-            case AssistantTurn():
-                items += _assistant_items(turn, notes)
-                items += [_result(result, notes) for result in turn.answers()]
-            case _ as never:
-                assert_never(never)
-    return items or [{"role": "user", "content": "(The conversation begins here.)"}]
+    items = [item for turn in arrange(request.messages) for item in shown(turn, ("responses",), _of_turn, notes)]
+    return [*items] or [{"role": "user", "content": "(The conversation begins here.)"}]
+
+
+def _of_turn(turn: Turn, notes: list[str]) -> list[WireItem]:
+    if isinstance(turn, UserTurn):
+        items = [{"role": "user", "content": _content(with_names(turn.said), notes)}]
+    else:
+        items = [*_assistant_items(turn, notes), *(_result(result, notes) for result in turn.answers())]
+    return list(map(wire_item, items))
 
 
 def _assistant_items(turn: AssistantTurn, notes: list[str]) -> list[dict[str, Any]]:

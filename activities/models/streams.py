@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import httpx2
 
+from longhaul.activities.models.arrangement import call_ids
 from longhaul.activities.models.assembly import Assembly, Block
 from longhaul.activities.models.failures import IncompleteStreamError, ProviderError
 from longhaul.activities.models.model import ModelReply, ModelRequest
@@ -104,6 +105,7 @@ def finish(
         raise ProviderError(STATUS_OF_TYPE["server_error"], "server_error", f"the server stopped: {stop_reason}")
     if tells_nothing(stop_reason):
         raise IncompleteStreamError("The model's provider ended the stream before the reply was complete.")
-    taken = {call.id for message in request.messages for call in message.get_tool_calls()}
-    content: tuple[Block, ...] = assembly.blocks(taken, lambda number: f"call_{request.call_number}_{number}")
+    content: tuple[Block, ...] = assembly.blocks(
+        call_ids(request.messages), lambda number: f"call_{request.call_number}_{number}"
+    )
     return ModelReply(content, usage, scrub(model) or request.model, scrub(stop_reason), tuple(dict.fromkeys(notes)))

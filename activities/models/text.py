@@ -1,6 +1,5 @@
 """Text that can always be stored and sent: without the lone surrogates that JSON escapes can smuggle in."""
 
-import json
 from typing import Any
 
 
@@ -22,13 +21,3 @@ def scrub_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [scrub_json(child) for child in value]
     return value
-
-
-def scrubbed(arguments: dict[str, Any]) -> dict[str, Any]:
-    """A request's arguments (JSON) with all of them scrubbed. To write them down once is quicker than to look at each
-    string in Python, and hardly ever is there one to be replaced."""
-    try:
-        json.dumps(arguments, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return {key: scrub_json(value) for key, value in arguments.items()}
-    return arguments

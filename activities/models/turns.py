@@ -8,16 +8,14 @@ result, and nothing is left that a provider refuses for its form (empty text, ar
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard, assert_never
+from typing import Any, TypeVar
 
 from longhaul.activities.models.model import AnswerSchema
 from longhaul.activities.models.tool_schemas import sent_schema
 from longhaul.agent.values.messages import (
     DataBlock,
-    HintBlock,
-    Msg,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -27,6 +25,8 @@ from longhaul.agent.values.messages import (
 from longhaul.agent.values.tools import ToolDescriptor
 
 Part = TextBlock | DataBlock
+
+Item = TypeVar("Item")
 
 _MOST_LEVELS = 60
 """Of a call's arguments."""
@@ -44,6 +44,11 @@ class OutsideWords:
 @dataclass(slots=True)
 class UserTurn:
     said: list[OutsideWords] = field(default_factory=list)
+    shown: "Shown | None" = None
+
+    def length(self) -> tuple[int, ...]:
+        """Changes whenever something is added."""
+        return (len(self.said),)
 
 
 @dataclass(slots=True)
@@ -51,6 +56,11 @@ class AssistantTurn:
     blocks: list[TextBlock | ThinkingBlock | ToolCallBlock] = field(default_factory=list)
     results: dict[str, ToolResultBlock] = field(default_factory=dict)
     """By call id."""
+    shown: "Shown | None" = None
+
+    def length(self) -> tuple[int, ...]:
+        """Changes whenever something is added."""
+        return (len(self.blocks), len(self.results))
 
     def calls(self) -> list[ToolCallBlock]:
         return [block for block in self.blocks if isinstance(block, ToolCallBlock)]
@@ -63,12 +73,26 @@ class AssistantTurn:
 Turn = UserTurn | AssistantTurn
 
 
-def arrange(messages: Sequence[Msg]) -> list[Turn]:
-    """Fold `messages` into turns. Only an assistant turn with calls may be followed by another assistant turn."""
-    arrangement = _Arrangement()
-    for message in messages:
-        arrangement.take(message)
-    return [turn for turn in arrangement.turns if _says_something(turn)]
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A turn as one provider was sent it the last time."""
+
+    form: tuple[str, ...]
+    length: tuple[int, ...]
+    items: Sequence[Any]
+    notes: tuple[str, ...]
+
+
+def shown(
+    turn: Turn, form: tuple[str, ...], show: Callable[[Turn, list[str]], Sequence[Item]], notes: list[str]
+) -> Sequence[Item]:
+    """What `show` makes of a turn, made once as long as nothing is added to it. `form`: all that it depends on beside
+    the turn. The items are another request's too: none may be changed."""
+    if turn.shown is None or (turn.shown.form, turn.shown.length) != (form, turn.length()):
+        said: list[str] = []
+        turn.shown = Shown(form, turn.length(), show(turn, said), tuple(said))
+    notes += turn.shown.notes
+    return turn.shown.items
 
 
 def parts_of(content: str | Iterable[Part]) -> list[Part]:
@@ -136,78 +160,9 @@ def answer_schema(answer: AnswerSchema) -> dict[str, Any]:
     return sent_schema(answer.schema)
 
 
-class _Arrangement:
-    """The turns so far, and the assistant turn that the message at hand has written to."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self._writing: AssistantTurn | None = None
-
-    def take(self, message: Msg) -> None:
-        self._writing = None
-        speaker = message.name if message.role == "user" and message.name.lower() != "user" else ""
-        for block in message.content:
-            match block:
-                case ToolResultBlock():
-                    self._answer(block)
-                case ToolCallBlock() | ThinkingBlock():
-                    self._assistant(block).blocks.append(block)
-                case HintBlock():
-                    self._user().said += [OutsideWords("", part) for part in parts_of(block.hint)]
-                case TextBlock() if not block.text.strip():
-                    continue
-                case TextBlock() if message.role == "assistant":
-                    self._assistant(block).blocks.append(block)
-                case TextBlock() | DataBlock():
-                    self._user().said.append(OutsideWords(speaker, block))
-                case _ as never:
-                    assert_never(never)
-
-    def _user(self) -> UserTurn:
-        last = self.turns[-1] if self.turns else None
-        if isinstance(last, UserTurn):
-            return last
-        self.turns.append(turn := UserTurn())
-        return turn
-
-    def _assistant(self, block: TextBlock | ThinkingBlock | ToolCallBlock) -> AssistantTurn:
-        """The turn to add `block` to. A message after one with calls opens another: the results come in between."""
-        last = self.turns[-1] if self.turns else None
-        if isinstance(last, AssistantTurn) and not last.results and (last is self._writing or not last.calls()):
-            repeated = isinstance(block, ToolCallBlock) and any(call.id == block.id for call in last.calls())
-            if not repeated:
-                self._writing = last
-                return last
-        self.turns.append(turn := AssistantTurn())
-        self._writing = turn
-        return turn
-
-    def _answer(self, result: ToolResultBlock) -> None:
-        """Put `result` to its call, however far back: a hint in between must not part them on the wire."""
-        turn = next((turn for turn in reversed(self.turns) if _has_call(turn, result.id)), None)
-        if turn is not None and result.id not in turn.results:
-            turn.results[result.id] = result
-            return
-        label = f"(Result of an earlier call of {result.name!r}, which is no longer shown.)"
-        self._user().said += [OutsideWords("", part) for part in (TextBlock(text=label), *parts_of(result.output))]
-
-
-def _has_call(turn: Turn, call_id: str) -> TypeGuard[AssistantTurn]:
-    if isinstance(turn, UserTurn):
-        return False
-    return any(isinstance(block, ToolCallBlock) and block.id == call_id for block in turn.blocks)
-
-
 def _unanswered(call: ToolCallBlock) -> ToolResultBlock:
     text = "No result of this call was recorded; whether it ran is unknown."
     return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.UNKNOWN)
-
-
-def _says_something(turn: Turn) -> bool:
-    """Thinking alone is no turn: providers refuse it without what it led to."""
-    if isinstance(turn, UserTurn):
-        return bool(turn.said)
-    return any(not isinstance(block, ThinkingBlock) for block in turn.blocks)
 
 
 def _refuse(constant: str) -> None:

@@ -24,6 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import ModelRequest as ToldRequest
 from pydantic_ai.models import Model as VendorsModel
 
+from longhaul.activities.models.arrangement import arrange
 from longhaul.activities.models.assembly import Assembly
 from longhaul.activities.models.chat_thoughts import NO_REASONING, WANTS_REASONING
 from longhaul.activities.models.model import ModelRequest
@@ -34,7 +35,6 @@ from longhaul.activities.models.turns import (
     AssistantTurn,
     Part,
     UserTurn,
-    arrange,
     left_out,
     parts_of,
     wire_id,
