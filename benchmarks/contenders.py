@@ -20,6 +20,9 @@ from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.settings import Settings
 
+FUSED = "longhaul, reads fused"
+"""Ours once more, with `fuse_reads`."""
+
 POLLING = ("READY", "longhaul worker: polling")
 
 UNBOUNDED, UNCUT = ModelConfig(context_length=1_000_000_000), ContextConfig(tool_result_limit=1_000_000_000)
@@ -113,12 +116,12 @@ class Floor:
 class Ours:
     """The agent: a scripted model that calls one tool a step, then answers."""
 
-    name = "longhaul"
-
-    def __init__(self, app: Longhaul, pid: int, folder: Path) -> None:
+    def __init__(self, app: Longhaul, pid: int, folder: Path, *, fuse_reads: bool = False) -> None:
+        self.name = FUSED if fuse_reads else "longhaul"
         self.pid = pid
         self._app = app
         self._folder = folder
+        self._fuse_reads = fuse_reads
 
     async def recover(self) -> None:
         """Its worker goes on as it is."""
@@ -129,7 +132,7 @@ class Ours:
             model=f"scripted:{self._script(load)}",
             tools=("fetch",),
             stuck=StuckConfig(polling=("fetch",)),
-            react_config=ReActConfig(max_iters=load.steps + 1),
+            react_config=ReActConfig(max_iters=load.steps + 1, fuse_reads=self._fuse_reads),
             model_config=UNBOUNDED,
             context_config=UNCUT,
         )
@@ -154,7 +157,7 @@ class Ours:
 
 @asynccontextmanager
 async def contenders(address: str, folder: Path) -> AsyncIterator[list[Contender]]:
-    """Both, each polling a queue of its own, and each reached as its users would."""
+    """The floor and ours in both forms, reached as their users would: a queue and a worker for each side."""
     floor_queue, our_queue = f"floor-{uuid.uuid4().hex[:8]}", f"ours-{uuid.uuid4().hex[:8]}"
     ours = {
         "TEMPORAL_ADDRESS": address,
@@ -168,4 +171,5 @@ async def contenders(address: str, folder: Path) -> AsyncIterator[list[Contender
         worker_process([sys.executable, "-m", "longhaul.worker"], ours, folder / "ours.log") as our_pid,
         Longhaul.connect(address, settings=Settings(task_queue=our_queue, data_dir=folder / "data")) as app,
     ):
-        yield [Floor(await Client.connect(address), floor_queue, floor_pid), Ours(app, our_pid, folder)]
+        floor_side = Floor(await Client.connect(address), floor_queue, floor_pid)
+        yield [floor_side, Ours(app, our_pid, folder), Ours(app, our_pid, folder, fuse_reads=True)]

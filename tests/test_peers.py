@@ -1,5 +1,6 @@
 """The comparison with peers: what it installs, what it reads out of a history, and what it draws."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ EVENT = {
     "start": EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
     "schedule": EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     "complete": EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED,
+    "marker": EventType.EVENT_TYPE_MARKER_RECORDED,
 }
 
 
@@ -44,7 +46,7 @@ class Paper:
 def trial(contender: str, steps: int, *, course: tuple[Step, ...] = (), ended: str = COMPLETED, **named: Any) -> Trial:
     given = {"chars": 5_000, "sessions": 1, "wall": 20.0, "history_bytes": 1_000, **named}
     return Trial(contender=contender, steps=steps, ended=ended, why="", done=len(course) or steps, worker_cpu=8.0,
-                 server_cpu=15.0, events=12.0, runs=1, course=course, **given)  # fmt: skip
+                 server_cpu=15.0, events=12.0, actions=2.0, runs=1, course=course, **given)  # fmt: skip
 
 
 def event(kind: str, number: int, at_ms: int, *, activity: str = "", of: int = 0) -> HistoryEvent:
@@ -53,6 +55,14 @@ def event(kind: str, number: int, at_ms: int, *, activity: str = "", of: int = 0
         made.activity_task_scheduled_event_attributes.activity_type.name = activity
     if of:
         made.activity_task_completed_event_attributes.scheduled_event_id = of
+    return made
+
+
+def read_within(activity: str, number: int, at_ms: int) -> HistoryEvent:
+    made = event("marker", number, at_ms)
+    told = made.marker_recorded_event_attributes
+    told.marker_name, told.workflow_task_completed_event_id = "core_local_activity", 21
+    told.details["data"].payloads.add(data=json.dumps({"activity_type": activity}).encode())
     return made
 
 
@@ -112,6 +122,8 @@ def test_a_step_lasts_from_the_end_of_one_tool_call_to_the_end_of_the_next() -> 
         event("complete", 13, 140, of=11),
         event("schedule", 17, 145, activity="agent__plain__toolset____agent____call_tool"),
         event("complete", 19, 190, of=17),
+        read_within("fetch", 22, 195),
+        read_within("prepare_reply", 23, 196),
         event("start", 1, 200),
         event("schedule", 11, 205, activity="model"),
         event("complete", 13, 220, of=11),
@@ -120,10 +132,12 @@ def test_a_step_lasts_from_the_end_of_one_tool_call_to_the_end_of_the_next() -> 
     for each in story:
         course.add(each)
 
-    assert [step.ms for step in course.steps] == [40, 50]
+    assert [step.ms for step in course.steps] == [40, 50, 5]
+    assert course.actions == 2 + 4 + 1, "two runs, four activities, and what one task has read"
     assert [step.size for step in course.steps] == [
         sum(each.ByteSize() for each in story[:5]),
         sum(each.ByteSize() for each in story[5:7]),
+        story[7].ByteSize(),
     ]
 
 

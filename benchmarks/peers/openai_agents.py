@@ -1,6 +1,7 @@
 """OpenAI's Agents SDK under Temporal's plugin for it, with a scripted model; the tool is an activity."""
 
 import json
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from temporalio.openai_agents.testing import ResponseBuilders, TestModel, TestModelProvider
     from temporalio.openai_agents.workflow import activity_as_tool
 
-    from agents import Agent, ModelResponse, Runner
+    from agents import Agent, ModelProvider, ModelResponse, OpenAIProvider, Runner
     from benchmarks.bodies import body
     from benchmarks.peers.serving import serve
 
@@ -51,6 +52,13 @@ class Plain:
         return str(result.final_output)
 
 
+def models() -> ModelProvider:
+    """The script, or one over HTTP where its address is given."""
+    url = os.environ.get("BENCH_MODEL_URL")
+    over_http = OpenAIProvider(base_url=url, api_key="none", use_responses=False) if url else None
+    return over_http or TestModelProvider(Script())
+
+
 if __name__ == "__main__":
     parameters = ModelActivityParameters(start_to_close_timeout=LIMIT)
-    serve([Plain], [fetch], OpenAIAgentsPlugin(model_params=parameters, model_provider=TestModelProvider(Script())))
+    serve([Plain], [fetch], OpenAIAgentsPlugin(model_params=parameters, model_provider=models()))

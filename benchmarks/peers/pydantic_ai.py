@@ -3,6 +3,7 @@
 Twice: as it comes, and with the framework's `continue_as_new` callback, which a user may write.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,10 @@ with workflow.unsafe.imports_passed_through():
     from pydantic_ai import Agent, RunContext
     from pydantic_ai.durable_exec.temporal import PydanticAIPlugin, PydanticAIWorkflow, TemporalDurability
     from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models import Model
     from pydantic_ai.models.function import AgentInfo, FunctionModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.usage import UsageLimits
 
     from benchmarks.bodies import body
@@ -40,9 +44,15 @@ def roll_over(context: RunContext[None]) -> None:
     workflow.continue_as_new(args=[0, 0, context.messages])
 
 
+def model() -> Model:
+    """The script, or one over HTTP where its address is given."""
+    url = os.environ.get("BENCH_MODEL_URL")
+    return OpenAIChatModel("m", provider=OpenAIProvider(base_url=url, api_key="none")) if url else FunctionModel(script)
+
+
 def agent_named(name: str, continue_as_new: Callable[[RunContext[None]], Any] | None) -> Agent[None, str]:
     durable = TemporalDurability(continue_as_new=continue_as_new)
-    return Agent(FunctionModel(script), name=name, instructions="You work.", tools=[fetch], capabilities=[durable])
+    return Agent(model(), name=name, instructions="You work.", tools=[fetch], capabilities=[durable])
 
 
 plain = agent_named("plain", None)

@@ -5,15 +5,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rich.table import Table
 
+from benchmarks.contenders import FUSED
 from benchmarks.peers.trial import COMPLETED, Trial
 
 Row = tuple[str, ...]
 Load = tuple[int, int, int]
 """Steps, characters and sessions."""
 
+OURS = {"longhaul": ("P6", 0.8, 1.6), FUSED: ("P17", 1.25, 2.2)}
+"""Each form with its target: how many times the steps per second of the floor, and of a peer."""
+
 STEP_HEADER: Row = (
     "contender", "steps asked", "steps done", "wall ms/step", "worker CPU ms/step", "server CPU ms/step", "events/step",
-    "history bytes", "workflow runs",
+    "billed actions/step", "history bytes", "workflow runs",
 )  # fmt: skip
 CROWD_HEADER: Row = ("contender", "sessions x steps", "chars", "steps/s", "worker CPU ms/step", "server CPU ms/step")
 
@@ -29,6 +33,7 @@ def step_rows(trials: Iterable[Trial]) -> list[Row]:
             _spread(same, lambda trial: trial.worker_cpu),
             _spread(same, lambda trial: trial.server_cpu),
             f"{_median(same, lambda trial: trial.events):.1f}",
+            f"{_median(same, lambda trial: trial.actions):.2f}",
             f"{_median(same, lambda trial: trial.history_bytes):,.0f}",
             f"{_median(same, lambda trial: trial.runs):.0f}",
         )
@@ -54,10 +59,11 @@ def crowd_rows(trials: Iterable[Trial]) -> list[Row]:
 
 
 def findings(trials: Sequence[Trial]) -> list[str]:
-    """Targets P4 and P6 in sentences: ours against each side at the largest load that both came through."""
-    others = [name for name in dict.fromkeys(trial.contender for trial in trials) if name != "longhaul"]
+    """Targets P4, P6 and P17 in sentences: ours against each side at the largest load that both came through."""
+    others = [name for name in dict.fromkeys(trial.contender for trial in trials) if name not in OURS]
     alone = [_history_and_pace(trials, other) for other in others if other != "floor"]
-    return [finding for finding in (*alone, *(_throughput(trials, other) for other in others)) if finding]
+    crowds = [_throughput(trials, ours, other) for ours in OURS for other in others]
+    return [finding for finding in (*alone, *crowds) if finding]
 
 
 def _history_and_pace(trials: Sequence[Trial], peer: str) -> str:
@@ -73,15 +79,16 @@ def _history_and_pace(trials: Sequence[Trial], peer: str) -> str:
     )
 
 
-def _throughput(trials: Sequence[Trial], other: str) -> str:
-    both = _common([trial for trial in trials if trial.sessions > 1], other)
+def _throughput(trials: Sequence[Trial], name: str, other: str) -> str:
+    both = _common([trial for trial in trials if trial.sessions > 1], other, name)
     if not both:
         return ""
     ours, theirs = both
     ratio = _median(ours, lambda trial: trial.steps_per_second) / _median(theirs, lambda trial: trial.steps_per_second)
+    target, against_floor, against_peers = OURS[name]
     return (
-        f"{ours[0].sessions} sessions of {ours[0].steps} steps at once: we do {ratio:.2f} times the steps per second "
-        f"of {other} (P6 asks for {'0.8' if other == 'floor' else '1.6'})."
+        f"{ours[0].sessions} sessions of {ours[0].steps} steps at once: {name} does {ratio:.2f} times the steps per "
+        f"second of {other} ({target} asks for {against_floor if other == 'floor' else against_peers})."
     )
 
 
@@ -106,10 +113,10 @@ def _groups(trials: Iterable[Trial]) -> list[tuple[Load, str, list[Trial]]]:
     return sorted(found, key=lambda group: group[0])
 
 
-def _common(trials: Sequence[Trial], other: str) -> tuple[list[Trial], list[Trial]] | None:
+def _common(trials: Sequence[Trial], other: str, name: str = "longhaul") -> tuple[list[Trial], list[Trial]] | None:
     """Ours and theirs of the largest load that both came through."""
     through = [group for group in _groups(trials) if _all_came_through(group[2])]
-    ours = {load: same for load, contender, same in through if contender == "longhaul"}
+    ours = {load: same for load, contender, same in through if contender == name}
     theirs = [(load, same) for load, contender, same in through if contender == other and load in ours]
     return (ours[theirs[-1][0]], theirs[-1][1]) if theirs else None
 

@@ -5,6 +5,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
@@ -18,7 +19,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
 }
 """Program to its contenders, each with the workflow that it runs."""
 
-FLAGS = {"OPENAI_AGENTS_DISABLE_TRACING": "1"}
+FLAGS: dict[str, str] = {"OPENAI_AGENTS_DISABLE_TRACING": "1"}
 """Tracing is off for everybody."""
 
 HOPELESS_ATTEMPTS = 4
@@ -48,14 +49,15 @@ class Serving(contextlib.AbstractAsyncContextManager["Serving"]):
     """A program's worker. One that has lost a session is started anew: a session that the server has killed can leave a
     worker behind that takes nothing more, and what comes next must not pay for that."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    def __init__(self, command: list[str], log: Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self.pid = 0
         self._command = command
         self._log = log
+        self._environment = {**FLAGS, **environment}
         self._process = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> "Serving":
-        self.pid = await self._process.enter_async_context(worker_process(self._command, FLAGS, self._log))
+        self.pid = await self._process.enter_async_context(worker_process(self._command, self._environment, self._log))
         return self
 
     async def __aexit__(self, *_: object) -> None:

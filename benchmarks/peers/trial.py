@@ -43,6 +43,8 @@ class Trial:
     worker_cpu: float
     server_cpu: float
     events: float
+    actions: float
+    """That a history shows to be billed on Temporal Cloud: without heartbeats and queries."""
     history_bytes: int
     runs: int
     course: tuple[Step, ...]
@@ -81,6 +83,7 @@ async def attempt(client: Client, side: Contender, size: Size, server_pid: int) 
         worker_cpu=(after[0] - before[0]) / done,
         server_cpu=(after[1] - before[1]) / done,
         events=sum(events for events, _, _ in sums) / done,
+        actions=sum(course.actions for course in courses) / done,
         history_bytes=sum(size for _, size, _ in sums),
         runs=sum(runs for _, _, runs in sums),
         course=tuple(courses[0].steps) if size.sessions == 1 else (),
