@@ -17,6 +17,24 @@ JUDGED = ("sessions", "`once` calls", "lost", "done twice", "in doubt", "doubts 
 
 
 @dataclass(frozen=True)
+class Form:
+    """In which sessions and workers run."""
+
+    fused: bool = False
+    liveness: str = "fast"
+
+    def suffix(self) -> str:
+        """Of the names of its section and its file."""
+        return ("_fused" if self.fused else "") + (f"_{self.liveness}" if self.liveness != "fast" else "")
+
+    def flags(self) -> str:
+        return (" --fused" if self.fused else "") + (f" --liveness {self.liveness}" if self.liveness != "fast" else "")
+
+
+FAST = Form()
+
+
+@dataclass(frozen=True)
 class Fault:
     kind: str
     at: str
@@ -61,15 +79,15 @@ def judged(ledger: Ledger) -> tuple[str, ...]:
     )
 
 
-def section(ledger: Ledger, seed: int) -> str:
+def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
     """The page's text about it."""
-    at_random = sum(not fault.at for fault in ledger.faults)
+    at_random, raw = sum(not fault.at for fault in ledger.faults), f"benchmarks/faults{form.suffix()}.json"
     lines = [
-        "## Faults",
+        f"## Faults{form.flags().replace(' --', ', ')}",
         "",
-        f"`python -m benchmarks.faults --random {at_random} --seed {seed}`: each job thinks aloud, calls three tools",
-        "at once, runs a command, asks a person, outgrows its context and is asked again, while workers and the server",
-        f"die under it by SIGKILL. {LANES} workers, {AT_ONCE} sessions on each at a time.",
+        f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
+        "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
+        f"workers and the server die under it by SIGKILL. {LANES} workers, {AT_ONCE} sessions on each at a time.",
         "",
         *table(HEADER, rows(ledger)),
         "",
@@ -77,6 +95,6 @@ def section(ledger: Ledger, seed: int) -> str:
         "",
         "*Lost*: a session without both answers, with a call that has no result or two, a message missing or told",
         "twice, or a history that does not replay. *In doubt*: the session says that it does not know whether the call",
-        "happened. Fault by fault and session by session: [benchmarks/faults.json](benchmarks/faults.json).",
+        f"happened. Fault by fault and session by session: [{raw}]({raw}).",
     ]
     return "\n".join(lines)

@@ -32,6 +32,7 @@ from benchmarks.fault_ledger import (
     WEIGHTS,
     WORKER,
     Fault,
+    Form,
     Ledger,
     judged,
     rows,
@@ -59,13 +60,14 @@ class Lane:
     mending: asyncio.Lock
     """Of the server, which all lanes share."""
     ledger: Ledger
+    form: Form
     process: WorkerProcess
     playing: set["asyncio.Task[Verdict]"] = field(default_factory=set["asyncio.Task[Verdict]"])
     named: int = 0
 
     def begin(self) -> tuple[Job, "asyncio.Task[Verdict]"]:
         self.named += 1
-        job = full_job(self.stage, f"job{self.named}")
+        job = full_job(self.stage, f"job{self.named}", fused=self.form.fused)
         task = asyncio.create_task(play(job), name=job.session.id)
         self.playing.add(task)
         task.add_done_callback(self._ended)
@@ -97,14 +99,14 @@ class Lane:
             self.process.ask_to_stop()
             await asyncio.sleep(random.uniform(0, 0.7))  # noqa: S311  no secret
         await self.process.kill()
-        self.process = await started(self.stage)
+        self.process = await started(self.stage, self.form)
 
 
-async def started(stage: Stage) -> WorkerProcess:
+async def started(stage: Stage, form: Form) -> WorkerProcess:
     """A worker that polls. Raises RuntimeError when none does after many tries."""
     for left in range(STARTS, 0, -1):
         try:
-            return await WorkerProcess.start(stage.worker())
+            return await WorkerProcess.start(stage.worker(LONGHAUL_LIVENESS=form.liveness))
         except RuntimeError:
             if left == 1:
                 raise
@@ -113,11 +115,11 @@ async def started(stage: Stage) -> WorkerProcess:
 
 
 @asynccontextmanager
-async def lanes(server: DevServer, folder: Path, ledger: Ledger) -> AsyncIterator[list[Lane]]:
+async def lanes(server: DevServer, folder: Path, ledger: Ledger, form: Form) -> AsyncIterator[list[Lane]]:
     mending, found = asyncio.Lock(), list[Lane]()
     for number in range(LANES):
         stage = await Stage.on(server.address, folder / f"lane{number}")
-        found.append(Lane(stage, server, mending, ledger, await started(stage)))
+        found.append(Lane(stage, server, mending, ledger, form, await started(stage, form)))
     try:
         yield found
     finally:
@@ -174,14 +176,14 @@ async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
     await lane.is_done()
 
 
-async def run(count: int, step: int, seed: int) -> Ledger:
+async def run(count: int, step: int, seed: int, form: Form) -> Ledger:
     """Faults at each `step`th event, none at 0, and so many at random."""
     ledger, chance = Ledger(), random.Random(seed)  # noqa: S311  no secret
     with tempfile.TemporaryDirectory(prefix="longhaul-faults-") as name:
         settings = DevServerSettings(
             temporal=find_temporal(_say), directory=Path(name) / "temporal", search_attributes=SEARCH_ATTRIBUTES
         )
-        async with DevServer(settings) as server, lanes(server, Path(name), ledger) as all_lanes:
+        async with DevServer(settings) as server, lanes(server, Path(name), ledger, form) as all_lanes:
             events = await undisturbed(all_lanes[0])
             _say(f"a job has {len(events)} events")
             numbers = range(1, len(events) + 1, step) if step else range(0)
@@ -204,9 +206,12 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=100, help="so many at random moments")
     parser.add_argument("--step", type=int, default=1, help="at each event, or at each so-manieth; 0: at none")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--fused", action="store_true", help="with `fuse_reads`")
+    parser.add_argument("--liveness", default="fast", help="of the workers, as in LONGHAUL_LIVENESS (fast)")
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the ledger under this folder")
     given = parser.parse_args()
-    ledger = asyncio.run(run(given.random, given.step, given.seed))
+    form = Form(fused=given.fused, liveness=given.liveness)
+    ledger = asyncio.run(run(given.random, given.step, given.seed, form))
     for header, told in ((HEADER, rows(ledger)), (JUDGED, [judged(ledger)])):
         shown = Table(*header)
         for row in told:
@@ -215,7 +220,7 @@ def main() -> None:
     for verdict in ledger.broken():
         _say(str(verdict))
     if given.docs:
-        publish(given.docs, "faults", section(ledger, given.seed), ledger.rows())
+        publish(given.docs, f"faults{form.suffix()}", section(ledger, given.seed, form), ledger.rows())
     sys.stdout.flush()
     # The SDK's runtime threads abort a normal interpreter exit now and then, after all work is done.
     os._exit(1 if ledger.broken() else 0)

@@ -1,6 +1,7 @@
 """A job with a bit of everything for storms of faults, and the judgement of what came of it.
 
-It thinks aloud, calls three tools at once, runs a command, asks a person, outgrows its context, and is asked again.
+It thinks aloud, calls three tools at once, runs a command, reads, asks a person, outgrows its context, and is asked
+again.
 """
 
 import asyncio
@@ -12,13 +13,14 @@ from typing import TypeVar
 from temporalio.service import RPCError
 
 from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
+from longhaul.agent.values.settings import ReActConfig
 from longhaul.starter.client.asking import SILENCES
 from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says
 from tests.workflows.tools import page_text
 
 PATIENCE_SECONDS = 300.0
 """A lost `once` call is given up after half a minute, and the storm goes on meanwhile."""
-OFTEN, ONCE = ("look", "put"), ("send", "Bash", "sign")
+OFTEN, ONCE = ("look", "glance", "put"), ("send", "Bash", "sign")
 WEATHER = "weather"
 """The file in which the command leaves a line."""
 UNKNOWN = "Outcome unknown"
@@ -38,6 +40,7 @@ FULL = (
         1, "Three.", *(call(name, takes_seconds=0.2) for name in ("look", "put", "send")), thinking="Where to begin?"
     ),
     _says(2, "A command.", bash(f"echo wet >> {WEATHER}; sleep 0.2")),
+    _says(6, "A glance.", call("glance")),
     _says(3, "Sign.", call("sign", takes_seconds=0.2)),
     _says(4, ANSWERS[0]),
     _says(5, ANSWERS[1]),
@@ -64,8 +67,9 @@ class Verdict:
         return not (self.lost or self.doubled or self.unsaid)
 
 
-def full_job(stage: Stage, name: str) -> Job:
-    return stage.job(name, FULL, model_config=SMALL)
+def full_job(stage: Stage, name: str, *, fused: bool = False) -> Job:
+    """`fused`: what it reads, it reads within its own task."""
+    return stage.job(name, FULL, model_config=SMALL, react_config=ReActConfig(fuse_reads=fused))
 
 
 async def play(job: Job) -> Verdict:
@@ -136,7 +140,9 @@ async def _lost(job: Job, finals: list[Msg], results: dict[str, ToolResultBlock]
             return f"{name} ended as {results[name].state}: {results[name].get_text()[:200]}"
     transcript = await job.transcript()
     told = Counter(message.get_text_content().partition("<<")[0].strip() for message in transcript)
-    if wrong := [text for text in ("go", "Three.", "A command.", "Sign.", "and now?", *ANSWERS) if told[text] != 1]:
+    if wrong := [
+        text for text in ("go", "Three.", "A command.", "A glance.", "Sign.", "and now?", *ANSWERS) if told[text] != 1
+    ]:
         return f"not told once: {wrong}"
     try:
         assert_well_formed(transcript)

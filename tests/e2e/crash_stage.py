@@ -28,7 +28,7 @@ from tests.e2e.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import CRASH_TOOLS, WorkerSettings
 from tests.limits import SURE_SECONDS
 
-TOOLS = ("look", "put", "send", "sign", "odd", "walk", "Bash")
+TOOLS = ("look", "glance", "put", "send", "sign", "odd", "walk", "Bash")
 UNASKED = tuple(PermissionRule(tool_name=name) for name in TOOLS if name != "sign")
 """`sign` has no rule: a person is asked."""
 

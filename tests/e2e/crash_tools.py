@@ -59,9 +59,10 @@ class Noted(Tool):
     description = "Writes a line."
     input_schema = NOTED_SCHEMA
 
-    def __init__(self, name: str, effect: Effect, *, concurrency_safe: bool) -> None:
+    def __init__(self, name: str, effect: Effect, *, concurrency_safe: bool, quick: bool = False) -> None:
         self.name = name
         self.effect = effect
+        self.quick = quick
         self.concurrency_safe = concurrency_safe
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
@@ -131,6 +132,7 @@ class Walk(Tool):
 odd = Odd()
 walk = Walk()
 look = Noted("look", Effect.READ, concurrency_safe=True)
+glance = Noted("glance", Effect.READ, concurrency_safe=True, quick=True)
 put = Noted("put", Effect.IDEMPOTENT, concurrency_safe=True)
 send = Noted("send", Effect.ONCE, concurrency_safe=True)
 sign = Noted("sign", Effect.ONCE, concurrency_safe=False)
