@@ -1,31 +1,35 @@
-"""`python -m benchmarks.cost`: what one reply asks of the server under each liveness, counted by the SDK's own metrics.
+"""`python -m benchmarks.cost`: what a reply asks of the server under each liveness, counted by the SDK's own metrics.
 
 A model takes ten seconds and a command two, as in a real job. Counted are the requests of the worker, and of a client
-that waits for the reply, by their kind. Those that are billed actions on Temporal Cloud are named as such; their number
-a step includes what the reply costs beside its steps.
+that waits for the reply, by their kind. Those that are billed actions on Temporal Cloud are named as such. Two replies
+of one session, of different lengths, tell what a step costs and what a reply costs beside its steps.
 """
 
 import argparse
 import asyncio
 import json
+import math
 import re
 import socket
+import statistics
 import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from temporalio.client import WorkflowExecutionDescription
+from temporalio.client import WorkflowExecutionDescription, WorkflowHandle
 
-from benchmarks.one_worker import one_worker
+from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import table, with_section
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect
 from longhaul.starter.telemetry.switches import runtime_with
 
@@ -48,6 +52,9 @@ RECORDED = {
 MOST_ACTIONS = {"fast": 20.0, "cheap": 3.0}
 """A step; and of queries a minute by a client that waits:"""
 MOST_QUERIES = {"fast": 4.0, "cheap": 1.0}
+SHORT, DONE = 2, "Done."
+FLEETS, STEPS_AN_HOUR = (10_000, 100_000, 1_000_000), 10
+WRITES_A_STEP, WRITE_MS, BUSY_SHARE, LEAST_SHARDS = 10, 5, 0.1, 512
 QUIET_SECONDS = 30.0
 """So long a session that waits for the next message is watched."""
 _SAMPLE = re.compile(r'temporal_(?:long_)?request(?:_total)?\{.*operation="(\w+)".*\} ([\d.e+]+)')
@@ -56,10 +63,9 @@ _POLLS = "Poll"
 
 
 @dataclass
-class Cost:
-    """Of one reply."""
+class Reply:
+    """What one reply has cost."""
 
-    liveness: str
     steps: int
     wall_seconds: float
     worker: dict[str, int]
@@ -69,22 +75,38 @@ class Cost:
     """Events that are actions."""
     events: int
     history_bytes: int
+
+    @property
+    def actions(self) -> int:
+        asked = sum(count for side in (self.worker, self.client) for kind, count in side.items() if kind in BILLED)
+        return asked + sum(self.recorded.values())
+
+    @property
+    def heartbeats(self) -> int:
+        return self.worker.get("RecordActivityTaskHeartbeat", 0)
+
+
+@dataclass
+class Cost:
+    """Of a short reply and a long one."""
+
+    liveness: str
+    short: Reply
+    long: Reply
     quiet: dict[str, int]
     """Requests of the worker by kind in QUIET_SECONDS in which nobody wants anything of the session."""
 
-    @property
-    def heartbeats_a_step(self) -> float:
-        return self.worker.get("RecordActivityTaskHeartbeat", 0) / self.steps
+    def a_step(self, of: Callable[[Reply], int]) -> float:
+        return (of(self.long) - of(self.short)) / (self.long.steps - self.short.steps)
 
-    @property
-    def actions_a_step(self) -> float:
-        asked = sum(count for side in (self.worker, self.client) for kind, count in side.items() if kind in BILLED)
-        return (asked + sum(self.recorded.values())) / self.steps
+    def beside(self, of: Callable[[Reply], int]) -> float:
+        """What a reply costs whatever its length."""
+        return of(self.short) - self.short.steps * self.a_step(of)
 
     @property
     def queries_a_minute(self) -> float:
         """By the client."""
-        return self.client.get("QueryWorkflow", 0) * 60 / self.wall_seconds
+        return self.long.client.get("QueryWorkflow", 0) * 60 / self.long.wall_seconds
 
 
 def free_port() -> int:
@@ -115,43 +137,52 @@ async def measure(steps: int, liveness: str) -> Cost:
             settings=settings,
             runtime=runtime_with(f"127.0.0.1:{client_port}"),
         )
-        call = {"name": "Bash", "input": {"command": f"sleep {TOOL_SECONDS:g}"}}
-        slow = {"delay_ms": MODEL_SECONDS * 1000, "chunk_chars": 10_000}
-        lines = [{"text": "Ready."}, *({"tool_calls": [call], **slow} for _ in range(steps)), {"text": "Done.", **slow}]
-        script = stage.folder / "script.jsonl"
-        script.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        agent = AgentSpec.model_validate(
-            {"model": f"scripted:{script}", "permission": {"mode": "bypass"}, "stuck": {"enabled": False}}
-        )
-        session = Longhaul(client, settings).session("cost", agent=agent)
+        session = Longhaul(client, settings).session("cost", agent=_agent(stage, steps))
         await session.reply("Are you there?")
         await asyncio.sleep(5)
-        handle = stage.client.get_workflow_handle(session.workflow_id)
+        watched = Watched(session, stage.client.get_workflow_handle(session.workflow_id), (worker_port, client_port))
         quiet_before = requests(worker_port)
         await asyncio.sleep(QUIET_SECONDS)
         quiet = requests(worker_port) - quiet_before
-        before, told_before = (requests(worker_port), requests(client_port)), await handle.describe()
+        return Cost(liveness, await watched.reply(SHORT), await watched.reply(steps), dict(quiet))
+
+
+def _agent(stage: Stage, steps: int) -> AgentSpec:
+    call = {"name": "Bash", "input": {"command": f"sleep {TOOL_SECONDS:g}"}}
+    slow = {"delay_ms": MODEL_SECONDS * 1000, "chunk_chars": 10_000}
+    lines: list[object] = [{"text": "Ready."}]
+    for length in (SHORT, steps):
+        lines += [*({"tool_calls": [call], **slow} for _ in range(length)), {"text": DONE, **slow}]
+    script = stage.folder / "script.jsonl"
+    script.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return AgentSpec.model_validate(
+        {"model": f"scripted:{script}", "permission": {"mode": "bypass"}, "stuck": {"enabled": False}}
+    )
+
+
+@dataclass
+class Watched:
+    """A session whose requests are counted, of its worker and of its client."""
+
+    session: Session
+    handle: WorkflowHandle[Any, Any]
+    ports: tuple[int, int]
+
+    async def reply(self, steps: int) -> Reply:
+        before, told_before = [requests(port) for port in self.ports], await self.handle.describe()
         began = time.monotonic()
-        done = await session.reply("Work")
+        done = await self.session.reply("Work")
         wall = time.monotonic() - began
         await asyncio.sleep(5)
-        asked, told = (requests(worker_port) - before[0], requests(client_port) - before[1]), await handle.describe()
-        events = (await handle.fetch_history()).events[told_before.history_length :]
-        assert done.get_text_content() == "Done.", done  # noqa: S101  a measurement of something else would be worthless
-        return Cost(
-            liveness=liveness,
-            steps=steps,
-            wall_seconds=round(wall, 1),
-            worker=dict(asked[0]),
-            client=dict(asked[1]),
-            recorded={
-                kind: sum(event.WhichOneof("attributes") == field for event in events)
-                for kind, field in RECORDED.items()
-            },
-            events=len(events),
-            history_bytes=_size(told) - _size(told_before),
-            quiet=dict(quiet),
-        )
+        asked = [requests(port) - earlier for port, earlier in zip(self.ports, before, strict=True)]
+        told = await self.handle.describe()
+        events = (await self.handle.fetch_history()).events[told_before.history_length :]
+        assert done.get_text_content() == DONE, done  # noqa: S101  a measurement of something else would be worthless
+        recorded = {
+            kind: sum(event.WhichOneof("attributes") == field for event in events) for kind, field in RECORDED.items()
+        }
+        size = _size(told) - _size(told_before)
+        return Reply(steps, round(wall, 1), dict(asked[0]), dict(asked[1]), recorded, len(events), size)
 
 
 def _size(told: WorkflowExecutionDescription) -> int:
@@ -160,24 +191,59 @@ def _size(told: WorkflowExecutionDescription) -> int:
 
 def section(costs: Sequence[Cost]) -> str:
     """The page's text about it: what was counted."""
-    counted = {
-        "billed actions": [f"{cost.actions_a_step:.1f}" for cost in costs],
-        "of them heartbeats": [f"{cost.heartbeats_a_step:.1f}" for cost in costs],
-        "events in the history": [f"{cost.events / cost.steps:.1f}" for cost in costs],
-        "bytes of history": [f"{cost.history_bytes / cost.steps:,.0f}" for cost in costs],
-        "queries a minute by a client that waits": [f"{cost.queries_a_minute:.1f}" for cost in costs],
-        f"requests of a session in {QUIET_SECONDS:g} s without a message": [
-            f"{sum(cost.quiet.values())}" for cost in costs
-        ],
-        "**a million steps**: history, GB": [f"{cost.history_bytes / cost.steps / 1000:.1f}" for cost in costs],
+    counted: dict[str, Callable[[Reply], int]] = {
+        "billed actions": lambda reply: reply.actions,
+        "of them heartbeats": lambda reply: reply.heartbeats,
+        "events in the history": lambda reply: reply.events,
+        "bytes of history": lambda reply: reply.history_bytes,
     }
-    rows = [[name, *figures] for name, figures in counted.items()]
+    rows = [
+        [name, *(f"{cost.a_step(of):,.1f} + {cost.beside(of):,.0f}" for cost in costs)] for name, of in counted.items()
+    ]
+    rows += [
+        ["queries a minute by a client that waits", *(f"{cost.queries_a_minute:.1f}" for cost in costs)],
+        [f"requests in {QUIET_SECONDS:g} s without a message", *(str(sum(cost.quiet.values())) for cost in costs)],
+        ["**a million steps**: history, GB", *(f"{_history_kb(cost):.1f}" for cost in costs)],
+    ]
     said = (
-        f"`python -m benchmarks.cost`: one reply of {costs[0].steps} steps on a worker of its own, in each a model of "
-        f"{MODEL_SECONDS:g} s and a command of {TOOL_SECONDS:g} s; a step has its share of what the reply costs beside "
-        "its steps."
+        f"`python -m benchmarks.cost`: replies of {costs[0].short.steps} and {costs[0].long.steps} steps on a worker "
+        f"of its own, in each step a model of {MODEL_SECONDS:g} s and a command of {TOOL_SECONDS:g} s. *A step + what "
+        "a reply costs beside its steps*:"
     )
-    return "\n".join([said, "", *table(["a step", *(f"`{cost.liveness}`" for cost in costs)], rows)])
+    return "\n".join([said, "", *table(["", *(f"`{cost.liveness}`" for cost in costs)], rows)])
+
+
+def fleet(cost: Cost, server_ms: float) -> str:
+    """On paper: what so many sessions ask of a server of one's own. `server_ms`: its processor time for a step."""
+    rows: list[list[str]] = []
+    for sessions in FLEETS:
+        a_second = sessions * STEPS_AN_HOUR / 3600
+        gigabytes = a_second * 86_400 * _history_kb(cost) / 1e6
+        busy = a_second * WRITES_A_STEP * WRITE_MS / 1000
+        shards = max(LEAST_SHARDS, 2 ** math.ceil(math.log2(busy / BUSY_SHARE)))
+        actions = a_second * 86_400 * cost.a_step(lambda reply: reply.actions) / 1e6
+        figures = (f"{a_second:,.0f}", f"{a_second * server_ms / 1000:,.1f}", f"{gigabytes:,.0f}", f"{shards:,}")
+        rows.append([f"{sessions:,}", *figures, f"{actions:,.1f}"])
+    header = [
+        "live sessions",
+        "steps/s",
+        "cores of the server",
+        "GB of history a day",
+        "shards",
+        "million actions a day",
+    ]
+    said = (
+        f"On paper, for sessions that take {STEPS_AN_HOUR} steps an hour each, with `{cost.liveness}`: cores = steps/s "
+        f"x {server_ms:.0f} ms ([measured](benchmarks.md#beside-a-bare-workflow), database included, slow machine); "
+        f"shards = steps/s x {WRITES_A_STEP} writes x {WRITE_MS} ms / {BUSY_SHARE:.0%}, for a shard writes one thing "
+        f"after the other and should be busy for that share of its time, as a power of two, {LEAST_SHARDS} or more. "
+        "Their number can't be changed later. A session that waits costs none of it."
+    )
+    return "\n".join([said, "", *table(header, rows)])
+
+
+def _history_kb(cost: Cost) -> float:
+    return cost.a_step(lambda reply: reply.history_bytes) / 1000
 
 
 def main() -> int:
@@ -193,7 +259,10 @@ def main() -> int:
         chosen.json.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")
     if chosen.docs:
         page = chosen.docs / "cost.md"
-        page.write_text(with_section(page.read_text(), "cost", section(costs)))
+        samples = json.loads((chosen.docs / "benchmarks" / "floor.json").read_text())
+        server_ms = statistics.median(one["server_cpu"] for one in samples if one["contender"] == "longhaul")
+        told = with_section(page.read_text(), "cost", section(costs))
+        page.write_text(with_section(told, "fleet", fleet(costs[-1], server_ms)))
         counts = chosen.docs / "benchmarks" / "cost.json"
         counts.write_text(json.dumps([asdict(cost) for cost in costs], indent=1) + "\n")
     out = Console()
@@ -202,17 +271,19 @@ def main() -> int:
     shown = Table("liveness", "actions a step", "at most", "queries a minute of who waits", "at most")
     for cost in costs:
         most = (f"{MOST_ACTIONS[cost.liveness]:g}", f"{MOST_QUERIES[cost.liveness]:g}")
-        shown.add_row(cost.liveness, f"{cost.actions_a_step:.1f}", most[0], f"{cost.queries_a_minute:.1f}", most[1])
+        actions = cost.a_step(lambda reply: reply.actions)
+        shown.add_row(cost.liveness, f"{actions:.1f}", most[0], f"{cost.queries_a_minute:.1f}", most[1])
     out.print(shown)
     return 0
 
 
 def _counted(cost: Cost) -> Table:
-    title = f"{cost.liveness}: {cost.steps} steps in {cost.wall_seconds} s, {cost.events} events"
+    reply = cost.long
+    title = f"{cost.liveness}: {reply.steps} steps in {reply.wall_seconds} s, {reply.events} events"
     shown = Table("request", "worker", "client", "billed as", title=title)
-    for kind in sorted({*cost.worker, *cost.client}):
-        shown.add_row(kind, str(cost.worker.get(kind, 0)), str(cost.client.get(kind, 0)), BILLED.get(kind, ""))
-    for kind, count in cost.recorded.items():
+    for kind in sorted({*reply.worker, *reply.client}):
+        shown.add_row(kind, str(reply.worker.get(kind, 0)), str(reply.client.get(kind, 0)), BILLED.get(kind, ""))
+    for kind, count in reply.recorded.items():
         shown.add_row(kind, str(count), "", kind)
     return shown
 
