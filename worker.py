@@ -38,6 +38,8 @@ from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.handle_interrupt import Interrupting
+from longhaul.activities.kinds.registry import load_kinds
+from longhaul.activities.kinds.turns import Turns
 from longhaul.activities.masking.failures import MaskedFailures
 from longhaul.activities.masking.logs import mask_logs
 from longhaul.activities.masking.masker import Masker
@@ -183,10 +185,11 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     rules, live = UserRules(store), waking.streaming
     wrapping = Wrapping(load_middlewares(settings.middlewares))
     examination = Examination(contexts, toolbox, workspaces, secrets, rules, risks, wrapping, mcp)
-    behind = load_postprocessors(settings.tools)
+    behind, kinds = load_postprocessors(settings.tools), load_kinds(settings.tools)
     returning, offload = Returning(offloaders, counter, secrets, behind), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
     told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
+    turns = Turns(kinds)
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     compressing = Compressing(
         contexts,
@@ -210,7 +213,9 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         wrapping=wrapping,
         providers=providers,
         liveness=liveness_of(settings, client),
-        offered=Offered(offloaders.names, (*BUILT_IN, *condensers), risks.names, providers.profile_names, behind.names),
+        offered=Offered(
+            offloaders.names, (*BUILT_IN, *condensers), risks.names, providers.profile_names, behind.names, kinds.names
+        ),
         mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),
         retrieval=Retrieval(lasting),
@@ -227,7 +232,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         activities=[
             preparation.prepare_reply,
             Thinking(
-                contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping
+                contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping, turns
             ).call_model,
             examination.examine_calls,
             Memorising(lasting.memories, secrets).record_memory,
@@ -235,7 +240,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             compressing.compress,
             TakingIn(contexts, returning).take_result,
-            Interrupting(wrapping, secrets).handle_interrupt,
+            Interrupting(wrapping, secrets, turns).handle_interrupt,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from temporalio import activity
@@ -19,9 +20,11 @@ from longhaul.activities.context.fit_calls import FitCall
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
 from longhaul.activities.context.specs import Specs, prompt_digest
 from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
-from longhaul.activities.contract import CALL_MODEL, CallModel, SpecTexts
+from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination
-from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.kinds.kind import Thought
+from longhaul.activities.kinds.turns import Turns
+from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.failures import SetupError
 from longhaul.activities.models.half_said import HalfSaid
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
@@ -36,7 +39,7 @@ from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.fold.batches import without_too_many
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import ContentBlock, Msg, ToolCallBlock, message_digest
+from longhaul.agent.values.messages import ContentBlock, Msg, TextBlock, ToolCallBlock, message_digest
 from longhaul.agent.values.stops import REFUSALS, StopReason
 from longhaul.stores.streams.outlet import Outlet
 
@@ -67,7 +70,9 @@ class Thinking:
         secrets: WorkerSecrets,
         hooks: PromptHooks | None = None,
         wrapping: Wrapping | None = None,
+        kinds: Turns | None = None,
     ) -> None:
+        self._kinds = kinds or Turns()
         self._wrapping = wrapping or Wrapping()
         self._secrets = secrets
         self._counter = counter
@@ -92,10 +97,17 @@ class Thinking:
                 session, ask.context, lambda start: own_session.pull_page(epoch, start)
             )
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
+            if ask.kind is not None:
+                return await self._step_of_kind(ask, ask.kind, OfKind(spec, session, messages, wrapped, place, billing))
             system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
             told = _heard_by(ask.agent, session, messages)
-            origin = partial(self._providers.origin, ask.model)
-            fit = FitCall(session, told, ask.model, origin, takes_no_images=ask.takes_no_images)
+            fit = FitCall(
+                session,
+                told,
+                ask.model,
+                partial(self._providers.origin, ask.model),
+                takes_no_images=ask.takes_no_images,
+            )
             await fit.look_into(ask.context.prefix_length)
             request = _request(ask, spec, system, told)
             heard = HalfSaid(partial(_publish, outlet))
@@ -115,6 +127,32 @@ class Thinking:
                 return said  # no model is shown it
             context_digest = session.append(said.message, said.digest, said.tokens)
             return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+
+    async def _step_of_kind(self, ask: CallModel, step: KindStep, of: "OfKind") -> ModelSaid:
+        """What the code of the agent's kind comes to next. No piece of a thought is streamed: it is read whole."""
+
+        async def think(thought: Thought) -> ModelReply:
+            prompt = thought.system or await self._hooked(of.spec.system_prompt, ask)
+            told = [Msg(name="user", role="user", content=(TextBlock(text=thought.prompt),))]
+            request = replace(_request(ask, of.spec, await of.wrapped.system_prompt(prompt), told), tools=())
+            return await of.wrapped.model_call(request, partial(self._ask, hears=_nobody, billing=of.billing))
+
+        turn = await self._kinds.turn(ask, step, of.messages, think)
+        said = await self._recorded(ask, of.place, turn.reply, of.spec)
+        message = said.message.model_copy(update={"metadata": turn.metadata})
+        if said.stop in REFUSALS:
+            return said.model_copy(update={"lost_attempts": of.billing.lost})
+        digest = of.session.append(message, said.digest, said.tokens)
+        beside = {
+            "message": message,
+            "goes_on": turn.goes_on,
+            "marked": of.session.take_marked(),
+            "words": self._secrets.out_of_words(ask.words),
+            "lost_attempts": of.billing.lost,
+            "context_digest": digest,
+            "context_length": len(of.session.messages),
+        }
+        return said.model_copy(update=beside)
 
     async def _beside(
         self, said: ModelSaid, ask: CallModel, spec: SpecTexts, system: str, session: SessionContext
@@ -140,11 +178,16 @@ class Thinking:
         return await asyncio.to_thread(session.tokens, measure)
 
     async def _ask(
-        self, request: ModelRequest, fit: FitCall, hears: Callable[[Delta], None], billing: Billing
+        self, request: ModelRequest, hears: Callable[[Delta], None], billing: Billing, fit: FitCall | None = None
     ) -> ModelReply:
+        """`fit`: of a call that is sent the context; None for one that is sent a prompt of its own."""
         hear = billing.asks(hears)
+
+        async def call(fitted: ModelRequest) -> ModelReply:
+            return await self._providers.call(fitted.model, fitted, hear)
+
         try:
-            reply = await fit.ask(request, lambda fitted: self._providers.call(fitted.model, fitted, hear))
+            reply = await (call(request) if fit is None else fit.ask(request, call))
         except Exception as error:  # noqa: BLE001  every kind has a verdict: the table is complete by test
             billing.failed(error)
             failure = await waited_out(as_verdict(error), request.config.outage_wait_seconds)
@@ -209,6 +252,18 @@ class Thinking:
                     break
                 facts[block.id] = found
         return facts
+
+
+@dataclass(frozen=True, slots=True)
+class OfKind:
+    """What there is for a step of a kind."""
+
+    spec: SpecTexts
+    session: SessionContext
+    messages: list[Msg]
+    wrapped: Wrapped
+    place: Place
+    billing: Billing
 
 
 def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> ModelRequest:

@@ -72,6 +72,8 @@ class InterruptInput(OpenValue):
     """What was said with the interrupt, and is answered next."""
     tools: tuple[str, ...] = sparse(())
     """Of the calls that were cut short, in their order."""
+    kind: str = sparse("")
+    """The agent's own, which is asked before the middlewares."""
 
 
 RECORD_MEMORY = "longhaul.record_memory"
@@ -253,6 +255,18 @@ class ContextAddress(OpenValue):
     epoch: int = sparse(1)
 
 
+class KindStep(OpenValue):
+    """The next step of a reply that an agent kind makes, and where the context holds what it is made from."""
+
+    name: str
+    since: int
+    """Index of the first message of the reply, as the model's context counts."""
+    first: int
+    end: int
+    """The request: from `first` to before `end`."""
+    structured_schema: dict[str, Any] | None = sparse(None)
+
+
 class CallModel(OpenValue):
     context: ContextAddress
     spec_digest: str
@@ -279,6 +293,8 @@ class CallModel(OpenValue):
     """What people wrote beside messages, by its place: the answer has those that hold a secret, without it."""
     attempts_paid: int = sparse(0)
     """So many attempts may be billed; 0 = there is no budget."""
+    kind: KindStep | None = sparse(None)
+    """Of an agent that is code of its operator's: the code says what is next, and the model is asked where it asks."""
 
 
 class CompressInput(OpenValue):

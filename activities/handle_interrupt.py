@@ -1,10 +1,11 @@
-"""handle_interrupt: what the middlewares of a session say when its reply was interrupted."""
+"""handle_interrupt: what an agent's kind, or the middlewares of a session, say when its reply was interrupted."""
 
 from temporalio import activity
 
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import HANDLE_INTERRUPT, InterruptInput
+from longhaul.activities.kinds.turns import Turns
 from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping
@@ -13,17 +14,20 @@ from longhaul.agent.next.interrupting import LONGEST_WORDS
 
 
 class Interrupting:
-    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets) -> None:
+    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets, turns: Turns | None = None) -> None:
         self._wrapping = wrapping
+        self._turns = turns or Turns()
         self._masker = secrets.masker
 
     @activity.defn(name=HANDLE_INTERRUPT)
     async def handle_interrupt(self, ask: InterruptInput) -> InterruptHandled:
-        """A hook that fails is told of, and ends the reply no less. Raises NotHere for one that this worker lacks."""
+        """A hook that fails is told of, and ends the reply no less. Raises NotHere for one that this worker lacks,
+        and ModelFailed for a kind whose code fails."""
         async with beating():
             wrapped = self._wrapping.of_interrupt(ask)
             try:
-                said = await wrapped.parting(Interruption(ask.message, ask.tools))
+                said = await self._turns.parting(ask.kind, ask.message, ask.tools) if ask.kind else ""
+                said = said or await wrapped.parting(Interruption(ask.message, ask.tools))
             except MiddlewareFailed as error:
                 return InterruptHandled(reply_id=ask.reply_id, error=str(error))
         # Lone surrogates can't be recorded.

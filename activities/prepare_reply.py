@@ -126,7 +126,7 @@ class Preparation:
             system_prompt=None if now == before else told.system_prompt,
             prompt_digest="" if now == before else now,
             wrapped=self._wrapping.middlewares.for_everybody,
-            hooked_interrupts=self._wrapping.of_reply(ask).hears_interrupts,
+            hooked_interrupts=bool(ask.spec.kind) or self._wrapping.of_reply(ask).hears_interrupts,
             hints=(*told.hints, *hints, *(hint_message(why, "mcp") for why in unreachable)),
             workspace_root=root,
             workspace_nonce=nonce,

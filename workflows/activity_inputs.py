@@ -103,6 +103,24 @@ def call_model(record: Record, step: Think) -> world.CallModel:
         secrets=record.spec.secrets if record.marks_secrets else None,
         words=unseen(record),
         attempts_paid=attempts_paid(record),
+        kind=_kind_step(record),
+    )
+
+
+def _kind_step(record: Record) -> world.KindStep | None:
+    if not record.spec.kind or record.reply is None:
+        return None
+
+    def index_of(number: int) -> int:
+        return bool(record.state.summary) + sum(mark.number < number for mark in record.context.marks)
+
+    first, end = record.context.newest
+    return world.KindStep(
+        name=record.spec.kind,
+        since=index_of(record.requests.reply_start),
+        first=index_of(first),
+        end=index_of(end),
+        structured_schema=record.reply.structured_schema,
     )
 
 
@@ -114,6 +132,10 @@ def is_last_model(record: Record, model: str) -> bool:
 
 def compress(record: Record, cut: Cut) -> world.CompressInput:
     asked = record.compaction.asked
+    config = asked.config if asked is not None and asked.config is not None else record.spec.context_config
+    if record.spec.kind:
+        # Code reads messages, and may have no model that could sum them up.
+        config = config.model_copy(update={"condensers": ("drop_oldest",)})
     return world.CompressInput(
         context=_context(record),
         has_summary=bool(record.state.summary),
@@ -124,7 +146,7 @@ def compress(record: Record, cut: Cut) -> world.CompressInput:
         spec_digest=record.provided.spec_digest,
         model=record.spec.model,
         config=record.spec.call_config,
-        context_config=asked.config if asked is not None and asked.config is not None else record.spec.context_config,
+        context_config=config,
         context_length=record.provided.window,
         call_number=record.compaction.tries,
         session_id=record.state.session_id,

@@ -36,6 +36,7 @@ def handle_interrupt(ledger: Ledger) -> InterruptInput:
         reply_id=ledger.current.reply_id,
         message=replaced_by(ledger),
         tools=cut_short(ledger),
+        kind=ledger.spec.kind,
     )
 
 

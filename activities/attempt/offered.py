@@ -25,10 +25,12 @@ class Offered:
     profiles: tuple[str, ...] = ()
     """Of models; an agent may have others of its own."""
     postprocessors: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     def check(self, spec: AgentSpec) -> None:
         """Raises NotHere for the first name that this worker does not have."""
         _check("postprocessor", spec.postprocess.values(), self.postprocessors, "LONGHAUL_TOOLS")
+        _check("agent kind", [spec.kind] if spec.kind else [], self.kinds, "LONGHAUL_TOOLS")
         _check("offloader", [spec.offloader], self.offloaders, "LONGHAUL_OFFLOADERS")
         _check("condenser", spec.context_config.condensers, self.condensers, "LONGHAUL_CONDENSERS")
         named = (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model)

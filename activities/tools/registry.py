@@ -11,6 +11,7 @@ from jsonschema.exceptions import SchemaError, best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from longhaul.activities.kinds.registry import is_kind
 from longhaul.activities.process.box import Box
 from longhaul.activities.tool import Tool
 from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
@@ -146,7 +147,7 @@ def load_modules(names: str) -> list[Tool]:
                 f"the tool module {name!r} can't be imported: {type(error).__name__}: {error}"
             ) from error
         tools = [value for value in vars(module).values() if isinstance(value, Tool)]
-        if not tools and not any(isinstance(value, Postprocessor) for value in vars(module).values()):
+        if not tools and not any(isinstance(value, Postprocessor) or is_kind(value) for value in vars(module).values()):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         # One that two modules import is still one tool.
         found += [tool for tool in tools if not any(tool is known for known in found)]

@@ -99,6 +99,8 @@ class ModelSaid(Entry):
     this model before."""
     lost_attempts: int = sparse(0)
     """Earlier attempts at this call that may have been billed; looked for where there is a budget."""
+    goes_on: bool = sparse(False)
+    """It is a step of an agent kind, which is asked for the next one: no answer yet, although it calls nothing."""
 
 
 class ModelFailed(Entry):

@@ -48,6 +48,8 @@ def next_cut(ledger: Ledger) -> Cut | None:
     asked, config = ledger.compaction.asked, _config(ledger)
     if not ledger.provided.window or ledger.compaction.changed_at == ledger.messages_total:
         return None
+    if ledger.spec.kind and ledger.reply is not None and ledger.reply.cur_iter:
+        return None  # its steps are what the next one is made from
     if must_compress(ledger):
         return cut(ledger, config, least=1) or _cut_all(ledger, config)
     over = tokens(ledger) > threshold(ledger, config)

@@ -34,7 +34,9 @@ def standing_hints(ledger: Ledger) -> tuple[Msg, ...]:
 
 def to_be_told(ledger: Ledger, *, closing: bool = False, must_finish: bool = False) -> Reminded | None:
     """All that the model has to hear before it is asked again. `closing`: it may call no tools any more. `must_finish`:
-    it has to give its answer in the form now."""
+    it has to give its answer in the form now. The code of a kind reads no hints."""
+    if ledger.spec.kind:
+        return None
     pattern = ledger.state.watch.owed
     warning = (hint_message(HINTS[pattern], "stuck"),) if pattern else ()
     reached = LIMIT_OF_FORM if must_finish else LIMIT_REACHED

@@ -76,7 +76,11 @@ def goes_on(ledger: Ledger, entry: e.ModelSaid) -> bool:
     """Whether the model is asked to go on, as far as its message tells. At the limit of iterations whatever it says is
     the last word."""
     reply = ledger.current
-    return entry.stop in BROKEN_OFF and not reply.calls and reply.cur_iter < ledger.spec.react_config.max_iters
+    return (
+        (entry.stop in BROKEN_OFF or entry.goes_on)
+        and not reply.calls
+        and reply.cur_iter < ledger.spec.react_config.max_iters
+    )
 
 
 def lacks_its_form(reply: ReplyContext) -> bool:

@@ -6,7 +6,8 @@ from longhaul.agent.values.messages import FinishedReason, Msg, ToolCallBlock, T
 
 
 def is_watched(ledger: Ledger) -> bool:
-    return ledger.spec.stuck.enabled
+    """Code that asks the same again, as one that polls, has been written so."""
+    return ledger.spec.stuck.enabled and not ledger.spec.kind
 
 
 def note_request(ledger: Ledger, *, says_something: bool) -> None:

@@ -91,8 +91,8 @@ def _receipt(record: Record, request_id: str, reply_id: str) -> dict[str, Any]:
 def to_join(record: Record, reply: ReplyContext) -> e.Joined | None:
     """What the model is told before it is asked again, or before its answer ends the reply; None: nothing, or not any
     more. What does not join is a request of its own when the reply has ended."""
-    if not record.requests.steering:
-        return None
+    if not record.requests.steering or record.spec.kind:
+        return None  # the code of a kind has been given its request
     if reply.cur_iter >= record.spec.react_config.max_iters:
         return None
     return e.Joined(

@@ -218,6 +218,9 @@ class AgentSpec(Value):
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
     name: str = Field(default="longhaul", min_length=1, max_length=200)
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
+    kind: str = sparse("", max_length=100)
+    """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
+    What the code asks its model is asked of `model`, which it may do without."""
     model: FullModelName = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
     of a profile, of `models` or of the workers' operator."""

@@ -18,6 +18,11 @@ from longhaul.activities.compression.view import View as View
 from longhaul.activities.context.prompt_hooks import HookSetupError as HookSetupError
 from longhaul.activities.context.prompt_hooks import PromptContext as PromptContext
 from longhaul.activities.context.prompt_hooks import PromptHook as PromptHook
+from longhaul.activities.kinds.kind import AgentKind as AgentKind
+from longhaul.activities.kinds.kind import CallResult as CallResult
+from longhaul.activities.kinds.kind import KindSession as KindSession
+from longhaul.activities.kinds.kind import agent_kind as agent_kind
+from longhaul.activities.kinds.rules import KindSetupError as KindSetupError
 from longhaul.activities.mcp.offered import BadMCPSetting as BadMCPSetting
 from longhaul.activities.middlewares.hooked import HookedMiddleware as HookedMiddleware
 from longhaul.activities.middlewares.middleware import AskModel as AskModel

@@ -1,0 +1,202 @@
+"""One step of an agent kind as the record takes it: calls, a thought, words on the way, or the answer."""
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+from longhaul.activities.contract import CallModel, KindStep
+from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, Said, Thought
+from longhaul.activities.kinds.registry import Kinds
+from longhaul.activities.kinds.stepping import ANSWERED, Answer, Done, KindFailed, digest, next_of, parting, told
+from longhaul.activities.models.model import ModelReply
+from longhaul.activities.models.retries import failed_for_good
+from longhaul.activities.process.own_thread import in_own_thread
+from longhaul.agent.values.messages import (
+    DataBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    with_content,
+)
+from longhaul.agent.values.stops import BROKEN_OFF
+from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+
+log = logging.getLogger(__name__)
+
+OWN_SECONDS = 10.0
+"""What the code of a kind may take for one step: it computes, and what takes long is a tool's."""
+STEP, TOLD = "kind_step", "kind_does"
+"""In the metadata of a recorded step: what was asked for, as a digest and in words."""
+
+Block = TextBlock | ThinkingBlock | ToolCallBlock
+Think = Callable[[Thought], Awaitable[ModelReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    reply: ModelReply
+    metadata: dict[str, Any]
+    goes_on: bool = False
+    """The code has not come to its end, and no call is waited for."""
+
+
+class Turns:
+    def __init__(self, kinds: Kinds | None = None) -> None:
+        self._kinds = kinds or Kinds()
+
+    async def turn(self, ask: CallModel, step: KindStep, messages: Sequence[Msg], think: Think) -> Turn:
+        """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
+        does."""
+        kind, done = self._made(step.name), recorded(messages[step.since :])
+        session = KindSession(_heard(messages[: step.since]), step.structured_schema)
+        request = _request(messages[step.first : step.end])
+        found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
+        if isinstance(found, Answer):
+            return self._answer(step, found, done, ask)
+        if ask.closing:
+            words = f"({step.name} is not done, and may take no further step in this reply: it has taken {len(done)}.)"
+            return Turn(_reply(ask, (TextBlock(text=words),)), {})
+        metadata = {STEP: digest(found), TOLD: told(found)}
+        if isinstance(found, Thought):
+            return Turn(_as_thought(await think(found)), metadata, goes_on=True)
+        return Turn(_reply(ask, _blocks(found, ask.call_number)), metadata, goes_on=isinstance(found, Said))
+
+    async def parting(self, name: str, message: str, tools: tuple[str, ...]) -> str:
+        """Raises as `turn` does."""
+        words: str = await _bounded(name, partial(parting, self._made(name), message, tools))
+        return words
+
+    def _made(self, name: str) -> AgentKind:
+        try:
+            return self._kinds.made(name)
+        except ApplicationError:
+            raise
+        except Exception as error:  # noqa: BLE001  anybody's code
+            raise _failed(name, error) from None
+
+    def _answer(self, step: KindStep, found: Answer, done: Sequence[Done], ask: CallModel) -> Turn:
+        value = found.value
+        if isinstance(value, dict) and step.structured_schema is not None:
+            if done and done[-1].told == ANSWERED:
+                words = f"({step.name}'s answer does not have the form that was asked for: {done[-1].came[0].text})"
+                return Turn(_reply(ask, (TextBlock(text=words),)), {})
+            block = ToolCallBlock(
+                id=_call_id(ask.call_number, 0), name=GENERATE_RESPONSE, input=_json(step.name, value)
+            )
+            return Turn(_reply(ask, (block,)), {STEP: ANSWERED, TOLD: ANSWERED})
+        match value:
+            case Msg():
+                text = value.get_text_content()
+            case dict() | list():
+                text = _json(step.name, value)
+            case _:
+                text = "" if value is None else str(value)
+        return Turn(_reply(ask, (TextBlock(text=_sound(text)),) if text else ()), {})
+
+
+def recorded(messages: Sequence[Msg]) -> list[Done]:
+    """The steps that were taken in this reply, with what came of each."""
+    results = {block.id: block for message in messages for block in message.get_tool_results()}
+    return [
+        Done(str(message.metadata[STEP]), str(message.metadata.get(TOLD, "")), _came(message, results))
+        for message in messages
+        if message.role == "assistant" and STEP in message.metadata
+    ]
+
+
+def _came(message: Msg, results: dict[str, ToolResultBlock]) -> tuple[CallResult, ...] | str:
+    if calls := message.get_tool_calls():
+        return tuple(_result(results.get(call.id)) for call in calls)
+    return "".join(block.thinking for block in message.content if isinstance(block, ThinkingBlock))
+
+
+def _result(block: ToolResultBlock | None) -> CallResult:
+    if block is None:
+        return CallResult("", "unknown")
+    return CallResult(block.get_text(), str(block.state), block.metadata)
+
+
+def _heard(messages: Sequence[Msg]) -> tuple[Msg, ...]:
+    """Without steps, results and hints."""
+    return tuple(m for m in messages if any(isinstance(block, TextBlock | DataBlock) for block in m.content))
+
+
+def _request(messages: Sequence[Msg]) -> Msg:
+    """What is answered, as one message; an empty one where nothing was said."""
+    if not messages:
+        return Msg(name="user", role="user", content=())
+    if len(messages) == 1:
+        return messages[0]
+    return with_content(messages[-1], [block for message in messages for block in message.content])
+
+
+def _blocks(asked: Asked, call_number: int) -> tuple[Block, ...]:
+    if isinstance(asked, Said):
+        return (TextBlock(text=_sound(asked.text)),)
+    assert isinstance(asked, tuple)  # noqa: S101  a thought is asked of the model
+    return tuple(
+        ToolCallBlock(id=_call_id(call_number, at), name=call.tool, input=call.arguments)
+        for at, call in enumerate(asked)
+    )
+
+
+def _as_thought(answer: ModelReply) -> ModelReply:
+    """What the model said, as the agent's thinking; calls that it makes without having tools are nothing. One that
+    broke off is taken as it is: the code has it, and may ask again."""
+    words = "".join(block.text for block in answer.content if isinstance(block, TextBlock))
+    stop = "end_turn" if answer.stop in BROKEN_OFF else answer.stop_reason
+    return replace(answer, content=(ThinkingBlock(thinking=words),), stop_reason=stop)
+
+
+def _reply(ask: CallModel, content: tuple[Block, ...]) -> ModelReply:
+    return ModelReply(content, Usage(), f"kind:{ask.kind.name}" if ask.kind else "", "end_turn")
+
+
+def _call_id(call_number: int, at: int) -> str:
+    return f"step_{call_number}_{at}"
+
+
+def _json(name: str, value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise _failed(name, error) from None
+
+
+def _sound(text: str) -> str:
+    """Lone surrogates can't be recorded."""
+    return text.encode("utf-8", "replace").decode()
+
+
+async def _bounded(name: str, work: Callable[[], Any]) -> Any:
+    """In a thread: code that does not come to an end must not stop the worker."""
+    try:
+        async with asyncio.timeout(OWN_SECONDS):
+            return await in_own_thread(lambda _: work())
+    except Exception as error:  # noqa: BLE001  as above
+        raise _failed(name, error) from None
+
+
+def _failed(name: str, error: Exception) -> Exception:
+    """Where it failed is told to everybody; its own words go to the worker's log alone: a secret may stand in them."""
+    log.warning("the agent kind %r failed", name, exc_info=error)
+    match error:
+        case KindFailed():
+            why = str(error)
+        case TimeoutError():
+            why = f"its code took longer than {OWN_SECONDS:.0f} s for one step"
+        case _:
+            last = traceback.extract_tb(error.__traceback__)[-1:]
+            place = f" in {last[0].filename.rpartition('/')[2]}, line {last[0].lineno}" if last else ""
+            why = f"{type(error).__name__}{place}; the worker's log says more"
+    return failed_for_good("kind", f"The agent kind {name!r} failed: {why}.")

@@ -1,0 +1,219 @@
+"""Agents of one's own on the real server: code makes replies, with the letters and the durability of any session."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.starter.client.session import Session
+from tests.e2e.processes import WorkerSettings, worker
+from tests.workflows.conftest import TOOLS, Stage
+from tests.workflows.letters import next_call, push_over, recorded, until
+from tests.workflows.roomy import failure_of_replay
+
+pytestmark = pytest.mark.server
+
+KINDS = f"{TOOLS},examples.agent_kinds,tests.workflows.kinds.own_kinds"
+
+
+@pytest.fixture
+async def kinds(unserved: Stage) -> AsyncIterator[Stage]:
+    """A stage with one worker that has the kinds of the examples, and those of these tests."""
+    unserved.settings.tools = KINDS
+    async with unserved.another_worker():
+        yield unserved
+
+
+def of_kind(stage: Stage, kind: str, **spec: Any) -> Session:
+    """A session that nobody has written to, of an agent without a model unless one is given."""
+    given = {"name": "lamp", "kind": kind, "tools": ("fetch", "send"), **spec}
+    agent = AgentSpec.model_validate({"workspace": Workspace(root=str(stage.workspace)), **given})
+    return stage.app.session(f"{stage.name}-{kind}", agent=agent)
+
+
+def sub_agent(stage: Stage, *said: str) -> dict[str, Any]:
+    return {"model": stage.script(*({"text": text} for text in said)), "tools": []}
+
+
+def thoughts(message: Msg) -> list[str]:
+    return [block.thinking for block in message.content if block.type == "thinking"]
+
+
+async def test_a_pipeline_without_a_model_asks_before_it_writes(kinds: Stage) -> None:
+    (kinds.workspace / "a.txt").write_text("one two three")
+    (kinds.workspace / "b.txt").write_text("four")
+    session = of_kind(kinds, "word_count", tools=("Read", "Write"))
+
+    begun = await session.submit("Count a.txt, b.txt and c.txt")
+
+    async def asks() -> bool:
+        return bool(await session.pending())
+
+    await until(asks)
+    (call,) = await session.pending()
+    assert call.tool == "Write"
+    await session.confirm(call, allow=True)
+    done = await session.wait(begun)
+
+    assert (done.finished_reason, done.error) == (FinishedReason.COMPLETED, None)
+    assert done.get_text_content().splitlines()[2] == "c.txt: not read"
+    assert (kinds.workspace / "counts.md").read_text() == done.get_text_content()
+    assert [result.name for result in done.get_tool_results()] == ["Read", "Read", "Read", "Write"]
+    assert await failure_of_replay(kinds, session) is None
+
+
+async def test_a_router_hands_a_request_to_one_of_two_agents(kinds: Stage) -> None:
+    agents = {"billing": sub_agent(kinds, "It is refunded."), "support": sub_agent(kinds, "Turn it off and on.")}
+    session = of_kind(kinds, "router", agents=agents)
+
+    refunded = await session.reply("I want a refund")
+    await session.observe("This is urgent")
+    helped = await session.reply("It does not start")
+
+    assert refunded.get_text_content() == "It is refunded."
+    assert helped.get_text_content() == "Turn it off and on."
+    tasks = [call.input for message in (refunded, helped) for call in message.get_tool_calls()]
+    assert [("billing" in task, "Urgent!" in task) for task in tasks] == [(True, False), (False, True)]
+    assert "I hand this to support." in str(helped.content)
+    assert [child.agent for child in (await session.status()).children] == ["billing", "support"]
+
+
+async def test_a_debate_of_two_is_judged_by_the_agent_s_own_model(kinds: Stage) -> None:
+    agents = {"advocate": sub_agent(kinds, "Yes."), "sceptic": sub_agent(kinds, "No.")}
+    padding = ({"text": "of no step"} for _ in range(4))
+    judge = {"text": "The sceptic is.", "expect": {"last_contains": "advocate: Yes.\nsceptic: No.", "messages": 1}}
+    session = of_kind(kinds, "debate", agents=agents, model=kinds.script(*padding, judge), max_children=4)
+
+    done = await session.reply("Is it true?")
+
+    assert (done.error, done.get_text_content()) == (None, "The sceptic is.")
+    assert thoughts(done) == ["The sceptic is."]
+    assert [call.name for call in done.get_tool_calls()] == ["Agent"] * 4
+    assert await failure_of_replay(kinds, session) is None
+
+
+async def test_a_kind_hears_what_was_said_before_its_request(kinds: Stage) -> None:
+    session = of_kind(kinds, "teller")
+
+    await session.reply("Good morning")
+    await session.observe(Msg(name="ana", role="user", content="It rains."))
+    told = await session.reply("What was said?")
+
+    assert told.get_text_content() == "user: Good morning; ana: It rains."
+
+
+async def test_a_denied_call_is_the_code_s_to_deal_with_and_an_interrupt_has_its_words(kinds: Stage) -> None:
+    session = of_kind(kinds, "teller")
+    first = await session.submit("send Ana Ben")
+
+    async def asks() -> bool:
+        return bool(await session.pending())
+
+    await until(asks)
+    (to_ana,) = await session.pending()
+    await session.confirm(to_ana, allow=False, reason="not her")
+    to_ben = await next_call(session, to_ana)
+    await session.confirm(to_ben, allow=True)
+    done = await session.wait(first)
+    second = await session.submit("send Cleo")
+    await until(asks)
+    await session.interrupt()
+    stopped = await session.wait(second)
+
+    assert done.get_text_content().startswith("denied: This call was denied")
+    assert done.get_text_content().endswith("success: sent '' to Ben")
+    assert stopped.finished_reason is FinishedReason.INTERRUPTED
+    assert stopped.get_text_content() == "Stopped over send."
+    assert await failure_of_replay(kinds, session) is None
+
+
+async def test_code_that_raises_ends_the_reply_with_its_place_and_not_with_its_words(kinds: Stage) -> None:
+    session = of_kind(kinds, "teller")
+
+    failed = await session.reply("fail")
+    again = await session.reply("form ana")
+
+    assert failed.finished_reason is FinishedReason.ERROR
+    assert failed.error
+    assert failed.error.type == "kind"
+    assert failed.error.message.startswith("The agent kind 'teller' failed: LookupError in own_kinds.py, line ")
+    assert "for the log alone" not in failed.error.message
+    assert again.get_text_content() == '{"words": "no form was asked for"}'
+
+
+async def test_code_that_never_comes_back_is_given_up(kinds: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longhaul.activities.kinds.turns.OWN_SECONDS", 0.5)
+    session = of_kind(kinds, "slow")
+
+    failed = await session.reply("Go")
+
+    assert failed.error
+    assert "took longer than" in failed.error.message
+
+
+async def test_an_answer_in_a_form_is_checked(kinds: Stage) -> None:
+    schema = {"type": "object", "properties": {"words": {"type": "array", "maxItems": 2}}, "required": ["words"]}
+    session = of_kind(kinds, "teller", react_config={"structured_output_grace_iters": 1})
+
+    fits = await session.reply("form ana ben", structured_model=schema)
+    does_not = await session.reply("form ana ben cleo", structured_model=schema)
+
+    assert fits.structured_output == {"words": ["ana", "ben"]}
+    assert does_not.finished_reason is FinishedReason.UNSTRUCTURED
+    assert "does not have the form" in does_not.get_text_content()
+
+
+async def test_a_kind_that_nobody_has_is_heard_of_with_the_nearest_name(kinds: Stage) -> None:
+    session = of_kind(kinds, "roter")
+    await session.submit("Go")
+    lacks = list[str]()
+
+    async def told() -> bool:
+        lacks[:] = [entry.why for entry in await recorded(kinds, session) if entry.kind == "worker_lacks"]
+        return bool(lacks)
+
+    await until(told)
+    assert "no agent kind is named 'roter'" in lacks[0]
+    assert "did you mean 'router'?" in lacks[0]
+
+
+async def test_a_reply_goes_on_where_it_was_after_a_kill_and_a_roll_over(unserved: Stage) -> None:
+    unserved.settings.tools = KINDS
+    settings = WorkerSettings(
+        address=unserved.address,
+        task_queue=unserved.settings.task_queue,
+        directory=unserved.settings.data_dir,
+        tools=KINDS,
+    )
+    session = of_kind(unserved, "teller")
+    async with worker(settings) as first:
+        begun = await session.submit("send Ana Ben")
+
+        async def asks() -> bool:
+            return await session.has_begun() and bool(await session.pending())
+
+        await until(asks)
+        (to_ana,) = await session.pending()
+        await session.confirm(to_ana, allow=True)
+        to_ben = await next_call(session, to_ana)
+        await first.kill()
+    async with unserved.another_worker():
+        await push_over(unserved, session)
+        await session.confirm(to_ben, allow=True)
+        done = await session.wait(begun)
+
+        assert done.get_text_content() == "success: sent '' to Ana | success: sent '' to Ben"
+        assert [result.name for result in done.get_tool_results()] == ["send", "send"]
+        assert await failure_of_replay(unserved, session) is None
+
+
+async def test_a_step_too_many_ends_the_reply_in_words(kinds: Stage) -> None:
+    session = of_kind(kinds, "teller", react_config={"max_iters": 3})
+
+    done = await session.reply("fetch 9")
+
+    assert done.finished_reason is FinishedReason.EXCEED_MAX_ITERS
+    assert "teller is not done" in done.get_text_content()
+    assert len(done.get_tool_results()) == 3
