@@ -72,7 +72,7 @@ def head(status: Status) -> Text:
     user = f" of {one_line(status.user_id)}" if status.user_id else ""
     shown = Text.assemble((one_line(status.session_id), "bold"), f"{user}: ")
     shown.append(status.status, _COLOURS.get(status.status, ""))
-    shown.append(f"\nagent {one_line(status.agent)}, model {one_line(status.model)}, mode {status.mode}")
+    shown.append(f"\nagent {one_line(status.agent)}{_made_by(status)}, mode {status.mode}")
     if status.workspace_root:
         shown.append(f"\nworkspace {one_line(status.workspace_root)}")
     shown.append(f"\n{cost(status)}")
@@ -85,10 +85,16 @@ def head(status: Status) -> Text:
     return shown
 
 
+def _made_by(status: Status) -> str:
+    """What makes its replies: a model, or code, which may have a model to ask."""
+    kind = f", kind {one_line(status.kind)}" if status.kind else ""
+    return f"{kind}, model {one_line(status.model)}" if status.model or not kind else kind
+
+
 def cost(status: Status) -> str:
     """What it took so far."""
     about = "about " if status.tokens_estimated else ""
-    calls = _counted(status.model_calls, "model call")
+    calls = _counted(status.model_calls, "step" if status.kind else "model call")
     return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}"
 
 

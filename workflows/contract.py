@@ -220,6 +220,8 @@ class Status(OpenValue):
     session_id: str
     user_id: str | None
     agent: str
+    kind: str = sparse("")
+    """Of an agent whose replies are made by code of its operator's."""
     model: str
     status: str
     """idle, working, waiting, paused."""

@@ -88,6 +88,7 @@ def status(record: Record) -> Status:
         session_id=state.session_id,
         user_id=state.user_id,
         agent=record.spec.name,
+        kind=record.spec.kind,
         model=record.spec.model,
         status=status_word(record),
         reply_id=record.reply.reply_id if record.reply else "",

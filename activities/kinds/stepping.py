@@ -45,7 +45,7 @@ ANSWERED = "answer in a form"
 def next_of(kind: AgentKind, request: Msg, session: KindSession, own_name: str, done: Sequence[Done]) -> Asked | Answer:
     """Raises KindFailed, and whatever the code does."""
     for message in session.heard:
-        if message.name != own_name:
+        if message.role != "assistant" or message.name != own_name:
             _alone(kind.observe(message), "observe")
     running, came, at = kind.reply(request, session), None, 0
     while True:

@@ -51,7 +51,7 @@ def _before_call(
         if account.model != model:
             return Book(e.BudgetReleased())
         return Think(model, closing=True) if account.closed else step
-    if budget.max_cost is not None and tariff_of(account, model).price is None:
+    if budget.max_cost is not None and model and tariff_of(account, model).price is None:
         return _ended(record, FinishedReason.ERROR, _unpriced(model))
     if account.question:
         return Checkpoint() if should_save(record, load) else Park("person")
@@ -81,7 +81,9 @@ def _last_call(
 
 
 def need_of(record: Record, model: str) -> Amount:
-    """What a call of the model may take, as it would be made now."""
+    """What a call of the model may take, as it would be made now; without a name, a step of code that can ask none."""
+    if not model:
+        return Amount(calls=1)
     account = record.account or NEW_ACCOUNT
     return tariff_of(account, model).at_most(tokens(record), config_for(record, model).max_output_tokens)
 

@@ -49,7 +49,7 @@ async def open_session(app: Longhaul, wishes: Wishes) -> Session:
     if wishes.session is not None and (there := await _of_that_name(app, session, wishes)) is not None:
         await adjust(app, there, wishes)
         return there
-    if not spec.model:
+    if not (spec.model or spec.kind):
         raise Misuse(
             "no model is set; name one with --model (like anthropic:NAME, openai:NAME or scripted:FILE), "
             "as `model` in the agent file, or as LONGHAUL_MODEL"

@@ -112,7 +112,7 @@ async def session_to_begin(call: Call) -> Session:
             return session
         raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
     model = spec.model or call.app.settings.model
-    if not model and not await session.stored.is_known():
+    if not (model or spec.kind) and not await session.stored.is_known():
         raise Problem(
             "refused", f"agent: {agent!r} names no model; set `model` in its file, or LONGHAUL_MODEL for the server"
         )

@@ -43,7 +43,7 @@ async def add(screen: Screen, wanted: Wanted, wishes: Wishes) -> int:
     every = None if wanted.every is None else _span("--every", wanted.every)
     async with connected() as app:
         spec = spec_of(wishes, app.settings.model)
-        if not spec.model:
+        if not (spec.model or spec.kind):
             raise Misuse("no model is set; name one with --model, as `model` in the agent file, or as LONGHAUL_MODEL")
         if wishes.workspace is not None or spec.workspace is None:
             roots = await roots_of_workers(app.client, app.settings.task_queue)

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.kinds.kind import KindSession
 from longhaul.agent.values.messages import FinishedReason, Msg
 from longhaul.agent.values.settings import AgentSpec, Workspace
 from longhaul.starter.client.session import Session
+from longhaul.starter.render_session import head
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import TOOLS, Stage
+from tests.workflows.kinds.own_kinds import Teller
 from tests.workflows.letters import next_call, push_over, recorded, until
 from tests.workflows.roomy import failure_of_replay
 
@@ -217,3 +220,63 @@ async def test_a_step_too_many_ends_the_reply_in_words(kinds: Stage) -> None:
     assert done.finished_reason is FinishedReason.EXCEED_MAX_ITERS
     assert "teller is not done" in done.get_text_content()
     assert len(done.get_tool_results()) == 3
+
+
+async def test_code_that_was_changed_in_mid_reply_is_told_of(kinds: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = of_kind(kinds, "teller")
+    begun = await session.submit("send Ana")
+
+    async def asks() -> bool:
+        return bool(await session.pending())
+
+    async def changed(_: Teller, msg: Msg, session: KindSession) -> str:
+        page = await session.call("fetch", page=3)
+        return f"{msg.get_text_content()}: {page.text[:10]}"
+
+    await until(asks)
+    monkeypatch.setattr(Teller, "reply", changed)
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True)
+    stopped = await session.wait(begun)
+    again = await session.reply("fetch")
+
+    assert stopped.error
+    assert (
+        "step 1 of this reply was recorded as 'call send', and the code comes to 'call fetch'" in stopped.error.message
+    )
+    assert [result.name for result in stopped.get_tool_results()] == ["send"]
+    assert again.get_text_content() == "fetch: <<page 3>>"
+    assert await failure_of_replay(kinds, session) is None
+
+
+async def test_a_budget_counts_each_step_as_a_call_and_needs_no_price_of_no_model(kinds: Stage) -> None:
+    budget = {"max_calls": 4, "max_cost": 1.0, "max_tokens": 100, "on_exhaustion": "stop"}
+    session = of_kind(kinds, "teller", budget=budget)
+
+    enough = await session.reply("fetch 1")
+    spent = await session.reply("fetch 9")
+
+    assert (enough.error, enough.get_text_content()) == (None, "<<page 0>>")
+    assert spent.finished_reason is FinishedReason.OUT_OF_BUDGET
+    assert len(spent.get_tool_results()) == 2
+    status = await session.status()
+    assert (status.kind, status.model, status.input_tokens) == ("teller", "", 0)
+    assert "agent lamp, kind teller, mode" in head(status).plain
+
+
+async def test_a_kind_may_be_a_sub_agent_whose_calls_wait_at_the_root(kinds: Stage) -> None:
+    writer = {"kind": "teller", "tools": ["send"]}
+    session = of_kind(kinds, "router", agents={"support": writer, "billing": writer})
+    below = await session.submit("send Ana")
+    found = list[Any]()
+
+    async def waits() -> bool:
+        if not await session.has_begun():
+            return False
+        found[:] = await session.tree.pending()
+        return bool(found)
+
+    await until(waits)
+    assert [each.call.path for each in found] == ["lamp › support › send"]
+    await found[0].session.confirm(found[0].call, allow=True)
+    assert (await session.wait(below)).get_text_content() == "success: sent '' to Ana"

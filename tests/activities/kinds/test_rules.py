@@ -1,0 +1,96 @@
+"""What a kind may not do is found before a worker takes it, and named with module and line."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from longhaul.activities.kinds.registry import load_kinds
+from longhaul.activities.kinds.rules import KindSetupError, check_module
+
+KIND = """
+@agent_kind("{name}")
+class Own(AgentKind):
+    async def reply(self, msg, session):
+        return "done"
+"""
+HEAD = "from longhaul import AgentKind, agent_kind\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of modules, of which nothing stays imported."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("import time", "imports 'time'"),
+        ("import os.path", "imports 'os.path'"),
+        ("import random as chance", "imports 'random'"),
+        ("from datetime import datetime", "imports 'datetime.datetime'"),
+        ("from asyncio import gather", "imports 'asyncio.gather'"),
+        ("from longhaul.activities.process import box", "imports 'longhaul.activities.process.box'"),
+        ("import threading", "imports 'threading'"),
+        ("def later():\n    from uuid import uuid4", "imports 'uuid.uuid4'"),
+        ("text = open", "uses 'open'"),
+        ("seed = hash('a')", "uses 'hash'"),
+        ("made = __import__('time')", "uses '__import__'"),
+        ("seen = 0\ndef count():\n    global seen", "changes 'seen' for all sessions"),
+    ],
+)
+def test_what_a_kind_may_not_do_is_named_with_module_and_line(folder: Path, line: str, named: str) -> None:
+    (folder / "harbour.py").write_text(f"{HEAD}\n{line}\n")
+    at = 2 + len(line.splitlines())
+
+    with pytest.raises(KindSetupError) as refused:
+        check_module("harbour")
+
+    assert str(refused.value).startswith(f"the module 'harbour', line {at}, {named}")
+
+
+def test_what_computes_is_allowed(folder: Path) -> None:
+    (folder / "harbour.py").write_text(f"{HEAD}import re\nimport collections.abc\nfrom math import sqrt\n")
+
+    check_module("harbour")
+
+
+def test_modules_of_the_same_package_are_looked_at_too(folder: Path) -> None:
+    (folder / "quay").mkdir()
+    (folder / "quay" / "__init__.py").write_text("")
+    (folder / "quay" / "kinds.py").write_text(f"{HEAD}from quay.words import said\nfrom . import tides\n")
+    (folder / "quay" / "words.py").write_text("said = 'ahoy'\n")
+    (folder / "quay" / "tides.py").write_text("import socket\n")
+
+    with pytest.raises(KindSetupError, match=r"the module 'quay.tides', line 1, imports 'socket'"):
+        check_module("quay.kinds")
+
+
+def test_a_worker_takes_the_kinds_of_its_modules_by_name(folder: Path) -> None:
+    (folder / "pier.py").write_text(HEAD + KIND.format(name="own"))
+
+    assert load_kinds("pier").names == ("own",)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (KIND.format(name="two words"), "can't be the name of an agent kind"),
+        (KIND.format(name="own") + KIND.format(name="own"), "two agent kinds have the name 'own'"),
+        ('@agent_kind("own")\nclass Own(AgentKind):\n    pass\n', "'own' defines no reply"),
+        (KIND.format(name="own").replace("async def", "def"), "reply has to be an async function"),
+        ("import socket\n" + KIND.format(name="own"), "line 2, imports 'socket'"),
+    ],
+)
+def test_a_kind_that_can_not_be_taken_is_refused_in_a_sentence(folder: Path, body: str, why: str) -> None:
+    (folder / "pier.py").write_text(HEAD + body)
+
+    if "two agent kinds" in why:
+        (folder / "pier.py").write_text(HEAD + body.replace("class Own", "class Other", 1))
+    with pytest.raises(KindSetupError, match=why):
+        load_kinds("pier")
