@@ -39,7 +39,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.handle_interrupt import Interrupting
 from longhaul.activities.kinds.registry import load_kinds
-from longhaul.activities.kinds.turns import Turns
+from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.masking.failures import MaskedFailures
 from longhaul.activities.masking.logs import mask_logs
 from longhaul.activities.masking.masker import Masker
@@ -189,7 +189,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     returning, offload = Returning(offloaders, counter, secrets, behind), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
     told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
-    turns = Turns(kinds)
+    turns = KindTurns(kinds)
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     compressing = Compressing(
         contexts,

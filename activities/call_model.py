@@ -23,7 +23,7 @@ from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import Thought
-from longhaul.activities.kinds.turns import Turns
+from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.failures import SetupError
 from longhaul.activities.models.half_said import HalfSaid
@@ -70,9 +70,9 @@ class Thinking:
         secrets: WorkerSecrets,
         hooks: PromptHooks | None = None,
         wrapping: Wrapping | None = None,
-        kinds: Turns | None = None,
+        kinds: KindTurns | None = None,
     ) -> None:
-        self._kinds = kinds or Turns()
+        self._kinds = kinds or KindTurns()
         self._wrapping = wrapping or Wrapping()
         self._secrets = secrets
         self._counter = counter
@@ -101,13 +101,8 @@ class Thinking:
                 return await self._step_of_kind(ask, ask.kind, OfKind(spec, session, messages, wrapped, place, billing))
             system = await wrapped.system_prompt(await self._hooked(spec.system_prompt, ask))
             told = _heard_by(ask.agent, session, messages)
-            fit = FitCall(
-                session,
-                told,
-                ask.model,
-                partial(self._providers.origin, ask.model),
-                takes_no_images=ask.takes_no_images,
-            )
+            origin = partial(self._providers.origin, ask.model)
+            fit = FitCall(session, told, ask.model, origin, takes_no_images=ask.takes_no_images)
             await fit.look_into(ask.context.prefix_length)
             request = _request(ask, spec, system, told)
             heard = HalfSaid(partial(_publish, outlet))
@@ -123,10 +118,7 @@ class Thinking:
             said = await self._recorded(ask, place, reply, spec)
             beside = await self._beside(said, ask, spec, system, session)
             said = said.model_copy(update={**beside, "repair": fit.repair, "lost_attempts": billing.lost})
-            if said.stop in REFUSALS:
-                return said  # no model is shown it
-            context_digest = session.append(said.message, said.digest, said.tokens)
-            return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
+            return _in_context(said, session)
 
     async def _step_of_kind(self, ask: CallModel, step: KindStep, of: "OfKind") -> ModelSaid:
         """What the code of the agent's kind comes to next. No piece of a thought is streamed: it is read whole."""
@@ -139,20 +131,14 @@ class Thinking:
 
         turn = await self._kinds.turn(ask, step, of.messages, think)
         said = await self._recorded(ask, of.place, turn.reply, of.spec)
-        message = said.message.model_copy(update={"metadata": turn.metadata})
-        if said.stop in REFUSALS:
-            return said.model_copy(update={"lost_attempts": of.billing.lost})
-        digest = of.session.append(message, said.digest, said.tokens)
         beside = {
-            "message": message,
+            "message": said.message.model_copy(update={"metadata": turn.metadata}),
             "goes_on": turn.goes_on,
             "marked": of.session.take_marked(),
             "words": self._secrets.out_of_words(ask.words),
             "lost_attempts": of.billing.lost,
-            "context_digest": digest,
-            "context_length": len(of.session.messages),
         }
-        return said.model_copy(update=beside)
+        return _in_context(said.model_copy(update=beside), of.session)
 
     async def _beside(
         self, said: ModelSaid, ask: CallModel, spec: SpecTexts, system: str, session: SessionContext
@@ -252,6 +238,14 @@ class Thinking:
                     break
                 facts[block.id] = found
         return facts
+
+
+def _in_context(said: ModelSaid, session: SessionContext) -> ModelSaid:
+    """With where the context ends now; a refusal is shown to no model."""
+    if said.stop in REFUSALS:
+        return said
+    context_digest = session.append(said.message, said.digest, said.tokens)
+    return said.model_copy(update={"context_digest": context_digest, "context_length": len(session.messages)})
 
 
 @dataclass(frozen=True, slots=True)

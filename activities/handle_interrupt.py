@@ -5,7 +5,7 @@ from temporalio import activity
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import HANDLE_INTERRUPT, InterruptInput
-from longhaul.activities.kinds.turns import Turns
+from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping
@@ -14,9 +14,9 @@ from longhaul.agent.next.interrupting import LONGEST_WORDS
 
 
 class Interrupting:
-    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets, turns: Turns | None = None) -> None:
+    def __init__(self, wrapping: Wrapping, secrets: WorkerSecrets, turns: KindTurns | None = None) -> None:
         self._wrapping = wrapping
-        self._turns = turns or Turns()
+        self._turns = turns or KindTurns()
         self._masker = secrets.masker
 
     @activity.defn(name=HANDLE_INTERRUPT)

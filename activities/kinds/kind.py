@@ -29,7 +29,7 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KindCall:
     """Await it, or give it to `KindSession.together`."""
 
     tool: str
@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    calls: tuple[Call, ...]
+    calls: tuple[KindCall, ...]
 
     def __await__(self) -> Generator["Asked", Any, tuple[CallResult, ...]]:
         results: tuple[CallResult, ...] = yield self.calls
@@ -61,14 +61,14 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class KindWords:
     text: str
 
     def __await__(self) -> Generator["Asked", Any, None]:
         yield self
 
 
-Asked = tuple[Call, ...] | Thought | Said
+Asked = tuple[KindCall, ...] | Thought | KindWords
 """One step of a reply: what is asked of the session before the code goes on."""
 
 
@@ -81,19 +81,19 @@ class KindSession:
         self.structured_schema = schema
         """The form that the answer has to fit; None = words. A dict that is returned is the answer in that form."""
 
-    def call(self, tool: str, **arguments: Any) -> Call:
+    def call(self, tool: str, **arguments: Any) -> KindCall:
         """Call a tool of the agent's. Permission decides on it as on a call of a model; it may wait for a person."""
-        return Call(tool, canonical_json(arguments).decode())
+        return KindCall(tool, canonical_json(arguments).decode())
 
-    def ask(self, agent: str, task: str) -> Call:
+    def ask(self, agent: str, task: str) -> KindCall:
         """Give a task to one of the agent's sub-agents, which works in a session of its own."""
         return self.call(AGENT, agent=agent, task=task)
 
-    def sleep(self, wait: str) -> Call:
+    def sleep(self, wait: str) -> KindCall:
         """Wait for so long, as in `30m` or `2d`; the agent needs the tool `sleep`."""
         return self.call("sleep", **{"for": wait})
 
-    def together(self, *calls: Call) -> Together:
+    def together(self, *calls: KindCall) -> Together:
         """Several calls and tasks side by side; their results come in the same order."""
         return Together(calls)
 
@@ -102,9 +102,9 @@ class KindSession:
         `system`: in the place of the agent's own system prompt."""
         return Thought(prompt, system)
 
-    def say(self, text: str) -> Said:
+    def say(self, text: str) -> KindWords:
         """Tell whoever reads, before the reply ends."""
-        return Said(text)
+        return KindWords(text)
 
 
 class AgentKind:

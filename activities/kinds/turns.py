@@ -12,9 +12,9 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import CallModel, KindStep
-from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, Said, Thought
+from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, KindWords, Thought
+from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, KindFailed, digest, next_of, parting, told
 from longhaul.activities.kinds.registry import Kinds
-from longhaul.activities.kinds.stepping import ANSWERED, Answer, Done, KindFailed, digest, next_of, parting, told
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.retries import failed_for_good
 from longhaul.activities.process.own_thread import in_own_thread
@@ -43,33 +43,33 @@ Think = Callable[[Thought], Awaitable[ModelReply]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class KindTurn:
     reply: ModelReply
     metadata: dict[str, Any]
     goes_on: bool = False
     """The code has not come to its end, and no call is waited for."""
 
 
-class Turns:
+class KindTurns:
     def __init__(self, kinds: Kinds | None = None) -> None:
         self._kinds = kinds or Kinds()
 
-    async def turn(self, ask: CallModel, step: KindStep, messages: Sequence[Msg], think: Think) -> Turn:
+    async def turn(self, ask: CallModel, step: KindStep, messages: Sequence[Msg], think: Think) -> KindTurn:
         """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
         does."""
         kind, done = self._made(step.name), recorded(messages[step.since :])
         session = KindSession(_heard(messages[: step.since]), step.structured_schema)
         request = _request(messages[step.first : step.end])
         found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
-        if isinstance(found, Answer):
+        if isinstance(found, KindAnswer):
             return self._answer(step, found, done, ask)
         if ask.closing:
             words = f"({step.name} is not done, and may take no further step in this reply: it has taken {len(done)}.)"
-            return Turn(_reply(ask, (TextBlock(text=words),)), {})
+            return KindTurn(_reply(ask, (TextBlock(text=words),)), {})
         metadata = {STEP: digest(found), TOLD: told(found)}
         if isinstance(found, Thought):
-            return Turn(_as_thought(await think(found)), metadata, goes_on=True)
-        return Turn(_reply(ask, _blocks(found, ask.call_number)), metadata, goes_on=isinstance(found, Said))
+            return KindTurn(_as_thought(await think(found)), metadata, goes_on=True)
+        return KindTurn(_reply(ask, _blocks(found, ask.call_number)), metadata, goes_on=isinstance(found, KindWords))
 
     async def parting(self, name: str, message: str, tools: tuple[str, ...]) -> str:
         """Raises as `turn` does."""
@@ -84,16 +84,16 @@ class Turns:
         except Exception as error:  # noqa: BLE001  anybody's code
             raise _failed(name, error) from None
 
-    def _answer(self, step: KindStep, found: Answer, done: Sequence[Done], ask: CallModel) -> Turn:
+    def _answer(self, step: KindStep, found: KindAnswer, done: Sequence[Done], ask: CallModel) -> KindTurn:
         value = found.value
         if isinstance(value, dict) and step.structured_schema is not None:
             if done and done[-1].told == ANSWERED:
                 words = f"({step.name}'s answer does not have the form that was asked for: {done[-1].came[0].text})"
-                return Turn(_reply(ask, (TextBlock(text=words),)), {})
+                return KindTurn(_reply(ask, (TextBlock(text=words),)), {})
             block = ToolCallBlock(
                 id=_call_id(ask.call_number, 0), name=GENERATE_RESPONSE, input=_json(step.name, value)
             )
-            return Turn(_reply(ask, (block,)), {STEP: ANSWERED, TOLD: ANSWERED})
+            return KindTurn(_reply(ask, (block,)), {STEP: ANSWERED, TOLD: ANSWERED})
         match value:
             case Msg():
                 text = value.get_text_content()
@@ -101,7 +101,7 @@ class Turns:
                 text = _json(step.name, value)
             case _:
                 text = "" if value is None else str(value)
-        return Turn(_reply(ask, (TextBlock(text=_sound(text)),) if text else ()), {})
+        return KindTurn(_reply(ask, (TextBlock(text=_sound(text)),) if text else ()), {})
 
 
 def recorded(messages: Sequence[Msg]) -> list[Done]:
@@ -141,7 +141,7 @@ def _request(messages: Sequence[Msg]) -> Msg:
 
 
 def _blocks(asked: Asked, call_number: int) -> tuple[Block, ...]:
-    if isinstance(asked, Said):
+    if isinstance(asked, KindWords):
         return (TextBlock(text=_sound(asked.text)),)
     assert isinstance(asked, tuple)  # noqa: S101  a thought is asked of the model
     return tuple(

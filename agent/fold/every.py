@@ -238,10 +238,9 @@ def _came_meanwhile(ledger: Ledger, entry: e.ModelSaid) -> int:
 
 
 def _model_failed(ledger: Ledger, entry: e.ModelFailed) -> None:
-    ledger.current.model_error = entry.error
-    # What a kind asks its model is the code's own: a shorter context would not help.
-    helps = entry.error.type == "context_overflow" and ledger.provided.window > 0 and not ledger.spec.kind
-    if helps and context.overflowed(ledger):
+    ledger.current.model_error = entry.error  # of a kind's own prompt no shorter context is an end
+    too_long = entry.error.type == "context_overflow" and ledger.provided.window > 0 and not ledger.spec.kind
+    if too_long and context.overflowed(ledger):
         return
     ledger.current.failed_models.append(entry.model)
 

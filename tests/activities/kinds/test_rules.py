@@ -1,6 +1,8 @@
 """What a kind may not do is found before a worker takes it, and named with module and line."""
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ HEAD = "from longhaul import AgentKind, agent_kind\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of modules, of which nothing stays imported."""
     before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
@@ -75,6 +77,14 @@ def test_a_worker_takes_the_kinds_of_its_modules_by_name(folder: Path) -> None:
     (folder / "pier.py").write_text(HEAD + KIND.format(name="own"))
 
     assert load_kinds("pier").names == ("own",)
+
+
+def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "kinds.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (folder / "desk_kinds.py").write_text(code)
+
+    assert load_kinds("desk_kinds").names == ("router",)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
 """Refused by whoever reads the agent: a client, an agent file, a session that is started by hand."""
 
 BY_WORKERS = {
-    *("tools", "tool_groups", "tool_groups.tools", "middlewares", "postprocess", "skills", "secrets.allow"),
+    *("tools", "tool_groups", "tool_groups.tools", "middlewares", "kind", "postprocess", "skills", "secrets.allow"),
     *("agent_context.prompt_template", "offloader", "context_config.condensers", "permission.analyzers"),
     *("knowledge_bases", "workspace.root", "model_config.base_url", "model_config.api_key_env"),
     *("models.base_url", "models.api_key_env"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, Said, Thought
-from longhaul.activities.kinds.stepping import Answer, Done, KindFailed, digest, next_of, parting, told
+from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, KindWords, Thought
+from longhaul.activities.kinds.next_step import Done, KindAnswer, KindFailed, digest, next_of, parting, told
 from longhaul.agent.values.messages import AssistantMsg, Msg, UserMsg
 
 REQUEST = UserMsg("ana", "Where is my boat?")
@@ -29,12 +29,12 @@ class Harbour(AgentKind):
         return f"{self.heard} {found.ok} {thought} {[result.text for result in both]}"
 
 
-def took(asked: Asked | Answer, came: Any = None) -> Done:
-    assert not isinstance(asked, Answer)
+def took(asked: Asked | KindAnswer, came: Any = None) -> Done:
+    assert not isinstance(asked, KindAnswer)
     return Done(digest(asked), told(asked), came)
 
 
-def step(done: list[Done], kind: AgentKind | None = None, heard: tuple[Msg, ...] = ()) -> Asked | Answer:
+def step(done: list[Done], kind: AgentKind | None = None, heard: tuple[Msg, ...] = ()) -> Asked | KindAnswer:
     return next_of(kind or Harbour(), REQUEST, KindSession(heard), "lamp", done)
 
 
@@ -44,14 +44,14 @@ def test_a_reply_is_made_step_by_step_each_with_what_is_recorded_of_those_before
     seen = list[str]()
     for each in came:
         asked = step(done)
-        assert not isinstance(asked, Answer)
+        assert not isinstance(asked, KindAnswer)
         seen.append(told(asked))
         done.append(took(asked, each))
 
     answer = step(done, heard=(UserMsg("ben", "Ahoy"), AssistantMsg("lamp", "mine"), AssistantMsg("buoy", "Ding")))
 
     assert seen == ["call look", "think", "say", "call look, Agent"]
-    assert answer == Answer("['Ahoy', 'Ding'] True A boat. ['a crane', 'Ben']")
+    assert answer == KindAnswer("['Ahoy', 'Ding'] True A boat. ['a crane', 'Ben']")
 
 
 def test_what_is_asked_is_told_apart_by_all_that_it_says() -> None:
@@ -62,7 +62,7 @@ def test_what_is_asked_is_told_apart_by_all_that_it_says() -> None:
         (session.call("look", quay=7), session.call("look", quay=7)),
         Thought("look", ""),
         Thought("look", "You are blind."),
-        Said("look"),
+        KindWords("look"),
     ]
 
     assert len({digest(each) for each in asked}) == len(asked)

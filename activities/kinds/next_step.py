@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from longhaul.activities.kinds.kind import AgentKind, Asked, Call, KindSession, Said, Thought
+from longhaul.activities.kinds.kind import AgentKind, Asked, KindCall, KindSession, KindWords, Thought
 from longhaul.agent.fold.batches import CALLS_OF_A_TURN
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.values.messages import Msg
@@ -32,7 +32,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KindAnswer:
     """The code has come to its end."""
 
     value: Any
@@ -42,7 +42,9 @@ ANSWERED = "answer in a form"
 """How the step is told by which an answer in a form is given; the reply is over unless the form is not kept."""
 
 
-def next_of(kind: AgentKind, request: Msg, session: KindSession, own_name: str, done: Sequence[Done]) -> Asked | Answer:
+def next_of(
+    kind: AgentKind, request: Msg, session: KindSession, own_name: str, done: Sequence[Done]
+) -> Asked | KindAnswer:
     """Raises KindFailed, and whatever the code does."""
     for message in session.heard:
         if message.role != "assistant" or message.name != own_name:
@@ -55,7 +57,7 @@ def next_of(kind: AgentKind, request: Msg, session: KindSession, own_name: str, 
         except StopIteration as end:
             if step is not None and step.told != ANSWERED:
                 raise KindFailed(_differs(at, step, "its end")) from None
-            return Answer(end.value)
+            return KindAnswer(end.value)
         if step is None:
             with suppress(RuntimeError):  # a `finally` of its own may await: it is not run to its end here
                 running.close()
@@ -74,7 +76,7 @@ def digest(asked: Asked) -> str:
     match asked:
         case Thought(prompt, system):
             return digest_of(["think", prompt, system])
-        case Said(text):
+        case KindWords(text):
             return digest_of(["say", text])
         case calls:
             return digest_of(["call", *([call.tool, call.arguments] for call in calls)])
@@ -85,7 +87,7 @@ def told(asked: Asked) -> str:
     match asked:
         case Thought():
             return "think"
-        case Said():
+        case KindWords():
             return "say"
         case calls:
             return f"call {', '.join(call.tool for call in calls)}"[:SHOWN_CHARS]
@@ -102,9 +104,9 @@ def _alone(running: Coroutine[Any, Any, Any], name: str) -> Any:
 
 
 def _checked(asked: Any) -> Asked:
-    if isinstance(asked, Thought | Said):
+    if isinstance(asked, Thought | KindWords):
         return asked
-    if not isinstance(asked, tuple) or not all(isinstance(call, Call) for call in asked):
+    if not isinstance(asked, tuple) or not all(isinstance(call, KindCall) for call in asked):
         raise KindFailed("reply awaits something that is none of its session's: a kind waits for its session alone")
     if not 0 < len(asked) <= CALLS_OF_A_TURN:
         raise KindFailed(f"{len(asked)} calls together; it takes 1 to {CALLS_OF_A_TURN}")
