@@ -259,6 +259,8 @@ class KindStep(OpenValue):
     """The next step of a reply that an agent kind makes, and where the context holds what it is made from."""
 
     name: str
+    heard: int = sparse(0)
+    """Index of the first message that somebody has said: a summary stands before it."""
     since: int
     """Index of the first message of the reply, as the model's context counts."""
     first: int

@@ -117,6 +117,7 @@ def _kind_step(record: Record) -> world.KindStep | None:
     first, end = record.context.newest
     return world.KindStep(
         name=record.spec.kind,
+        heard=int(bool(record.state.summary)),
         since=index_of(record.requests.reply_start),
         first=index_of(first),
         end=index_of(end),

@@ -280,3 +280,41 @@ async def test_a_kind_may_be_a_sub_agent_whose_calls_wait_at_the_root(kinds: Sta
     assert [each.call.path for each in found] == ["lamp › support › send"]
     await found[0].session.confirm(found[0].call, allow=True)
     assert (await session.wait(below)).get_text_content() == "success: sent '' to Ana"
+
+
+async def test_a_thought_is_interrupted_and_a_message_for_at_once_comes_next(kinds: Stage) -> None:
+    slow = {"text": "Nobody.", "delay_ms": 60_000}
+    agents = {"advocate": sub_agent(kinds, "Yes."), "sceptic": sub_agent(kinds, "No.")}
+    model = kinds.script(*({"text": "of no step"} for _ in range(4)), slow)
+    session = of_kind(kinds, "debate", agents=agents, model=model)
+    begun = await session.submit("Is it true?")
+
+    async def thinks() -> bool:
+        return await session.has_begun() and (await session.status()).model_calls == 4 and not await session.pending()
+
+    async def asked() -> bool:
+        return (await kinds.scheduled(session)).count("longhaul.call_model") == 5
+
+    await until(thinks)
+    await until(asked)
+    await session.interrupt()
+    stopped = await session.wait(begun)
+
+    assert (stopped.finished_reason, thoughts(stopped)) == (FinishedReason.INTERRUPTED, [])
+    assert len(stopped.get_tool_results()) == 4
+    assert await failure_of_replay(kinds, session) is None
+
+
+async def test_what_is_long_ago_is_left_out_and_requests_are_found_where_they_stand(kinds: Stage) -> None:
+    session = of_kind(kinds, "teller", model_config={"context_length": 1_000})
+
+    told = [(await session.reply(f"Day {day}: {'rain ' * 250}")).get_text_content() for day in range(5)]
+    assert told[0] == "nothing heard"
+    assert [text[:11] for text in told[1:]] == ["user: Day 0"] * 4
+    assert 1 <= told[4].count("Day ") < 4
+    fetched = await session.reply("fetch 3")
+
+    assert fetched.get_text_content() == "<<page 0>> <<page 1>> <<page 2>>"
+    status = await session.status()
+    assert (status.compressions > 0, status.compression_error) == (True, "")
+    assert await failure_of_replay(kinds, session) is None
