@@ -114,11 +114,13 @@ def _kind_step(record: Record) -> world.KindStep | None:
     def index_of(number: int) -> int:
         return bool(record.state.summary) + sum(mark.number < number for mark in record.context.marks)
 
-    first, end = record.context.newest
+    begins, (first, end) = record.requests.reply_start, record.context.newest
+    if first != begins:
+        first = end = begins  # a request to go on, without a message
     return world.KindStep(
         name=record.spec.kind,
         heard=int(bool(record.state.summary)),
-        since=index_of(record.requests.reply_start),
+        since=index_of(begins),
         first=index_of(first),
         end=index_of(end),
         structured_schema=record.reply.structured_schema,

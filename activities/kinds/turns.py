@@ -33,6 +33,8 @@ from longhaul.agent.values.structured_output import GENERATE_RESPONSE
 
 log = logging.getLogger(__name__)
 
+CODE = "kind:"
+"""Before the kind's name, in the place of a model's, of a step that asked no model."""
 OWN_SECONDS = 10.0
 """What the code of a kind may take for one step: it computes, and what takes long is a tool's."""
 STEP, TOLD = "kind_step", "kind_does"
@@ -159,7 +161,7 @@ def _as_thought(answer: ModelReply) -> ModelReply:
 
 
 def _reply(ask: CallModel, content: tuple[Block, ...]) -> ModelReply:
-    return ModelReply(content, Usage(), f"kind:{ask.kind.name}" if ask.kind else "", "end_turn")
+    return ModelReply(content, Usage(), f"{CODE}{ask.kind.name}" if ask.kind else "", "end_turn")
 
 
 def _call_id(call_number: int, at: int) -> str:

@@ -9,6 +9,7 @@ from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from longhaul.activities.attempt import measured
+from longhaul.activities.kinds.turns import CODE
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.agent.entries.every import (
@@ -70,6 +71,8 @@ class _Counting:
 
     def count(self, result: Any) -> None:
         match result:
+            case ModelSaid() if result.model.startswith(CODE):
+                self.add("longhaul_steps", 1, kind="code")
             case ModelSaid():
                 self.add("longhaul_steps", 1, kind="model")
                 self.add("longhaul_model_calls", 1, model=result.model)

@@ -8,6 +8,7 @@ import pytest
 from longhaul.activities.kinds.kind import KindSession
 from longhaul.agent.values.messages import FinishedReason, Msg
 from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.starter.client.pipelines import sequential_pipeline
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
 from tests.e2e.processes import WorkerSettings, worker
@@ -105,6 +106,19 @@ async def test_a_kind_hears_what_was_said_before_its_request(kinds: Stage) -> No
     told = await session.reply("What was said?")
 
     assert told.get_text_content() == "user: Good morning; ana: It rains."
+
+
+async def test_a_kind_in_a_hub_hears_the_others_and_is_heard(kinds: Stage) -> None:
+    ana, lamp = kinds.session({"text": "The tide is high."}, {"text": "-"}, tools=()), of_kind(kinds, "teller")
+    await lamp.reply("Good morning")
+
+    async with kinds.app.hub(f"quay-{kinds.name}", {"ana": ana, "lamp": lamp}) as hub:
+        last = await sequential_pipeline(hub.agents())
+
+    assert last is not None
+    first, of_ana = last.get_text_content().split("; ")
+    assert (first, of_ana.partition("\n")[0]) == ("user: Good morning", f"ana: <said by='ana' hub='quay-{kinds.name}'>")
+    assert [m.get_text_content() async for m in ana.transcript() if m.name == "lamp" and "The tide" in str(m.content)]
 
 
 async def test_a_denied_call_is_the_code_s_to_deal_with_and_an_interrupt_has_its_words(kinds: Stage) -> None:
