@@ -90,7 +90,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     settings = Settings(
         task_queue="longhaul",
         data_dir=FOLDER / "data",
-        tools="tests.workflows.tools",
+        tools="tests.workflows.tools,tests.workflows.kinds.own_kinds",
         middlewares=scenario.middlewares,
     )
     spec = AgentSpec.model_validate(

@@ -69,6 +69,17 @@ async def interrupt(session: Session) -> None:
     await session.reply("Good?", request_id="r-good")
 
 
+async def agent_kind(session: Session) -> None:
+    await session.reply("say One two", request_id="r-say")
+    waiting = await session.reply("send Ana", request_id="r-ana")
+    (call,) = await session.pending()
+    await session.confirm(call, allow=True, approver="bo")
+    await session.wait(waiting.id)
+    stopped = await session.reply("send Ben", request_id="r-ben")
+    await session.interrupt("say Gone")
+    await session.wait(stopped.id)
+
+
 async def refusals(session: Session) -> None:
     waiting = await session.reply("Tell Ana", request_id="r-ana")
     for attempt in (session.confirm("call_9_9", allow=True), session.submit("Tell Bo", request_id="r-ana")):
@@ -193,6 +204,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "external": Scenario((calls("courier", parcel="teapot"), {"text": "It came."}), external),
     "interrupt": Scenario((TELL_ANA, {"text": "I tell nobody."}, {"text": "Good."}), interrupt),
+    "agent_kind": Scenario((), agent_kind, spec={"kind": "teller", "tools": ("send",)}),
     "refusals": Scenario((TELL_ANA, {"text": "Told."}), refusals),
     "roll_over": Scenario(
         (

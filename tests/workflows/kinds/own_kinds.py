@@ -19,6 +19,10 @@ class Teller(AgentKind):
         match msg.get_text_content().split():
             case ["fail"]:
                 raise LookupError("the words are for the log alone")
+            case ["say", *words]:
+                for word in words:
+                    await session.say(word)
+                return "Said."
             case ["form", *words]:
                 return {"words": words if session.structured_schema else "no form was asked for"}
             case ["send", *people]:
