@@ -4,7 +4,7 @@ is stopped at the first one that nobody has taken yet.
 No event loop runs it: what it awaits comes from the record, so that nothing else can be awaited.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +43,10 @@ ANSWERED = "answer in a form"
 
 
 def next_of(
-    kind: AgentKind, request: Msg, session: KindSession, own_name: str, done: Sequence[Done]
+    made: Callable[[], AgentKind], request: Msg, session: KindSession, own_name: str, done: Sequence[Done]
 ) -> Asked | KindAnswer:
     """Raises KindFailed, and whatever the code does."""
+    kind = made()
     for message in session.heard:
         if message.role != "assistant" or message.name != own_name:
             _alone(kind.observe(message), "observe")
@@ -59,17 +60,19 @@ def next_of(
                 raise KindFailed(_differs(at, step, "its end")) from None
             return KindAnswer(end.value)
         if step is None:
-            with suppress(RuntimeError):  # a `finally` of its own may await: it is not run to its end here
+            with suppress(Exception):  # a `finally` of its own may await: it is not run to its end here
                 running.close()
             return asked
         if digest(asked) != step.digest:
             raise KindFailed(_differs(at, step, told(asked)))
+        if isinstance(asked, Thought) and step.came is None:
+            raise KindFailed(f"what came of step {at + 1} stands in the context no more; ask again for a new reply")
         came, at = step.came, at + 1
 
 
-def parting(kind: AgentKind, message: str, tools: tuple[str, ...]) -> str:
+def parting(made: Callable[[], AgentKind], message: str, tools: tuple[str, ...]) -> str:
     """Raises KindFailed, and whatever the code does."""
-    return str(_alone(kind.handle_interrupt(message, tools), "handle_interrupt") or "")
+    return str(_alone(made().handle_interrupt(message, tools), "handle_interrupt") or "")
 
 
 def digest(asked: Asked) -> str:

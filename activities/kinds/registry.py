@@ -22,14 +22,13 @@ class Kinds:
     def names(self) -> tuple[str, ...]:
         return tuple(self._known)
 
-    def made(self, name: str) -> AgentKind:
-        """An object of its own for each step. Raises NotHere for a kind that this worker does not have, and whatever
-        its making does."""
+    def get(self, name: str) -> type[AgentKind]:
+        """Raises NotHere for a kind that this worker does not have."""
         if name not in self._known:
             hint = did_you_mean(name, self._known, "they have")
             shown = name[:LONGEST_NAME]
             raise not_here(f"no agent kind is named {shown!r} on the workers that were asked (LONGHAUL_TOOLS); {hint}")
-        return self._known[name]()
+        return self._known[name]
 
 
 def is_kind(value: object) -> bool:

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from temporalio.exceptions import ApplicationError
-
 from longhaul.activities.contract import CallModel, KindStep
-from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, KindWords, Thought
+from longhaul.activities.kinds.kind import Asked, CallResult, KindSession, KindWords, Thought
 from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, KindFailed, digest, next_of, parting, told
 from longhaul.activities.kinds.registry import Kinds
 from longhaul.activities.models.model import ModelReply
@@ -59,7 +57,7 @@ class KindTurns:
     async def turn(self, ask: CallModel, step: KindStep, messages: Sequence[Msg], think: Think) -> KindTurn:
         """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
         does."""
-        kind, done = self._made(step.name), recorded(messages[step.since :])
+        kind, done = self._kinds.get(step.name), recorded(messages[step.since :])
         session = KindSession(_heard(messages[step.heard : step.since]), step.structured_schema)
         request = _request(messages[step.first : step.end])
         found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
@@ -75,16 +73,8 @@ class KindTurns:
 
     async def parting(self, name: str, message: str, tools: tuple[str, ...]) -> str:
         """Raises as `turn` does."""
-        words: str = await _bounded(name, partial(parting, self._made(name), message, tools))
+        words: str = await _bounded(name, partial(parting, self._kinds.get(name), message, tools))
         return words
-
-    def _made(self, name: str) -> AgentKind:
-        try:
-            return self._kinds.made(name)
-        except ApplicationError:
-            raise
-        except Exception as error:  # noqa: BLE001  anybody's code
-            raise _failed(name, error) from None
 
     def _answer(self, step: KindStep, found: KindAnswer, done: Sequence[Done], ask: CallModel) -> KindTurn:
         value = found.value
@@ -116,10 +106,12 @@ def recorded(messages: Sequence[Msg]) -> list[Done]:
     ]
 
 
-def _came(message: Msg, results: dict[str, ToolResultBlock]) -> tuple[CallResult, ...] | str:
+def _came(message: Msg, results: dict[str, ToolResultBlock]) -> tuple[CallResult, ...] | str | None:
+    """None: it was said, or somebody has taken a thought out of the context since."""
     if calls := message.get_tool_calls():
         return tuple(_result(results.get(call.id)) for call in calls)
-    return "".join(block.thinking for block in message.content if isinstance(block, ThinkingBlock))
+    thoughts = [block.thinking for block in message.content if isinstance(block, ThinkingBlock)]
+    return "".join(thoughts) if thoughts else None
 
 
 def _result(block: ToolResultBlock | None) -> CallResult:
@@ -181,11 +173,18 @@ def _sound(text: str) -> str:
 
 
 async def _bounded(name: str, work: Callable[[], Any]) -> Any:
-    """In a thread: code that does not come to an end must not stop the worker."""
+    """In a thread: code that does not come to an end must not stop the worker, nor may code that ends programs."""
+
+    def run(_: object) -> Any:
+        try:
+            return work()
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise KindFailed(f"its code raised {type(error).__name__}") from error
+
     try:
         async with asyncio.timeout(OWN_SECONDS):
-            return await in_own_thread(lambda _: work())
-    except Exception as error:  # noqa: BLE001  as above
+            return await in_own_thread(run)
+    except Exception as error:  # noqa: BLE001  anybody's code
         raise _failed(name, error) from None
 
 

@@ -34,8 +34,8 @@ def took(asked: Asked | KindAnswer, came: Any = None) -> Done:
     return Done(digest(asked), told(asked), came)
 
 
-def step(done: list[Done], kind: AgentKind | None = None, heard: tuple[Msg, ...] = ()) -> Asked | KindAnswer:
-    return next_of(kind or Harbour(), REQUEST, KindSession(heard), "lamp", done)
+def step(done: list[Done], kind: type[AgentKind] = Harbour, heard: tuple[Msg, ...] = ()) -> Asked | KindAnswer:
+    return next_of(kind, REQUEST, KindSession(heard), "lamp", done)
 
 
 def test_a_reply_is_made_step_by_step_each_with_what_is_recorded_of_those_before() -> None:
@@ -82,7 +82,7 @@ def test_code_that_ends_sooner_than_what_is_recorded_is_stopped() -> None:
             return "Nothing to do."
 
     with pytest.raises(KindFailed, match=r"recorded as 'call sail', and the code comes to 'its end'"):
-        step([took((KindSession().call("sail"),))], Short())
+        step([took((KindSession().call("sail"),))], Short)
 
 
 class Elsewhere(AgentKind):
@@ -99,10 +99,10 @@ class Elsewhere(AgentKind):
 
 def test_only_a_reply_waits_and_only_for_its_session() -> None:
     with pytest.raises(KindFailed, match="none of its session's"):
-        step([], Elsewhere())
+        step([], Elsewhere)
     with pytest.raises(KindFailed, match="observe awaits something"):
-        step([], Elsewhere(), heard=(REQUEST,))
-    assert parting(Elsewhere(), "Rather not", ("look",)) == "Rather not ('look',)"
+        step([], Elsewhere, heard=(REQUEST,))
+    assert parting(Elsewhere, "Rather not", ("look",)) == "Rather not ('look',)"
 
 
 def test_too_much_at_once_is_stopped() -> None:
@@ -112,7 +112,7 @@ def test_too_much_at_once_is_stopped() -> None:
             return ""
 
     with pytest.raises(KindFailed, match="257 calls together"):
-        step([], Greedy())
+        step([], Greedy)
 
 
 def test_a_step_that_is_left_open_runs_no_finally_to_its_end() -> None:
@@ -124,4 +124,12 @@ def test_a_step_that_is_left_open_runs_no_finally_to_its_end() -> None:
                 await session.say("Bye.")
             return ""
 
-    assert told(step([], Tidy())) == "call look"  # type: ignore[arg-type]
+    assert told(step([], Tidy)) == "call look"  # type: ignore[arg-type]
+
+
+def test_a_thought_that_was_taken_out_of_the_context_is_not_made_up() -> None:
+    session = KindSession()
+    done = [took((session.call("look", quay=7),), (CallResult("a yawl"),)), took(session.think("What is a yawl?"))]
+
+    with pytest.raises(KindFailed, match="what came of step 2 stands in the context no more"):
+        step(done)

@@ -19,6 +19,8 @@ class Teller(AgentKind):
         match msg.get_text_content().split():
             case ["fail"]:
                 raise LookupError("the words are for the log alone")
+            case ["leave"]:
+                raise SystemExit(7)
             case ["say", *words]:
                 for word in words:
                     await session.say(word)
