@@ -1,0 +1,96 @@
+"""The reference of the Python names: those of docs/names.md in its order, each with its signature and its methods."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+import longhaul
+from docs.making.tables import cell, docstring, rows, schemas_of
+
+NAMES = Path(__file__).parents[1] / "names.md"
+
+
+def python() -> str:
+    return (
+        "# Python, name by name\n\n"
+        "After this page you know the signature of everything that `from longhaul import …` gives, in the order of"
+        " [names](../names.md), and the methods of each class.\n\n" + "".join(_sections())
+    )
+
+
+def _sections() -> Iterator[str]:
+    for line in NAMES.read_text(encoding="utf-8").splitlines():
+        if line.startswith("### "):
+            yield f"# {line[4:]}\n\n"
+        elif found := re.match(r"\| `(\w+)` \| (.*) \|$", line):
+            name, said = found.groups()
+            if hasattr(longhaul, name):
+                yield _named(name, _without_links(said))
+
+
+def _without_links(said: str) -> str:
+    """They are relative to another page."""
+    return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", said)
+
+
+def _named(name: str, said: str) -> str:
+    thing = getattr(longhaul, name)
+    told = f"## `{name}` {{#{name}}}\n\n{said[:1].upper()}{said[1:]}.\n\n{_quoted(docstring(thing))}"
+    if not inspect.isclass(thing):
+        return told + (_code(f"{name}{_signature(thing)}") if callable(thing) else "")
+    if issubclass(thing, BaseException):
+        above = ", ".join(f"`{one.__name__}`" for one in thing.__mro__[1:-2] if one.__name__ != "Exception")
+        return f"{told}An error: {above}.\n\n"
+    return told + _class(name, thing)
+
+
+def _class(name: str, thing: type[Any]) -> str:
+    if issubclass(thing, Enum):
+        return f"Values: {', '.join(f'`{one.value}`' for one in thing)}.\n\n"
+    if issubclass(thing, BaseModel):
+        return _fields(thing) + _methods(thing)
+    return _code(f"{name}{_signature(thing)}") + _methods(thing)
+
+
+def _fields(model: type[BaseModel]) -> str:
+    """Links to models that are no public names become words."""
+    table = rows(schemas_of(model)[model.__name__])
+    public = dir(longhaul)
+    return re.sub(r"\[(\w+)\]\(#(\w+)\)", lambda link: link[0] if link[2] in public else link[1], table) + "\n"
+
+
+def _methods(thing: type[Any]) -> str:
+    inherited = {*dir(BaseModel), *dir(Enum), *dir(object)}
+    names = [one for one in dir(thing) if not one.startswith("_") and one not in inherited]
+    return "".join(_method(name, inspect.getattr_static(thing, name), getattr(thing, name, None)) for name in names)
+
+
+def _method(name: str, kept: Any, thing: Any) -> str:
+    if isinstance(kept, property):
+        return f"**`{name}`** (property)\n\n{_quoted(docstring(kept.fget))}"
+    if not callable(thing) or inspect.isclass(thing):
+        return ""
+    waits = "async " if inspect.iscoroutinefunction(thing) or inspect.isasyncgenfunction(thing) else ""
+    return f"**`{name}`**\n\n{_code(f'{waits}{name}{_signature(thing)}')}{_quoted(docstring(thing))}"
+
+
+def _signature(thing: Any) -> str:
+    try:
+        written = str(inspect.signature(thing))
+    except (TypeError, ValueError):
+        return "(…)"
+    # `self` is nothing that a caller gives, and where a name lives inside is nobody's business.
+    return re.sub(r"\((?:self|cls)(?:, )?", "(", re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z_])", "", written), count=1)
+
+
+def _code(text: str) -> str:
+    return f"```python\n{text}\n```\n\n"
+
+
+def _quoted(text: str) -> str:
+    return "".join(f"{cell(part)}\n\n" for part in text.split("\n\n") if part.strip())

@@ -1,0 +1,201 @@
+"""The pages of reference, each made from what it describes: none is kept in the repository, so none can be old.
+
+`python -m docs.making.reference FOLDER` writes them down for whoever wants them without the site.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import get_args
+
+from docs.making.command_lines import commands
+from docs.making.python_names import python
+from docs.making.tables import Json, cell, docstring, referred_by, rows, schemas_of, table, words
+from longhaul.activities.models.script import ScriptLine
+from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.starter.serve.openapi import document
+from longhaul.starter.serve.routes import OPERATIONS
+from longhaul.starter.settings import OF_A_FOLDER, PREFIX, Settings
+
+WHOSE = frozenset({"user", "anonymous"})
+"""Whose session is meant: nearly every request takes it, so it is said once."""
+
+
+def agent_files() -> str:
+    schemas = schemas_of(AgentSpec)
+    intro = (
+        "# Agent files, key by key\n\n"
+        "After this page you know each key that `agents/NAME.toml` may have; `AgentSpec` in Python has the same. A key that"
+        " is not here is refused with the nearest one that is.\n\n"
+        "Files alone have two more ways to say something: `system_prompt_file` names a text beside the file that stands for"
+        ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.\n\n'
+    )
+    places = _places("AgentSpec", "", schemas, {})
+    return intro + "".join(_place(name, place, schemas[name]) for name, place in places.items())
+
+
+def _places(name: str, path: str, schemas: dict[str, Json], found: dict[str, str]) -> dict[str, str]:
+    """Each model that an agent file is made of, with where it stands in the file first."""
+    found[name] = path
+    for field, schema in schemas[name].get("properties", {}).items():
+        for inner in referred_by(schema):
+            if inner not in found:
+                shape = ".".join(part for part in (path.strip("[]"), field) if part)
+                many, by_name = "array" in str(schema.get("type")), "additionalProperties" in schema
+                below = f"[[{shape}]]" if many else f"[{shape}.NAME]" if by_name else f"[{shape}]"
+                _places(inner, below, schemas, found)
+    return found
+
+
+def _place(name: str, place: str, schema: Json) -> str:
+    title = f"`{place}`" if place and "properties" in schema else f"`{name}`"
+    heading = f"## {title} {{#{name}}}\n\n" if place else f"## At the top {{#{name}}}\n\n"
+    return f"{heading}{_said(schema)}{table(schema)}\n"
+
+
+def _said(schema: Json) -> str:
+    text = str(schema.get("description", ""))
+    return f"{cell(text)}\n\n" if text else ""
+
+
+def settings() -> str:
+    schema = schemas_of(Settings)["Settings"]
+    lines = [
+        f"| `{PREFIX}{name.upper()}` | `{name}`{' *' if name in OF_A_FOLDER else ''} | {words(each)} | "
+        f"{_shown(each.get('default'))} | {cell(each.get('description', ''))} |\n"
+        for name, each in schema["properties"].items()
+    ]
+    return (
+        "# Settings, one by one\n\n"
+        "After this page you know each setting of clients and workers, as variable and as key of `longhaul.toml`. A flag wins"
+        " over the variable, this over the folder's file, and that over your own. A trusted folder's file may set those with a"
+        " star. What they are for, in order of subject: [running it for real](../production.md).\n\n"
+        "| variable | key | may be | default | means |\n|---|---|---|---|---|\n" + "".join(lines)
+    )
+
+
+def _shown(value: object) -> str:
+    return "" if value in (None, "") else f"`{json.dumps(value)}`"
+
+
+def script() -> str:
+    schemas = schemas_of(ScriptLine)
+    sections = [
+        f"## {'A line' if name == 'ScriptLine' else name} {{#{name}}}\n\n{_said(schema)}{rows(schema)}\n"
+        for name, schema in sorted(schemas.items(), key=lambda pair: pair[0] != "ScriptLine")
+        if "properties" in schema
+    ]
+    return (
+        "# Scripts of the scripted model\n\n"
+        "After this page you can write each line that `scripted:FILE` understands: a JSON object a line, empty lines are passed"
+        " over, an unknown key is an error that names file and line. How it is used stands in"
+        " [testing an agent offline](../testing.md).\n\n" + "\n".join(sections)
+    )
+
+
+def events() -> str:
+    schemas = schemas_of(AgentEvent)
+    kinds = "".join(f"- `{kind}`: `{_class_of(kind)}`\n" for kind in get_args(EventType))
+    return (
+        "# Fields of events\n\n"
+        "After this page you know each field that an event may have, and the Python class of each type. When each type is told"
+        " stands on the page about [events](../events.md).\n\n"
+        f"## Types\n\n{kinds}\n" + "".join(_model(name, schema) for name, schema in schemas.items())
+    )
+
+
+def _class_of(kind: str) -> str:
+    return type(AgentEvent.model_validate({"type": kind})).__name__
+
+
+def _model(name: str, schema: Json) -> str:
+    return f"## {name} {{#{name}}}\n\n{_said(schema)}{table(schema)}\n"
+
+
+def entries() -> str:
+    kinds = get_args(get_args(AnyEntry)[0])
+    schemas = schemas_of(*kinds)
+    sections = [
+        f"## `{kind.model_fields['kind'].default}` {{#{kind.__name__}}}\n\n`{kind.__name__}`. "
+        f"{cell(docstring(kind))}\n\n{rows(schemas[kind.__name__], leave_out=frozenset({'kind'}))}\n"
+        for kind in kinds
+    ]
+    own = {kind.__name__ for kind in kinds}
+    values = [_model(name, schema) for name, schema in sorted(schemas.items()) if name not in own]
+    return (
+        "# Entries of the record\n\n"
+        "After this page you can read a session's record, as it stands in Temporal's history and in segments: each entry is"
+        " one fact, and the state is a fold over all of them. Fields that say nothing are left out.\n\n"
+        + "".join(sections)
+        + "# Values in entries\n\n"
+        + "".join(values)
+    )
+
+
+def http() -> str:
+    whole = document(OPERATIONS)
+    paths = (
+        _operation(method, path, operation)
+        for path, methods in whole["paths"].items()
+        for method, operation in methods.items()
+    )
+    bodies = (
+        _model(name, schema) for name, schema in sorted(whole["components"]["schemas"].items())
+    )
+    return (
+        "# HTTP, request by request\n\n"
+        "After this page you know each request that `longhaul serve` answers, with its bodies. It is made from the"
+        " [OpenAPI document](openapi.json), which each server has under `/openapi.json`; a tour is on the page about"
+        " [HTTP](../http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with the scope `admin`.\n\n"
+        + "".join(paths)
+        + "# Bodies\n\n"
+        + "".join(bodies)
+    )
+
+
+def _operation(method: str, path: str, operation: Json) -> str:
+    taken = [one for one in operation["parameters"] if one["in"] != "path" and one["name"] not in WHOSE]
+    lines = [f"- `{one['name']}` ({one['in']}): {cell(one.get('description', ''))}\n" for one in taken]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    answers = "".join(_answers(operation))
+    return (
+        f"## {method.upper()} `{path}` {{#{method}-{operation['operationId']}}}\n\n{operation['summary']}. "
+        f"{operation.get('description', 'For anybody.')}\n\n"
+        + ("".join(lines) + "\n" if lines else "")
+        + (f"Body: {words(body)}\n\n" if body else "")
+        + f"{answers}\n"
+    )
+
+
+def _answers(operation: Json) -> Iterator[str]:
+    for status, answer in operation["responses"].items():
+        if status == "default":
+            continue
+        shapes = [f"{words(one['schema'])} as `{kind}`" for kind, one in answer.get("content", {}).items()]
+        yield f"- {status}: {', '.join(shapes) or 'no content'}\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/commands.md": commands,
+    "reference/agent-files.md": agent_files,
+    "reference/settings.md": settings,
+    "reference/script.md": script,
+    "reference/python.md": python,
+    "reference/http.md": http,
+    "reference/openapi.json": lambda: json.dumps(document(OPERATIONS), indent=1),
+    "reference/events.md": events,
+    "reference/entries.md": entries,
+}
+
+
+def main(folder: Path) -> None:
+    for name, made in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(made(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
