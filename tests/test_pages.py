@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from docs.making.reference import PAGES as MADE
 from longhaul.activities.attempt.heartbeat import pause_seconds
 from longhaul.agent.fold.ledger import KEPT_REQUESTS
 from longhaul.agent.next.keeping import ROLL_OVER_BYTES, ROLL_OVER_EVENTS
@@ -73,6 +74,8 @@ def test_links_lead_somewhere(page: str) -> None:
 def leads_somewhere(page: Path, link: str) -> bool:
     name, _, anchor = link.partition("#")
     target = page.parent / name if name else page
+    if name in MADE and page.parent == ROOT / "docs":
+        return not anchor  # tests/test_site.py builds the site strictly, and with it these links
     return target.exists() and (not anchor or anchor in anchors(target.read_text(encoding="utf-8")))
 
 

@@ -12,8 +12,8 @@ from longhaul.starter.cli.main import app
 def commands() -> str:
     return (
         "# Commands, flag by flag\n\n"
-        "After this page you know each command of `longhaul` with its arguments and flags, as `--help` tells them. What comes"
-        " before a command holds for all of them: `longhaul --address HOST:PORT sessions`.\n\n"
+        "After this page you know each command of `longhaul` with its arguments and flags, as `--help` tells "
+        "them. What comes before a command holds for all of them: `longhaul --address HOST:PORT sessions`.\n\n"
         + "".join(_section(words, command) for words, command in _every("longhaul", typer.main.get_command(app)))
     )
 

@@ -1,7 +1,7 @@
 """What mkdocs is told beside mkdocs.yml: the pages that are made when the site is, and where links out of docs/ lead.
 
-Pages of docs/ are written to be read in a checkout too, so they link to files of the repository. On the site such a file is
-a page of its own, with its text.
+Pages of docs/ are written to be read in a checkout too, so they link to files of the repository. On the site such a
+file is a page of its own, with its text.
 """
 
 import logging

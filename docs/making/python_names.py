@@ -84,6 +84,7 @@ def _signature(thing: Any) -> str:
         written = str(inspect.signature(thing))
     except (TypeError, ValueError):
         return "(…)"
+    written = re.sub(r"<[\w. ]+ object at 0x[0-9a-f]+>", "…", written)
     # `self` is nothing that a caller gives, and where a name lives inside is nobody's business.
     return re.sub(r"\((?:self|cls)(?:, )?", "(", re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z_])", "", written), count=1)
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 from docs.making.command_lines import commands
 from docs.making.python_names import python
-from docs.making.tables import Json, cell, docstring, referred_by, rows, schemas_of, table, words
+from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
 from longhaul.activities.models.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
 from longhaul.agent.values.settings import AgentSpec
@@ -28,9 +28,10 @@ def agent_files() -> str:
     schemas = schemas_of(AgentSpec)
     intro = (
         "# Agent files, key by key\n\n"
-        "After this page you know each key that `agents/NAME.toml` may have; `AgentSpec` in Python has the same. A key that"
-        " is not here is refused with the nearest one that is.\n\n"
-        "Files alone have two more ways to say something: `system_prompt_file` names a text beside the file that stands for"
+        "After this page you know each key that `agents/NAME.toml` may have; `AgentSpec` in Python has the same. "
+        "A key that is not here is refused with the nearest one that is.\n\n"
+        "Files alone have two more ways to say something: `system_prompt_file` names a text beside the file that "
+        "stands for"
         ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.\n\n'
     )
     places = _places("AgentSpec", "", schemas, {})
@@ -65,14 +66,15 @@ def settings() -> str:
     schema = schemas_of(Settings)["Settings"]
     lines = [
         f"| `{PREFIX}{name.upper()}` | `{name}`{' *' if name in OF_A_FOLDER else ''} | {words(each)} | "
-        f"{_shown(each.get('default'))} | {cell(each.get('description', ''))} |\n"
+        f"{_shown(each.get('default'))} | {meaning(each)} |\n"
         for name, each in schema["properties"].items()
     ]
     return (
         "# Settings, one by one\n\n"
-        "After this page you know each setting of clients and workers, as variable and as key of `longhaul.toml`. A flag wins"
-        " over the variable, this over the folder's file, and that over your own. A trusted folder's file may set those with a"
-        " star. What they are for, in order of subject: [running it for real](../production.md).\n\n"
+        "After this page you know each setting of clients and workers, as variable and as key of "
+        "`longhaul.toml`. A flag wins over the variable, this over the folder's file, and that over your own. A "
+        "trusted folder's file may set those with a star. What they are for, in order of subject: [running it "
+        "for real](../production.md).\n\n"
         "| variable | key | may be | default | means |\n|---|---|---|---|---|\n" + "".join(lines)
     )
 
@@ -90,8 +92,8 @@ def script() -> str:
     ]
     return (
         "# Scripts of the scripted model\n\n"
-        "After this page you can write each line that `scripted:FILE` understands: a JSON object a line, empty lines are passed"
-        " over, an unknown key is an error that names file and line. How it is used stands in"
+        "After this page you can write each line that `scripted:FILE` understands: a JSON object a line, empty "
+        "lines are passed over, an unknown key is an error that names file and line. How it is used stands in"
         " [testing an agent offline](../testing.md).\n\n" + "\n".join(sections)
     )
 
@@ -101,8 +103,8 @@ def events() -> str:
     kinds = "".join(f"- `{kind}`: `{_class_of(kind)}`\n" for kind in get_args(EventType))
     return (
         "# Fields of events\n\n"
-        "After this page you know each field that an event may have, and the Python class of each type. When each type is told"
-        " stands on the page about [events](../events.md).\n\n"
+        "After this page you know each field that an event may have, and the Python class of each type. When "
+        "each type is told stands on the page about [events](../events.md).\n\n"
         f"## Types\n\n{kinds}\n" + "".join(_model(name, schema) for name, schema in schemas.items())
     )
 
@@ -127,11 +129,9 @@ def entries() -> str:
     values = [_model(name, schema) for name, schema in sorted(schemas.items()) if name not in own]
     return (
         "# Entries of the record\n\n"
-        "After this page you can read a session's record, as it stands in Temporal's history and in segments: each entry is"
-        " one fact, and the state is a fold over all of them. Fields that say nothing are left out.\n\n"
-        + "".join(sections)
-        + "# Values in entries\n\n"
-        + "".join(values)
+        "After this page you can read a session's record, as it stands in Temporal's history and in segments: "
+        "each entry is one fact, and the state is a fold over all of them. Fields that say nothing are left "
+        "out.\n\n" + "".join(sections) + "# Values in entries\n\n" + "".join(values)
     )
 
 
@@ -142,23 +142,20 @@ def http() -> str:
         for path, methods in whole["paths"].items()
         for method, operation in methods.items()
     )
-    bodies = (
-        _model(name, schema) for name, schema in sorted(whole["components"]["schemas"].items())
-    )
+    bodies = (_model(name, schema) for name, schema in sorted(whole["components"]["schemas"].items()))
     return (
         "# HTTP, request by request\n\n"
-        "After this page you know each request that `longhaul serve` answers, with its bodies. It is made from the"
-        " [OpenAPI document](openapi.json), which each server has under `/openapi.json`; a tour is on the page about"
-        " [HTTP](../http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with the scope `admin`.\n\n"
-        + "".join(paths)
-        + "# Bodies\n\n"
-        + "".join(bodies)
+        "After this page you know each request that `longhaul serve` answers, with its bodies. It is made from "
+        "the [OpenAPI document](openapi.json), which each server has under `/openapi.json`; a tour is on the "
+        "page about [HTTP](../http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with "
+        "the scope"
+        " `admin`.\n\n" + "".join(paths) + "# Bodies\n\n" + "".join(bodies)
     )
 
 
 def _operation(method: str, path: str, operation: Json) -> str:
     taken = [one for one in operation["parameters"] if one["in"] != "path" and one["name"] not in WHOSE]
-    lines = [f"- `{one['name']}` ({one['in']}): {cell(one.get('description', ''))}\n" for one in taken]
+    lines = [f"- `{one['name']}` ({one['in']}): {meaning(one)}\n" for one in taken]
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     answers = "".join(_answers(operation))
     return (

@@ -13,6 +13,14 @@ Json = dict[str, Any]
 Way = Literal["validation", "serialization"]
 
 HEAD = "| name | may be | default | means |\n|---|---|---|---|\n"
+KINDS = {
+    None: "any JSON",
+    "array": "list",
+    "boolean": "`true`, `false`",
+    "integer": "whole number",
+    "object": "table",
+    "string": "text",
+}
 BOUNDS = {
     "minimum": "≥ {}",
     "maximum": "≤ {}",
@@ -52,7 +60,7 @@ def rows(schema: Json, *, leave_out: frozenset[str] = frozenset()) -> str:
     """A table of the properties; empty where there are none."""
     needed = schema.get("required", ())
     lines = [
-        f"| `{name}` | {words(each)} | {_default(each, needed=name in needed)} | {cell(each.get('description', ''))} |\n"
+        f"| `{name}` | {words(each)} | {_default(each, needed=name in needed)} | {meaning(each)} |\n"
         for name, each in schema.get("properties", {}).items()
         if name not in leave_out
     ]
@@ -74,6 +82,10 @@ def words(schema: Json) -> str:
     if "allOf" in schema:
         return " and ".join(words(each) for each in schema["allOf"])
     return ", ".join(part for part in (_kind(schema), *_bounds(schema)) if part)
+
+
+def meaning(schema: Json) -> str:
+    return cell(str(schema.get("description", "")))
 
 
 def cell(text: str) -> str:
@@ -105,25 +117,10 @@ def _referred(schema: Json) -> str:
 def _kind(schema: Json) -> str:
     if "enum" in schema or "const" in schema:
         return ", ".join(f"`{each}`" for each in schema.get("enum", [schema.get("const")]) if each != "")
-    match schema.get("type"):
-        case "array" if isinstance(schema.get("items"), dict) and schema["items"]:
-            return f"list of {words(schema['items'])}"
-        case "array":
-            return "list"
-        case "object" if isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
-            return f"table of {words(schema['additionalProperties'])}"
-        case "object":
-            return "table"
-        case "string":
-            return "text"
-        case "integer":
-            return "whole number"
-        case "boolean":
-            return "`true`, `false`"
-        case None:
-            return "any JSON"
-        case other:
-            return str(other)
+    kind = schema.get("type")
+    if inner := {"array": schema.get("items"), "object": schema.get("additionalProperties")}.get(kind or ""):
+        return f"{KINDS[kind]} of {words(inner)}" if isinstance(inner, dict) else KINDS[kind]
+    return KINDS.get(kind, str(kind))
 
 
 def _bounds(schema: Json) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The example of a web service, as its page tells to run it: watch, lose the connection and the service, decide, go on."""
+"""The example of a web service: watch, lose the connection and the service, decide, go on."""
 
 import asyncio
 import json
@@ -37,7 +37,16 @@ async def service(cli: Cli, model: str) -> AsyncIterator[httpx.AsyncClient]:
     with log.open("ab") as sink:
         process = await asyncio.create_subprocess_exec(
             *bound_to_parent(
-                [sys.executable, "-m", "uvicorn", "--app-dir", str(ROOT / "examples"), "--port", port, "web_service:app"]
+                [
+                    sys.executable,
+                    "-m",
+                    "uvicorn",
+                    "--app-dir",
+                    str(ROOT / "examples"),
+                    "--port",
+                    port,
+                    "web_service:app",
+                ]
             ),
             env=cli.environment | {"CLERK_MODEL": model},
             stderr=sink,
