@@ -1,39 +1,32 @@
 """Takes the pictures of docs/images: a session that waits for a person, as the console and Temporal's Web UI show it.
 
-`.venv/bin/python docs/screenshots.py` starts a server and a worker of its own, parks a scripted session and looks at it
-with a headless Chromium. Chromium's own --screenshot never ends here: the page of an open workflow polls for ever.
+`make pictures` starts a server and a worker of its own, parks a scripted session and looks at it with Chromium.
 """
 
-import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 from urllib.parse import quote
 from urllib.request import urlopen
+
+from playwright.sync_api import Browser, Page, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 LONGHAUL = Path(sys.executable).with_name("longhaul")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE_SECONDS = 30.0
-SETTLE_SECONDS = 2.0
+PATIENCE_MILLISECONDS = 60_000.0
+SETTLE_MILLISECONDS = 2_000.0
 """After the text is there: the timeline is drawn last."""
-WIDTH = 1400
 LARGEST_BYTES = 200_000
 
-PICTURES = (
-    # File, page, a text that stands there when it is complete, height.
-    ("timeline.png", "history", "longhaul.prepare_reply", 1085),
-    # What the details say stands in a frame of its own, which the page's text does not show.
-    ("current-details.png", "user-metadata", "Current Details", 620),
-)
 WAITING = "/namespaces/default/workflows?query=" + quote('LonghaulStatus = "waiting"')
 AGENT = """name = "mender"
 tools = ["Read", "Glob", "Edit", "Bash"]
@@ -67,77 +60,17 @@ REPLIES: tuple[dict[str, Any], ...] = (
 )
 
 
-class Browser:
-    """Chromium's DevTools protocol over a pair of pipes: JSON messages, each ended by a zero byte."""
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One page: a text that stands there when it is complete, and how much of it is taken."""
 
-    def __init__(self, program: str, profile: str) -> None:
-        ours_read, theirs_write = os.pipe()
-        theirs_read, ours_write = os.pipe()
-        # The shell gives Chromium its two ends under the numbers that it wants, 3 and 4.
-        wiring = f'exec "$@" 3<&{theirs_read} 4>&{theirs_write}'
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-        quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"]
-        folder = f"--user-data-dir={profile}"
-        self._process = subprocess.Popen(
-            ["bash", "-c", wiring, "bash", program, *flags, *quiet, folder, "--remote-debugging-pipe"],
-            pass_fds=(theirs_read, theirs_write),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(theirs_read)
-        os.close(theirs_write)
-        self._read, self._write = os.fdopen(ours_read, "rb"), os.fdopen(ours_write, "wb")
-        self._sent = 0
-        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = str(self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
-
-    def picture(self, url: str, text: str, height: int) -> bytes:
-        """The page as PNG, once it shows the text. Raises TimeoutError."""
-        size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self._ask("Emulation.setDeviceMetricsOverride", self._session, **size)
-        self._ask("Page.navigate", self._session, url=url)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while text not in self._text():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{url} does not show {text!r}; it shows: {self._text()[:500]}")
-            time.sleep(0.2)
-        time.sleep(SETTLE_SECONDS)
-        return base64.b64decode(self._ask("Page.captureScreenshot", self._session, format="png")["data"])
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
-        self._read.close()
-        self._write.close()
-
-    def _text(self) -> str:
-        return self.found("document.body ? document.body.innerText : ''")
-
-    def found(self, expression: str) -> str:
-        """What an expression comes to on the page."""
-        answer = self._ask("Runtime.evaluate", self._session, expression=expression)
-        return str(answer["result"].get("value", ""))
-
-    def _ask(self, method: str, session: str | None = None, **parameters: object) -> dict[str, Any]:
-        self._sent += 1
-        message: dict[str, object] = {"id": self._sent, "method": method, "params": parameters}
-        if session is not None:
-            message["sessionId"] = session
-        self._write.write(json.dumps(message).encode() + b"\0")
-        self._write.flush()
-        while (answer := self._next()).get("id") != self._sent:
-            pass  # an event of the page
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return cast(dict[str, Any], answer["result"])
-
-    def _next(self) -> dict[str, Any]:
-        message = bytearray()
-        while (byte := self._read.read(1)) != b"\0":
-            if not byte:
-                raise RuntimeError("the browser has ended; run it by hand to see why")
-            message += byte
-        return cast(dict[str, Any], json.loads(message))
+    name: str
+    url: str
+    text: str
+    width: int
+    height: int
+    in_the_dark: bool = True
+    """Also as whoever prefers dark pages sees it, as NAME-dark.png."""
 
 
 @contextmanager
@@ -156,25 +89,31 @@ def park_a_session(address: str, folder: Path) -> str:
     """A session that waits for a person; returns its workflow's id."""
     project, script = folder / "project", folder / "script.jsonl"
     project.mkdir()
-    (folder / "mender.toml").write_text(AGENT, encoding="utf-8")
+    (folder / "agents").mkdir()
+    (folder / "agents" / "mender.toml").write_text(AGENT, encoding="utf-8")
     (project / "test_sums.py").write_text(TEST, encoding="utf-8")
     script.write_text("".join(json.dumps(reply) + "\n" for reply in REPLIES), encoding="utf-8")
     asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", "red-test", "--user", "ana"]
-    asked += ["--model", f"scripted:{script}", "--agent", str(folder / "mender.toml")]
+    asked += ["--model", f"scripted:{script}", "--agent", str(folder / "agents" / "mender.toml")]
     # Without a terminal it parks.
     subprocess.run(asked, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
     listed = subprocess.check_output([str(LONGHAUL), "--address", address, "sessions", "--json"], text=True)
     return str(json.loads(listed)[0]["workflow_id"])
 
 
+def _trusting(folder: Path) -> dict[str, str]:
+    return {**os.environ, "LONGHAUL_TRUST": "1", "LONGHAUL_DATA_DIR": str(folder / "data"), "LONGHAUL_LOG": "error"}
+
+
 @contextmanager
-def console(address: str) -> Iterator[str]:
+def console(address: str, folder: Path) -> Iterator[str]:
     """`longhaul console` on a free port: the address of its inbox."""
     command = [str(LONGHAUL), "--address", address, "console", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+    # In its own folder: agents of the current one would have to be trusted first.
+    with subprocess.Popen(command, cwd=folder, env=_trusting(folder), stdout=subprocess.PIPE, text=True) as running:
         said = cast(IO[str], running.stdout)
         try:
-            yield said.readline().strip()
+            yield said.readline().strip() or sys.exit("longhaul console did not start; its own words are above")
         finally:
             running.terminate()
 
@@ -187,11 +126,51 @@ def page_of(ui: str, workflow_id: str) -> str:
     return f"{ui}{name}/{run_id}"
 
 
-def take(browser: Browser, file: str, url: str, text: str, height: int) -> None:
-    picture = browser.picture(url, text, height)
-    (IMAGES / file).write_bytes(picture)
-    verdict = "" if len(picture) < LARGEST_BYTES else ", which is too large"
-    print(f"{IMAGES / file}: {len(picture) // 1000} kB{verdict}")
+def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
+    """Each page; the address of the call is known to the inbox alone."""
+    with browser.new_page() as page:
+        page.goto(inbox)
+        row = page.locator("[data-row]").first
+        row.wait_for(timeout=PATIENCE_MILLISECONDS)
+        call = str(row.evaluate("row => row.href"))
+    session, _, whose = call.partition("/call")
+    whose = "&".join(part for part in whose.strip("?").split("&") if not part.startswith("id="))
+    yield Picture("console-inbox", inbox, "test_sums.py", 900, 330)
+    yield Picture("console-call", call, "Allow", 900, 1000)
+    yield Picture("console-session", f"{session}?{whose}", "I look around first", 900, 760)
+    yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)
+    yield Picture("console-sessions", f"{inbox}/sessions", "red-test", 900, 360)
+    yield Picture("console-start", f"{inbox}/start", "Start", 900, 560)
+
+
+def of_temporal(ui: str, page: str) -> Iterator[Picture]:
+    yield Picture("timeline", f"{page}/history", "Glob", 1400, 1085, in_the_dark=False)
+    # What the details say stands in a frame of its own, which the page's text does not show.
+    yield Picture("current-details", f"{page}/user-metadata", "Current Details", 1400, 620, in_the_dark=False)
+    yield Picture("waiting-sessions", f"{ui}{WAITING}", "red-test", 1400, 560, in_the_dark=False)
+
+
+def take(browser: Browser, picture: Picture, scheme: Literal["light", "dark"]) -> None:
+    """Raises TimeoutError with what the page shows instead."""
+    size = {"width": picture.width, "height": picture.height}
+    with browser.new_page(color_scheme=scheme, viewport=cast(Any, size)) as page:
+        # Temporal's pages poll for ever, so no network is ever idle: the text says when they are complete.
+        page.goto(picture.url, wait_until="domcontentloaded")
+        _wait_for(page, picture.text)
+        page.wait_for_timeout(SETTLE_MILLISECONDS)
+        path = IMAGES / f"{picture.name}{'-dark' if scheme == 'dark' else ''}.png"
+        page.screenshot(path=path)
+    if path.stat().st_size > LARGEST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {LARGEST_BYTES}: take less of the page")
+    print(path)
+
+
+def _wait_for(page: Page, text: str) -> None:
+    try:
+        page.get_by_text(text).first.wait_for(timeout=PATIENCE_MILLISECONDS)
+    except Exception as error:
+        shown = page.inner_text("body")[:500]
+        raise TimeoutError(f"{page.url} does not show {text!r}; it shows: {shown}") from error
 
 
 def main() -> int:
@@ -202,19 +181,15 @@ def main() -> int:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="longhaul-screenshots-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with development_server(folder / "data") as (address, ui):
+        with development_server(folder / "data") as (address, ui), sync_playwright() as playwright:
             page = page_of(ui, park_a_session(address, folder))
-            browser = Browser(program, str(folder / "profile"))
-            try:
-                with console(address) as inbox:
-                    take(browser, "console-inbox.png", inbox, "test_sums.py", 330)
-                    call = browser.found("document.querySelector('[data-row]').href")
-                    take(browser, "console-call.png", call, "Allow", 1000)
-                listed = ("waiting-sessions.png", f"{ui}{WAITING}", "red-test", 560)
-                for file, url, text, height in (*((f, f"{page}/{at}", t, h) for f, at, t, h in PICTURES), listed):
-                    take(browser, file, url, text, height)
-            finally:
-                browser.close()
+            browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False)
+            with console(address, folder) as inbox:
+                for picture in (*of_the_console(inbox, browser), *of_temporal(ui, page)):
+                    take(browser, picture, "light")
+                    if picture.in_the_dark:
+                        take(browser, picture, "dark")
+            browser.close()
     return 0
 
 
