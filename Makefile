@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.longhaul-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos fuzz check dev bench bench-peers faults lock lock-peers clean
+.PHONY: help setup demo test chaos fuzz check docs pictures dev bench bench-peers faults lock lock-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -56,6 +56,14 @@ check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest tests/test_house.py tests/test_event_vocabulary.py
 
+# Strictly: a link that leads nowhere, or a page that is not there, ends it.
+docs: setup ## the documentation as a site in site/, with references made from the code; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+pictures: setup ## take the pictures of docs/images anew; needs Chromium
+	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/terminal_pictures.py
+
 dev: setup ## an embedded Temporal server and one worker, until Ctrl-C
 	$(BIN)/longhaul dev
 
@@ -92,6 +100,6 @@ lock-peers: setup ## pin the newest peers; measure them anew afterwards
 LOCKING := --upgrade --universal --python-version 3.11 --generate-hashes --no-header --quiet
 
 clean: ## remove what was made here; caches in the home folder stay
-	rm -rf $(VENV) build *.egg-info tests/mockserver/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
+	rm -rf $(VENV) build site *.egg-info tests/mockserver/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

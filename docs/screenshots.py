@@ -135,7 +135,7 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
         call = str(row.evaluate("row => row.href"))
     session, _, whose = call.partition("/call")
     whose = "&".join(part for part in whose.strip("?").split("&") if not part.startswith("id="))
-    yield Picture("console-inbox", inbox, "test_sums.py", 900, 330)
+    yield Picture("console-inbox", inbox, "test_sums.py", 900, 362)
     yield Picture("console-call", call, "Allow", 900, 1000)
     yield Picture("console-session", f"{session}?{whose}", "I look around first", 900, 760)
     yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)

@@ -1,6 +1,6 @@
-"""Draws docs/images/chat.svg and docs/images/approval.svg: what `longhaul chat` shows on a real pseudo-terminal.
+"""Draws the pictures chat and approval of docs/images, light and dark: `longhaul chat` on a real pseudo-terminal.
 
-`.venv/bin/python docs/terminal_pictures.py` starts a server and a worker of its own, and types to a scripted model.
+`make pictures` starts a server and a worker of its own, and types to a scripted model.
 """
 
 import fcntl
@@ -22,6 +22,7 @@ from typing import Any
 import pyte
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
 from screenshots import IMAGES, LONGHAUL, TEST, development_server
 
@@ -89,12 +90,13 @@ class Terminal:
         os.close(self._terminal)
         os.waitpid(self._pid, 0)
 
-    def picture(self, title: str) -> str:
+    def picture(self, title: str, theme: TerminalTheme) -> str:
         """The screen as SVG."""
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
         for number in range(self._last_line() + 1):
             console.print(self._line(number), end="\n", soft_wrap=True)
-        return console.export_svg(title=title, code_format=FORMAT, unique_id=title.replace(" ", "-"))
+        name = title.replace(" ", "-")
+        return console.export_svg(title=title, theme=theme, code_format=FORMAT, unique_id=name)
 
     def _read(self) -> None:
         if not select.select([self._terminal], [], [], 0.1)[0]:
@@ -148,9 +150,12 @@ def talk(terminal: Terminal) -> None:
 
 
 def draw(name: str, terminal: Terminal) -> None:
-    file = IMAGES / f"{name}.svg"
-    file.write_text(terminal.picture(f"longhaul {name}" if name == "chat" else f"an {name}"), encoding="utf-8")
-    print(f"{file}: {file.stat().st_size // 1000} kB")
+    """In light and dark: what is typed stands still meanwhile."""
+    for ending, theme in (("", DEFAULT_TERMINAL_THEME), ("-dark", SVG_EXPORT_THEME)):
+        file = IMAGES / f"{name}{ending}.svg"
+        title = f"longhaul {name}" if name == "chat" else f"an {name}"
+        file.write_text(terminal.picture(title, theme), encoding="utf-8")
+        print(f"{file}: {file.stat().st_size // 1000} kB")
 
 
 def main() -> int:
