@@ -67,7 +67,7 @@ def _with_links(path: Path, page: str, text: str, shown: set[Path]) -> str:
 
 def _page_of(path: Path) -> str:
     """Where a file of the repository is on the site."""
-    if path.is_relative_to("docs") and (ROOT / path).is_file():
+    if path.is_relative_to("docs") and (path.suffix == ".md" or (ROOT / path).is_file()):
         return path.relative_to("docs").as_posix()
     if path.as_posix() in AT_THE_TOP:
         return f"project/{path.stem.lower()}.md"
