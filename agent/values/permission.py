@@ -57,7 +57,9 @@ class PermissionRule(OpenValue):
     """
 
     tool_name: str
+    """As an agent names it."""
     rule_content: str | None = sparse(None)
+    """Of what calls: a command or its prefix, a glob of paths; empty: of all."""
     behavior: Given[Behavior, Behavior | Literal["allow", "deny", "ask"]] = stated(Behavior.ALLOW)
     source: str = sparse("")
     """Where it comes from, for people: "agent file", "ana at approval"."""

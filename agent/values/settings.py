@@ -54,6 +54,7 @@ class ModelConfig(Value):
     api_key_env: str | None = sparse(None)
     """Name of the worker's environment variable that holds the key; None = the provider's usual one."""
     call_timeout_seconds: float = sparse(1800, gt=0)
+    """How long one attempt may take in all."""
     silence_seconds: float | None = sparse(None, gt=0)
     """How long an answer that has begun may be silent before the call is made anew; None = a minute where the provider
     is known to say something more often, and ten where a model may think unheard."""
@@ -74,6 +75,7 @@ class ModelConfig(Value):
 
 class ReActConfig(Value):
     max_iters: int = sparse(50, ge=1, le=1_000_000)
+    """Rounds of a reply, each a call of the model and the calls that it makes; then it says where things stand."""
     stop_on_reject: bool = sparse(False)
     """A denied call ends the reply instead of letting the model try another way."""
     max_continuations: int = sparse(3, ge=0, le=100)
@@ -217,6 +219,7 @@ class AgentSpec(Value):
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
     name: str = Field(default="longhaul", min_length=1, max_length=200)
+    """As sessions are found by; in an agent file it is the file's name, where none is given."""
     system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
     kind: str = sparse("", max_length=100)
     """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
@@ -227,6 +230,7 @@ class AgentSpec(Value):
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
     """The agent's own profiles of models, by name."""
     tools: Many[str] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
+    """Those that it may call, by name, also of modules of the workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
     """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
     names no other tools."""
