@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 UNHEARD_SECONDS = 1.0
 """Until a look where a stream has said nothing yet."""
 LONGEST_UNHEARD_SECONDS = 5.0
-LONGEST_HEARD_SECONDS = 15.0
+LONGEST_HEARD_SECONDS = 20.0
 """A stream that is heard tells nearly all ends. This is for those that it does not tell."""
 
 Ask = Callable[[str], Awaitable[ReplyResult]]
