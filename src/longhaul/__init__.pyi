@@ -222,6 +222,7 @@ from longhaul.starter.client.user_agent import TerminalInput as TerminalInput
 from longhaul.starter.client.user_agent import UserAgent as UserAgent
 from longhaul.starter.client.user_agent import UserInput as UserInput
 from longhaul.starter.client.user_agent import UserQuestion as UserQuestion
+from longhaul.starter.client.user_agent import WrongInput as WrongInput
 from longhaul.starter.client.wire import MovedOn as MovedOn
 from longhaul.starter.client.wire import Refused as Refused
 from longhaul.starter.client.wire import TooBig as TooBig

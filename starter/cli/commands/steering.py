@@ -86,7 +86,7 @@ def result(  # noqa: PLR0913  one parameter a flag
     agent: options.Agent = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Hand in the result of an external tool, or the answer to an MCP server that asks."""
+    """Hand in the result of an external tool, or the answer to an MCP server that asks: by a form, without --output."""
     from longhaul.starter.cli.work import steering as answering
 
     given = answering.SteeringFlags(call, output, file, failed=error, partial=partial)

@@ -12,7 +12,9 @@ from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, opened
 from longhaul.starter.cli.opening import decider, whoami
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.server_questions import answers_to
 from longhaul.starter.cli.work.tree import place_of
+from longhaul.starter.client.session import Session
 from longhaul.starter.visible import one_line
 
 
@@ -28,15 +30,26 @@ class SteeringFlags:
 
 
 async def hand_in(screen: Screen, name: Name, given: SteeringFlags) -> int:
-    """The result of an external tool."""
-    output = result_text(given.output, given.file)
+    """The result of an external tool, or the answer to a server; without either, whoever sits there is asked."""
+    asks = given.output is None and given.file is None and screen.answers
+    output: Any = None if asks else result_text(given.output, given.file)
     async with opened(name) as root:
         session = await place_of(root, given.call_id, "outside")
+        if asks:
+            output = await _answered(screen, session, given)
         await session.external_result(given.call_id, output, failed=given.failed, partial=given.partial, by=whoami())
     what = "a piece of the result" if given.partial else "the result"
     screen.show(Text(one_line(f"handed in {what} of {given.call_id}")))
     screen.document({"session": session.id, "received": [given.call_id]})
     return 0
+
+
+async def _answered(screen: Screen, session: Session, given: SteeringFlags) -> Any:
+    """What a person answers to the server that asks. Raises Misuse where none does."""
+    asked = next((call.asked for call in await session.pending() if call.call_id == given.call_id), None)
+    if asked is None or given.failed or given.partial:
+        return result_text(given.output, given.file)
+    return answers_to(screen, asked)
 
 
 @dataclass(frozen=True, slots=True)

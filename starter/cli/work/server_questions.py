@@ -1,0 +1,54 @@
+"""Answers what an MCP server asks at the terminal: each question with its server's name, a form field by field."""
+
+from typing import Any
+
+from rich.text import Text
+
+from longhaul.agent.letters.server_questions import ACTIONS
+from longhaul.agent.values.server_questions import WARNING, ServerAsked, ServerQuestion
+from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.terminal.keys import ask
+from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.structured_input import fill_in
+from longhaul.starter.visible import visible
+
+_CHOICE = "accept, decline or cancel? "
+
+
+def answers_to(screen: Screen, asked: ServerAsked) -> dict[str, Any]:
+    """By the questions' keys, as they are handed in. Raises Misuse where the person leaves; nothing is answered."""
+    return {key: _answer(screen, asked.server, question) for key, question in asked.questions.items()}
+
+
+def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, Any]:
+    screen.show(
+        Text(f"The MCP server {server!r} asks: {visible(question.message)}", style="bold yellow"), Text(WARNING)
+    )
+    if question.url:
+        screen.show(Text(f"It wants you to open this yourself, and then to accept: {visible(question.url)}"))
+    action = _action(screen)
+    if action != "accept" or question.url:
+        return {"action": action}
+    try:
+        return {"action": action, "content": fill_in(question.fields, _line, lambda said: screen.show(Text(said)))}
+    except EOFError:
+        raise _left() from None
+
+
+def _action(screen: Screen) -> str:
+    while (said := ask(_CHOICE)) is not None:
+        if found := [action for action in ACTIONS if said and action.startswith(said.lower())]:
+            return found[0]
+        screen.show(Text(f"{visible(said)[:60]!r} is none of {', '.join(ACTIONS)}"))
+    raise _left()
+
+
+def _line(question: str) -> str:
+    """Raises EOFError."""
+    if (said := ask(question)) is None:
+        raise EOFError
+    return said
+
+
+def _left() -> Misuse:
+    return Misuse("nothing was answered; the question still waits. Give the answer as --output JSON, or decline it")
