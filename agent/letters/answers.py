@@ -15,6 +15,8 @@ from longhaul.agent.permission.rulebook import check_room, granted
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
+from longhaul.agent.values.mcp import server_of
+from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.permission import PermissionRule
 
 
@@ -168,15 +170,30 @@ def waiting_call(record: Record, reply_id: str | None, call_id: str, whom: Whom)
 
 def _told(record: Record, call_id: str, whom: Whom) -> str:
     if at := record.calls.expired.get(call_id):
-        return f" ({call_id!r} expired at {iso(at)}; {_ENDED[whom]})"
+        return f" ({call_id!r} expired at {iso(at)}; {_unanswered(record, call_id, whom) or _ENDED[whom]})"
     call = record.reply.calls.get(call_id) if record.reply else None
     if call is not None:
         return f" ({call_id!r} is {call.state.value}{f', decided by {call.approver}' if call.approver else ''})"
     if not record.had_call(call_id):
         return f" ({call_id!r} is no call here)"
+    if (found := _result(record, call_id)) is None:
+        return f" ({call_id!r} has its result)"
+    reply_id, result = found
+    other = "" if record.reply and reply_id == record.reply.reply_id else f", in reply {reply_id!r}"
+    return f" ({call_id!r} has its result: {result.state.value}{other})"
+
+
+def _result(record: Record, call_id: str) -> tuple[str, ToolResultBlock] | None:
+    """With the id of its reply."""
     for message in record.context.transcript[: -LOOKED_BACK - 1 : -1]:
         for result in message.get_tool_results():
             if result.id == call_id:
-                other = "" if record.reply and message.id == record.reply.reply_id else f", in reply {message.id!r}"
-                return f" ({call_id!r} has its result: {result.state.value}{other})"
-    return f" ({call_id!r} has its result)"
+                return message.id, result
+    return None
+
+
+def _unanswered(record: Record, call_id: str, whom: Whom) -> str:
+    """Of a call whose server has asked somebody: its tool runs on a worker, so that it waits for no other result."""
+    found = _result(record, call_id) if whom == "outside" else None
+    server = server_of(found[1].name) if found and found[1].state is ToolResultState.ERROR else ""
+    return f"{server!r} has no answer, its call has ended with that, and the agent knows it" if server else ""

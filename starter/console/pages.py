@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp
 
+from longhaul.starter.console.question_form import forms_of
 from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked, side_by_side, waiting_call, waiting_row
@@ -31,6 +32,7 @@ TOLD = {
     "edited": "Allowed, with your arguments.",
     "settled": "Settled.",
     "handed": "The result is handed in.",
+    "answered": "The answer is on its way to the server that asked.",
 }
 """What a form has done, by the word in the next page's address."""
 
@@ -114,6 +116,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         decisions=made,
         in_columns=visit.request.query_params.get("diff") == "columns",
         said=said,
+        questions=await asyncio.to_thread(forms_of, found.asked if found else None),
         problem=harmless(problem.detail) if problem else None,
     )
 

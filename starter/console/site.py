@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import about, changes, edits, listing, pages
+from longhaul.starter.console import about, changes, edits, listing, pages, question_answers
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
@@ -52,6 +52,7 @@ def routes(served: Served) -> list[Route]:
         f"{S}/decide": changes.decide,
         f"{S}/edit": edits.decide,
         f"{S}/result": changes.hand_in,
+        f"{S}/answer": question_answers.answer,
         f"{S}/settle": changes.settle,
         f"{S}/say": changes.say,
         **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt")},

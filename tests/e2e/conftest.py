@@ -14,6 +14,7 @@ import pytest
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
+from tests.activities.mcp.serving import small
 from tests.e2e import processes
 from tests.limits import SURE_SECONDS
 from tests.replay.record import server_suggesting
@@ -78,6 +79,7 @@ def worker_settings(temporal_server: DevServer, tmp_path_factory: pytest.TempPat
         task_queue="end-to-end",
         directory=tmp_path_factory.mktemp("data"),
         tools="tests.e2e.sample_tools",
+        further={"LONGHAUL_MCP": json.dumps({"quay": {"mcp_config": small(), "effects": {"moor": "idempotent"}}})},
     )
 
 

@@ -53,7 +53,9 @@ def unwell(name: str, given: dict[str, object]) -> str:
                 print('{"jsonrpc": broken')
             return "said"
         case "moor":
-            berth = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            nights = {"type": "integer", "maximum": 30}
+            fields = {"name": {"type": "string"}, "nights": nights}
+            berth = {"type": "object", "properties": fields, "required": ["name"]}
             question = {"message": "Which berth?", "requestedSchema": berth}
             print(json.dumps({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question}))
             sys.stdout.flush()

@@ -10,12 +10,14 @@ from longhaul.agent.steps import Act, Park
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.server_questions import ServerAsked, ServerQuestion, example, in_words
+from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.waits import Waited, waits_ended
-from tests.agent.play import RULES, SPEC, Play, calls, text
+from tests.agent.play import RULES, SPEC, TOOLS, Play, calls, text
 
 HOUR = 3_600_000
+SERVED = "mcp__harbour__hire"
 FIELDS = {
     "type": "object",
     "properties": {
@@ -33,11 +35,12 @@ BOTH = BERTH.model_copy(update={"questions": {**BERTH.questions, **SIGN.question
 NORTH = {"action": "accept", "content": {"berth": "north"}}
 
 
-def asked(question: ServerAsked = BERTH, *more: ServerAsked, **permission: Any) -> Play:
+def asked(question: ServerAsked = BERTH, *more: ServerAsked, tool: str = "Paint", **permission: Any) -> Play:
     """A session whose call has run up to a question."""
     spec = SPEC.model_copy(update={"permission": PermissionContext(rules=RULES, **permission)})
     outcomes: list[Any] = [e.InputAsked(call_id="a", asked=one) for one in (question, *more)]
-    play = Play([calls("a Paint"), text("Done.")], spec=spec, outcomes={"a": outcomes})
+    tools = (*TOOLS, ToolDescriptor(name=SERVED))
+    play = Play([calls(f"a {tool}"), text("Done.")], spec=spec, outcomes={"a": outcomes}, tools=tools)
     play.say("Go")
     play.run()
     play.allow("a")
@@ -198,7 +201,7 @@ def test_an_interrupt_ends_a_call_whose_question_has_no_answer() -> None:
 
 
 def test_a_question_that_nobody_answers_in_time_ends_the_call() -> None:
-    play = asked(deadline=Deadlines.model_validate({"expire_after": 3_600}))
+    play = asked(deadline=Deadlines.model_validate({"expire_after": 3_600}), tool=SERVED)
     play.now = next_due(play.record) or 0
     due = reached(play.record, play.now)
     play.write(e.DeadlineReached(due=due))
@@ -210,7 +213,9 @@ def test_a_question_that_nobody_answers_in_time_ends_the_call() -> None:
     assert "Nobody answered by 2025-11-25T13:00:" in words
     ended = [event for event in told(play) if event.type == "TOOL_RESULT_TEXT_DELTA"]
     assert ended[-1].delta == words
-    assert "expired at" in str(answer(play, NORTH))
+    late = str(answer(play, NORTH))
+    assert "'a' expired at 2025-11-25T13:00:" in late
+    assert late.endswith("; 'harbour' has no answer, its call has ended with that, and the agent knows it)")
 
 
 def test_the_wait_for_an_answer_is_measured() -> None:
