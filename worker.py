@@ -49,6 +49,7 @@ from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory.memory_tools import memory_tools
 from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.registry import load_middlewares
+from longhaul.activities.middlewares.side_models import SideModels
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.profiles import keys_of, read_profiles
@@ -245,7 +246,18 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,
             Probing(toolbox, workspaces, secrets).probe_call,
-            Acting(contexts, toolbox, workspaces, examination, returning, live, secrets, wrapping, mcp).run_tool,
+            Acting(
+                contexts,
+                toolbox,
+                workspaces,
+                examination,
+                returning,
+                live,
+                secrets,
+                wrapping,
+                mcp,
+                SideModels(providers),
+            ).run_tool,
         ],
         interceptors=[Departures(), Lacking(), *around_activities(settings, secrets.masker), waking, FusedBounds()],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against

@@ -380,6 +380,17 @@ INLINE_ARGUMENTS = 2_000
 """Longer arguments are not sent a second time."""
 
 
+class SamplingLeave(OpenValue):
+    """The server of a call may have this model asked, so often, for so many tokens in all."""
+
+    model: str
+    config: ModelConfig
+    calls: int
+    tokens: int
+    call_number: int = sparse(0)
+    """Calls of models that the session's servers have had asked before."""
+
+
 class RunTool(OpenValue):
     """One call of one tool; the activity's type is the tool's name. `secrets` are names."""
 
@@ -416,6 +427,7 @@ class RunTool(OpenValue):
     """Which one the session's newest result of that server came through, where the server keeps state."""
     asked: ServerAsked | None = sparse(None)
     """What its server has asked a person, with the answers: the call is made again with them."""
+    sampling: SamplingLeave | None = sparse(None)
 
 
 class ProbeCall(OpenValue):

@@ -171,8 +171,7 @@ class Preparation:
         a model has no price: what it costs is not guessed."""
         if spec.budget is None:
             return {}
-        models = (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model)
-        tariffs = {model: self._tariff(model, spec) for model in models if model}
+        tariffs = {model: self._tariff(model, spec) for model in spec.named_models}
         if spec.budget.max_cost is not None and (
             unknown := [model for model, tariff in tariffs.items() if tariff.price is None]
         ):

@@ -24,7 +24,9 @@ from longhaul.activities.examine_calls import Examination
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import ToolUse
 from longhaul.activities.middlewares.runtime import as_current
+from longhaul.activities.middlewares.side_models import SideModels, with_taken
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
+from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.clipping import words_of
 from longhaul.activities.process.own_thread import noting_threads
 from longhaul.activities.process.progress import told_to
@@ -60,13 +62,13 @@ class Acting:
         secrets: WorkerSecrets,
         wrapping: Wrapping | None = None,
         mcp: McpServers | None = None,
+        side_models: SideModels | None = None,
     ) -> None:
         self._mcp, self._wrapping = mcp or McpServers(), wrapping or Wrapping()
+        self._side_models, self._streaming = side_models or SideModels(), streaming
         self._secrets = secrets
-        self._contexts, self._toolbox = contexts, toolbox
-        self._workspaces = workspaces
+        self._contexts, self._toolbox, self._workspaces = contexts, toolbox, workspaces
         self._examination, self._returning = examination, returning
-        self._streaming = streaming
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
@@ -74,13 +76,14 @@ class Acting:
         name = activity.info().activity_type
         ask = RunTool.model_validate_json(arguments[0].payload.data)
         if ask.effect is not Effect.ONCE:
-            return await self._run_to_an_outcome(name, ask, await self._ready(name, ask))
+            start = await self._ready(name, ask)
+            return with_taken(await self._run_to_an_outcome(name, ask, start), start.model)
         if lost := await once.lost_before():
             return await self._returned(name, ask, ToolOutput(UNKNOWN_OUTCOME.format(lost)), ToolResultState.UNKNOWN)
         with once.beginning():
             start = await self._ready(name, ask)
         with once.started():
-            return await self._run_to_an_outcome(name, ask, start)
+            return with_taken(await self._run_to_an_outcome(name, ask, start), start.model)
 
     async def _ready(self, name: str, ask: RunTool) -> "_Start":
         """Raises NotHere when this worker can't begin; nothing was done."""
@@ -92,7 +95,7 @@ class Acting:
         wrapped = self._wrapping.of_tool_call(ask)
         place = await self._workspaces.find(ask.place)
         arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
-        return _Start(toolbox, tool, wrapped, place, arguments)
+        return _Start(toolbox, tool, wrapped, place, arguments, self._side_models.of(ask, wrapped))
 
     async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
         state: ToolResultState | None = None
@@ -157,6 +160,7 @@ class Acting:
             connection=ask.connection,
             knowledge_bases=ask.knowledge_bases,
             asked=ask.asked,
+            model=start.model,
         )
         limit = asyncio.timeout(tool.timeout_seconds)
         outlet = self._streaming.tool_call(ask.call_id, tool.name)
@@ -231,6 +235,7 @@ class _Start:
     wrapped: Wrapped
     place: Place
     arguments: str
+    model: SideModel | None
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:

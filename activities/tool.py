@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.masking.masker import NO_SECRETS, Masker
+from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.box import Sandbox
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.permission.facts import CallFacts, Confined
@@ -65,6 +66,8 @@ class ToolCall:
     """That it may search."""
     asked: ServerAsked | None = None
     """What its MCP server has asked a person, with the answers."""
+    model: SideModel | None = None
+    """What its MCP server may have asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from longhaul.agent.fold.compaction import Cut, tokens
 from longhaul.agent.fold.state import OpenCall, effect_of
 from longhaul.agent.fold.words import unseen
 from longhaul.agent.next.budget import attempts_paid
+from longhaul.agent.next.sampling import room_for
 from longhaul.agent.next.stops import config_for
 from longhaul.agent.permission.policies import analyzers_of
 from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
@@ -255,7 +256,19 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         connection=_connection(record, call.block.name),
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
         asked=call.asked,
+        sampling=_sampling(record, call.block.name),
     )
+
+
+def _sampling(record: Record, tool: str) -> world.SamplingLeave | None:
+    client = record.spec.mcp_of(tool)
+    if client is None or client.sampling is None:
+        return None
+    model = client.sampling.model or record.spec.model
+    calls, tokens = room_for(record, client.sampling, model)
+    config = record.spec.call_config.for_model(model, record.spec.model)
+    number = record.spent.samples
+    return world.SamplingLeave(model=model, config=config, calls=calls, tokens=tokens, call_number=number)
 
 
 def _connection(record: Record, tool: str) -> str | None:

@@ -33,8 +33,7 @@ class Offered:
         _check("agent kind", [spec.kind] if spec.kind else [], self.kinds, "LONGHAUL_TOOLS")
         _check("offloader", [spec.offloader], self.offloaders, "LONGHAUL_OFFLOADERS")
         _check("condenser", spec.context_config.condensers, self.condensers, "LONGHAUL_CONDENSERS")
-        named = (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model)
-        _check_models([name for name in named if name and is_profile_name(name)], (*spec.models, *self.profiles))
+        _check_models([name for name in spec.named_models if is_profile_name(name)], (*spec.models, *self.profiles))
         _check("analyzer", analyzers_of(spec.permission), self.analyzers, "LONGHAUL_ANALYZERS")
 
 

@@ -175,6 +175,7 @@ class McpConnection:
                     transport,
                     message_handler=self._heard,
                     elicitation_callback=self.meanwhile.answer,
+                    sampling_callback=self.meanwhile.sample if self._server.samples else None,
                     cache=None,
                     mode=mode,
                 )

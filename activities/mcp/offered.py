@@ -58,13 +58,15 @@ class Server:
     timeout_seconds: float
     trusted: bool = False
     effects: tuple[tuple[str, Effect], ...] = ()
+    samples: bool = False
+    """It is told that it may have a model asked."""
 
     @property
     def key(self) -> str:
         """The same for two that are the same: secrets stand in it by their names."""
         config = {"kind": type(self.config).__name__, **self.config.model_dump(mode="json")}
         rest = [self.name, self.is_stateful, self.enable_tools, self.disable_tools, self.timeout_seconds]
-        said = json.dumps([config, *rest, self.trusted, self.effects], sort_keys=True)
+        said = json.dumps([config, *rest, self.trusted, self.effects, self.samples], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
 
     def offers(self, tool: str) -> bool:
@@ -175,6 +177,8 @@ def _read(servers: Mapping[str, Any] | str) -> dict[str, OfferedServer]:
     for name, server in read.items():
         if server.mcp_config is None:
             raise BadMCPSetting(f"{SETTING}: mcp.{name}: mcp_config is missing: a command, or a url")
+        if server.sampling is not None:
+            raise BadMCPSetting(f"{SETTING}: mcp.{name}: sampling is the agents' to allow: it spends their budgets")
     return read
 
 
@@ -194,8 +198,8 @@ def _secrets_of(config: MCPConfig) -> tuple[str, ...]:
 
 def _own(client: MCPClient, config: MCPConfig) -> Server:
     enabled = () if client.enable_tools is None else (client.enable_tools,)
-    timeout = client.execution_timeout
-    return Server(client.name, config, client.is_stateful, enabled, client.disable_tools, timeout)
+    timeout, samples = client.execution_timeout, client.sampling is not None
+    return Server(client.name, config, client.is_stateful, enabled, client.disable_tools, timeout, samples=samples)
 
 
 def _narrowed(offered: OfferedServer, client: MCPClient, config: MCPConfig) -> Server:
@@ -209,5 +213,6 @@ def _narrowed(offered: OfferedServer, client: MCPClient, config: MCPConfig) -> S
         disable_tools=(*offered.disable_tools, *client.disable_tools),
         timeout_seconds=min(offered.execution_timeout, client.execution_timeout),
         trusted=offered.trusted,
+        samples=client.sampling is not None,
         effects=tuple(offered.effects.items()),
     )

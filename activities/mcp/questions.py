@@ -1,5 +1,5 @@
 """Makes questions to a person of what an MCP server asks for in the midst of a call: bounded, masked, with a schema
-that a session can check answers by. Sampling and roots are refused."""
+that a session can check answers by. Roots are refused; of sampling `activities.mcp.sampling` knows."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,6 +10,7 @@ from jsonschema.exceptions import SchemaError
 from mcp.client.session import ClientRequestContext
 
 from longhaul.activities.masking.masker import Masker
+from longhaul.activities.mcp.sampling import REFUSED, Samples
 from longhaul.activities.tool import ToolError
 from longhaul.agent.plain.canonical import canonical_json, digest_of
 from longhaul.agent.plain.visible import harmless
@@ -25,7 +26,8 @@ STATE_CHARS = 100_000
 _KINDS = ("string", "number", "integer", "boolean", "array")
 _KEPT = ("type", "format", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 _NOT_ASKED = {
-    "sampling/createMessage": "that a model is asked in its name (sampling), which it is not here",
+    "sampling/createMessage": "that a model is asked in its name (sampling), which its agent does not allow, "
+    "or not beside other questions",
     "roots/list": "a list of this side's folders (roots), which it is not told here",
 }
 DONE = "What it did before stays done"
@@ -37,26 +39,39 @@ class MeanwhileAsked:
     def __init__(self) -> None:
         self.questions: dict[str, types.ElicitRequestParams] = {}
         """Of which the server was told that they are cancelled."""
-        self.answers: dict[str, types.ElicitResult] = {}
+        self.answers: dict[str, types.ElicitResult | types.CreateMessageResult] = {}
         """Known from before."""
+        self.samples: Samples | None = None
+        """Of the call that is under way."""
 
     async def answer(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         key = key_of(params)
-        if key in self.answers:
-            return self.answers[key]
+        if isinstance(known := self.answers.get(key), types.ElicitResult):
+            return known
         if len(self.questions) <= MOST_QUESTIONS:
             self.questions[key] = params
         return types.ElicitResult(action="cancel")
+
+    async def sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Between two calls nobody's bounds hold, and no model is asked."""
+        if self.samples is None:
+            return types.ErrorData(code=REFUSED, message="no call is under way that a model could be asked for")
+        return await self.samples.answer_meanwhile(context, params)
 
     def take(self) -> dict[str, types.ElicitRequestParams]:
         asked, self.questions = self.questions, {}
         return asked
 
 
-def results_of(answered: ServerAsked) -> dict[str, types.ElicitResult]:
-    return {key: types.ElicitResult.model_validate(answer) for key, answer in answered.answers.items()}
+def results_of(answered: ServerAsked) -> dict[str, types.ElicitResult | types.CreateMessageResult]:
+    return {
+        key: (types.CreateMessageResult if "role" in answer else types.ElicitResult).model_validate(answer)
+        for key, answer in answered.answers.items()
+    }
 
 
 def key_of(params: types.ElicitRequestParams) -> str:

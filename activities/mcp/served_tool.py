@@ -17,13 +17,15 @@ from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBu
 from longhaul.activities.mcp.offered import Server
 from longhaul.activities.mcp.questions import DONE, asked_for, asked_meanwhile
 from longhaul.activities.mcp.results import output_of
+from longhaul.activities.mcp.sampling import Samples, model_requests
 from longhaul.activities.mcp.tool_list import Described
+from longhaul.activities.models.side_model import NotAsked
 from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.visible import visible
 from longhaul.agent.values.messages import TextBlock
-from longhaul.agent.values.server_questions import MOST_ROUNDS
+from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked
 from longhaul.agent.values.tools import Effect
 
 PAUSES = (0.2, 1.0, 3.0)
@@ -38,6 +40,8 @@ UNASKED = (
     "server speaks an older version of the protocol, and either keeps state or must not run this call a second "
     "time. So it was told that the question is cancelled.]"
 )
+SAMPLED = "sampled"
+"""In the metadata of a result: what a model was asked for the server, and what it said."""
 LATER_SECONDS = 1.0
 """Before a call is made again that the server has put off without asking anybody."""
 
@@ -59,7 +63,11 @@ class ServedTool(Tool):
         self._server, self._about, self._connecting = server, about, connecting
 
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
-        notice = "The server says that this tool may destroy what is there." if self._about.destructive else ""
+        notices = [
+            *(["The server says that this tool may destroy what is there."] if self._about.destructive else []),
+            *(["The server may have a model asked in its name while it runs."] if self._server.samples else []),
+        ]
+        notice = " ".join(notices)
         return CallFacts(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
 
     async def run(self, call: ToolCall) -> ToolOutput:
@@ -81,9 +89,11 @@ class ServedTool(Tool):
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, call: ToolCall) -> ToolOutput:
+        samples = Samples(self._server.name, call.model, call.masker)
         async with self._connecting.through(self._server, call.connection) as (connection, is_anew):
+            connection.meanwhile.samples = samples
             try:
-                result = await self._answer(connection, call)
+                result = await self._answer(connection, call, samples)
             except MCPError as error:
                 self._raise_asked(connection, call)
                 raise ToolError(f"the MCP server {self._server.name!r} answered with an error: {error}") from error
@@ -94,7 +104,10 @@ class ServedTool(Tool):
                     f"what the MCP server {self._server.name!r} answered can't be read ({error.error_count()} mistakes "
                     "in it). What the call did stays done"
                 ) from error
-            output = output_of(result, {CONNECTION: connection.id} if self._server.is_stateful else {})
+            finally:
+                connection.meanwhile.samples = None
+            told = {SAMPLED: samples.told} if samples.told else {}
+            output = output_of(result, {**told, **({CONNECTION: connection.id} if self._server.is_stateful else {})})
             self._raise_asked(connection, call)
             unanswered = [
                 UNASKED.format(self._server.name, one.message[:500]) for one in connection.meanwhile.take().values()
@@ -105,7 +118,7 @@ class ServedTool(Tool):
         ]
         return _behind("\n".join(notes), output) if notes else output
 
-    async def _answer(self, connection: McpConnection, call: ToolCall) -> types.CallToolResult:
+    async def _answer(self, connection: McpConnection, call: ToolCall, samples: Samples) -> types.CallToolResult:
         """Raises NeedsInput where it is for a person to go on."""
         answered = call.asked
         for _ in range(MOST_ROUNDS):
@@ -119,6 +132,9 @@ class ServedTool(Tool):
                 continue
             if isinstance(result, types.CallToolResult):
                 return result
+            if self._server.samples and (wanted := model_requests(result)):
+                answered = await self._sampled(result, wanted, samples)
+                continue
             asked = asked_for(result, self._server.name, call.asked, call.masker)
             if answered is None and call.asked is not None and asked.questions == call.asked.questions:
                 answered = asked.model_copy(update={"answers": call.asked.answers})
@@ -128,6 +144,17 @@ class ServedTool(Tool):
                 answered = asked  # it wants nothing but to be asked later
                 await asyncio.sleep(LATER_SECONDS)
         raise ToolError(f"the MCP server {self._server.name!r} has put this call off {MOST_ROUNDS} times. {DONE}")
+
+    async def _sampled(
+        self, result: types.InputRequiredResult, wanted: dict[str, types.CreateMessageRequestParams], samples: Samples
+    ) -> ServerAsked:
+        try:
+            answers = await samples.answers(wanted)
+        except NotAsked as error:
+            raise ToolError(
+                f"the MCP server {self._server.name!r} did not go on with this call: {error}. {DONE}"
+            ) from error
+        return ServerAsked(server=self._server.name, questions={}, state=result.request_state or "", answers=answers)
 
     def _raise_asked(self, connection: McpConnection, call: ToolCall) -> None:
         """Raises NeedsInput for what a server of an older version has asked, where the call may be made once more."""

@@ -45,9 +45,9 @@ class ModelRequest:
     """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
     must_call: str = ""
     """The one of the tools that has to be called, where the provider can be told so; empty: as the model likes."""
-    purpose: Literal["reply", "summary", "judgement"] = "reply"
-    """What the answer is for: the conversation, a shorter context, or how risky a tool call is. Each is counted by
-    itself; the scripted model has lines of their own for summaries."""
+    purpose: Literal["reply", "summary", "judgement", "sampling"] = "reply"
+    """What the answer is for: the conversation, a shorter context, how risky a tool call is, or a server. Each is
+    counted by itself; the scripted model has lines of their own for summaries."""
     profile: ModelProfile | None = None
     """Set by `activities.models.providers`, where the model was called by a name of one."""
 

@@ -122,9 +122,8 @@ class Providers:
     def check(self, spec: AgentSpec) -> None:
         """Raises SetupError for a model that can never be called here: an unknown one, and one at an address to which
         this worker does not send that key. A key that is only missing is left to the call."""
-        for name in (spec.model, spec.llm_config.fallback_model, spec.permission.analyzer_model):
-            if name:
-                self.way(self._find(name, spec.call_config.for_model(name, spec.model)))
+        for name in spec.named_models:
+            self.way(self._find(name, spec.call_config.for_model(name, spec.model)))
 
     async def warm(self) -> None:
         """Make the clients of the providers whose keys are here: else the first session after a start would wait for

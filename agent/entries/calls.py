@@ -8,6 +8,7 @@ from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.messages import ToolResultBlock, Usage
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.sampling import Sampled
 
 
 class CallsExamined(Entry):
@@ -87,6 +88,8 @@ class ToolReturned(Entry):
     """The call is over for its session, and its worker could not end what it does."""
     outside: bool = sparse(False)
     """Handed in from outside for an external tool."""
+    sampled: Sampled | None = sparse(None)
+    """What a model was asked in the name of its server."""
 
 
 class ResultReceived(Entry):

@@ -4,6 +4,7 @@ from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
+from longhaul.agent.values.sampling import Sampled
 from longhaul.agent.values.server_questions import ServerAsked
 
 
@@ -13,6 +14,8 @@ class InputAsked(Entry):
     kind: Literal["input_asked"] = "input_asked"
     call_id: str
     asked: ServerAsked
+    sampled: Sampled | None = sparse(None)
+    """What a model was asked in the name of the server before."""
 
 
 class InputAnswered(Entry):

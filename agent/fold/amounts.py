@@ -4,6 +4,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import judge_of, tariff_of
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.sampling import Sampled
 from longhaul.agent.values.spent import ModelSpent
 
 MOST_MODELS = 50
@@ -23,6 +24,8 @@ def take(ledger: Ledger, entry: e.AnyEntry) -> None:
         case e.CallsExamined() if entry.usage is not None:
             judge = judge_of(ledger)
             _count(ledger, judge, entry.usage, judge, len(entry.facts))
+        case e.ToolReturned(sampled=Sampled() as taken) | e.InputAsked(sampled=Sampled() as taken):
+            _count(ledger, taken.model, taken.usage, taken.model, taken.calls)
         case _:
             pass
 

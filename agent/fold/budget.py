@@ -9,6 +9,7 @@ from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, child_key
 from longhaul.agent.values.budget import KEPT_CHANGES, NEW_ACCOUNT, UNKNOWN_TARIFF, Account, BudgetQuestion, Tariff
 from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.sampling import Sampled
 
 
 def take(ledger: Ledger, entry: e.AnyEntry) -> None:
@@ -55,13 +56,22 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
         case e.BudgetAllotted():
             return _allotted(account, entry)
         case e.ToolReturned():
-            return _unused(account, ledger, entry.result.id)
+            return _unused(_with_sampled(account, entry.sampled), ledger, entry.result.id)
+        case e.InputAsked():
+            return _with_sampled(account, entry.sampled)
         case e.ChildEnded():
             return _child_ended(account, entry)
         case e.ParentTold() if ledger.parent is not None and ledger.parent.allotted:
             return _given_back(account, ledger)
         case _:
             return account
+
+
+def _with_sampled(account: Account, sampled: Sampled | None) -> Account:
+    if sampled is None:
+        return account
+    used = tariff_of(account, sampled.model).of(sampled.usage).model_copy(update={"calls": sampled.calls})
+    return account.model_copy(update={"spending": account.spending.add(used)})
 
 
 def judge_of(ledger: Ledger) -> str:

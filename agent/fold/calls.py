@@ -5,6 +5,7 @@ from typing import assert_never
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import doubts as fold_doubts
 from longhaul.agent.fold import notices as fold_notices
+from longhaul.agent.fold import sampling
 from longhaul.agent.fold import stuck as fold_stuck
 from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
 from longhaul.agent.fold.ledger import Ledger
@@ -160,6 +161,7 @@ def _approve(ledger: Ledger, call: OpenCall, decision: e.DecisionGiven, entry: e
 
 
 def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
+    sampling.count(ledger, entry.sampled)
     if entry.cwd is not None:
         ledger.state.tool_context.cwd = entry.cwd
     call = ledger.current.calls[entry.result.id]

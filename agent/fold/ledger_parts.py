@@ -223,6 +223,8 @@ class Spent:
     model_calls: int = 0
     analyses: int = 0
     """Calls that a model was asked about."""
+    samples: Annotated[int, Field(exclude_if=lambda number: not number)] = 0
+    """Calls of models that MCP servers have had asked."""
     usage: Usage = field(default_factory=Usage)
     by_model: Annotated[dict[str, ModelSpent], Field(exclude_if=lambda models: not models)] = field(
         default_factory=dict[str, ModelSpent]

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from longhaul.agent.entries.server_questions import InputAnswered, InputAsked, InputEntry
 from longhaul.agent.fold import notices as fold_notices
+from longhaul.agent.fold import sampling
 from longhaul.agent.fold.calls import FACTS_LAST_MS, begin_to_wait
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.values.messages import ToolCallState
@@ -22,6 +23,7 @@ def apply(ledger: Ledger, entry: InputEntry) -> None:
 
 
 def _asked(ledger: Ledger, entry: InputAsked) -> None:
+    sampling.count(ledger, entry.sampled)
     call = ledger.current.calls[entry.call_id]
     call.asked, call.state, call.reason = entry.asked, ToolCallState.SUBMITTED, in_words(entry.asked)
     begin_to_wait(ledger, call, entry.at)

@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from longhaul.agent.plain.values import Given, Many, Value, sparse
 from longhaul.agent.values.known_names import MCP
+from longhaul.agent.values.sampling import Sampling
 
 Words = Annotated[tuple[str, ...], Field(max_length=100)]
 
@@ -121,6 +122,8 @@ class MCPClient(Value):
     disable_tools: Many[str] = sparse((), max_length=1_000)
     execution_timeout: float = sparse(600.0, gt=0, le=86_400)
     """Seconds for a call."""
+    sampling: Sampling | None = sparse(None)
+    """How far it may have a model asked in its name; None: not at all."""
 
     @field_validator("name")
     @classmethod

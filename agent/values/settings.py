@@ -347,6 +347,13 @@ class AgentSpec(Value):
         """How its models are called, with its own profiles."""
         return self.llm_config.model_copy(update={"profiles": self.models}) if self.models else self.llm_config
 
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """All that it may have called, by its own names."""
+        of_servers = [client.sampling.model for client in self.mcps if client.sampling]
+        named = (self.model, self.llm_config.fallback_model, self.permission.analyzer_model, *of_servers)
+        return tuple(name for name in named if name)
+
     def mcp_of(self, tool: str) -> MCPClient | None:
         """The server that brings a tool of this name; None for any other tool."""
         name = server_of(tool)

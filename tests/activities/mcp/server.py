@@ -18,6 +18,7 @@ from mcp_types import (
     CallToolResult,
     CreateMessageRequest,
     CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
@@ -25,6 +26,7 @@ from mcp_types import (
     EmbeddedResource,
     InputRequiredResult,
     ResourceLink,
+    SamplingMessage,
     TextContent,
     TextResourceContents,
     ToolAnnotations,
@@ -158,6 +160,23 @@ async def guess(ctx: Context[Any]) -> str | InputRequiredResult:
     """It wants a model to be asked."""
     params = CreateMessageRequestParams(messages=[], max_tokens=10)
     return InputRequiredResult(input_requests={"model": CreateMessageRequest(params=params)})
+
+
+@server.tool()
+async def divine(times: int, ctx: Context[Any]) -> str | InputRequiredResult:
+    """It has a model asked, one time after the other."""
+    before = json.loads(ctx.request_state or "[]")
+    if ctx.input_responses is not None:
+        answer = cast(CreateMessageResult, ctx.input_responses["model"])
+        before.append(f"{len(before) + 1}: {cast(TextContent, answer.content).text}")
+    if len(before) == times:
+        return ", ".join(before)
+    words = TextContent(type="text", text=f"{len(before) + 1}: how deep?")
+    params = CreateMessageRequestParams(
+        messages=[SamplingMessage(role="user", content=words)], max_tokens=40, system_prompt="You know the sea."
+    )
+    wanted = {"model": CreateMessageRequest(params=params)}
+    return InputRequiredResult(input_requests=wanted, request_state=json.dumps(before))
 
 
 class Busy:

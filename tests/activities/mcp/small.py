@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "grown"]
+TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "sound", "grown"]
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
@@ -61,6 +61,18 @@ def unwell(name: str, given: dict[str, object]) -> str:
             sys.stdout.flush()
             said = json.loads(sys.stdin.readline())["result"]
             return f"moored at {said['content']['name']}" if said["action"] == "accept" else "adrift"
+        case "sound":
+            asked = [{"role": "user", "content": {"type": "text", "text": str(given["words"])}}]
+            wanted = {"messages": asked, "maxTokens": 40}
+            print(json.dumps({"jsonrpc": "2.0", "id": "m1", "method": "sampling/createMessage", "params": wanted}))
+            sys.stdout.flush()
+            answer = json.loads(sys.stdin.readline())
+            said = answer.get("result")
+            return (
+                f"{said['content']['text']} ({said['stopReason']})"
+                if said
+                else f"refused: {answer['error']['message']}"
+            )
         case _:
             raise ValueError(name)
 
