@@ -9,7 +9,6 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import SamplingLeave
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.retries import as_verdict
-from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.messages import Msg, Usage
 from longhaul.agent.values.sampling import Sampled
 
@@ -21,7 +20,7 @@ MOST_ATTEMPTS = 3
 PAUSE_SECONDS = 1.0
 
 
-class NotAsked(LonghaulError):
+class NotAsked(Exception):
     """No answer of a model: the bound is reached, or its provider has failed. The sentence says which."""
 
 

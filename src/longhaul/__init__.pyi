@@ -137,6 +137,7 @@ from longhaul.agent.values.plan_notebook import PlanNotebook as PlanNotebook
 from longhaul.agent.values.price import Price as Price
 from longhaul.agent.values.profiles import ModelProfile as ModelProfile
 from longhaul.agent.values.prompt import BadPromptTemplate as BadPromptTemplate
+from longhaul.agent.values.sampling import Sampling as Sampling
 from longhaul.agent.values.settings import AgentContext as AgentContext
 from longhaul.agent.values.settings import AgentSpec as AgentSpec
 from longhaul.agent.values.settings import ContextConfig as ContextConfig

@@ -35,6 +35,10 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
         "no 'felx'; did you mean 'flex'?",
     ),
     "permission.analyzer_model": ({"permission": {"analyzer_model": "qewn:plus"}}, "did you mean 'qwen:plus'?"),
+    "mcps.sampling.model": (
+        {"mcps": [{"name": "quay", "sampling": {"model": "qewn:plus"}}]},
+        "did you mean 'qwen:plus'?",
+    ),
     "permission.analyzers": ({"permission": {"analyzers": ["rule"]}}, "no analyzer 'rule'; did you mean 'rules'?"),
     "permission.tools": ({"permission": {"tools": {"Bsh": {}}}}, "no tool 'Bsh'; did you mean 'Bash'?"),
     "permission.deadline.tools": (

@@ -144,7 +144,7 @@ async def test_the_doctor_looks_at_each_of_the_operators_servers(tmp_path: Path)
         "mcp quay": True,
         "mcp slip": False,
     }
-    assert found["mcp quay"].detail.startswith("9 tools (1 idempotent, 8 once) at ")
+    assert found["mcp quay"].detail.startswith("10 tools (1 idempotent, 9 once) at ")
     assert "'note' is left out too." in found["mcp slip"].detail
     assert "[mcp.away]" in found["mcp away"].mend
     assert none == []

@@ -187,3 +187,29 @@ async def test_all_of_five_hundred_tools_of_a_server_can_be_called(unserved: Sta
         done = await session.reply("How is the tide?")
 
     assert [said for _, said in results(done)] == ["tide_0 is high", "tide_499 is high"]
+
+
+async def test_what_a_server_has_a_model_asked_is_the_sessions_to_pay(unserved: Stage, tmp_path: Path) -> None:
+    script = tmp_path / "sea.jsonl"
+    script.write_text('{"text": "seven", "usage": {"input_tokens": 400, "output_tokens": 60}}\n{"text": "eight"}\n')
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": small()}}})
+    allowed = {"name": "harbour", "sampling": {"model": f"scripted:{script}", "max_calls": 1}}
+    session = unserved.session(
+        calls("mcp__harbour__sound", words="How deep?"),
+        calls("mcp__harbour__sound", words="And now?"),
+        {"text": "Deep."},
+        **{**UNASKED, "mcps": [allowed]},
+        budget={"max_tokens": 10_000_000},
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Sound the depth.")
+        status = await session.status()
+
+    assert [said for _, said in results(done)] == ["seven (endTurn)", "eight (endTurn)"]
+    first, second = done.get_tool_results()
+    assert first.metadata["sampled"] == [{"asked": "How deep?", "answered": "seven", "model": "scripted"}]
+    assert second.metadata["sampled"][0]["answered"] == "eight"
+    taken = status.by_model[f"scripted:{script}"]
+    assert (taken.calls, taken.usage.input_tokens > 400, taken.usage.output_tokens > 60) == (2, True, True)
+    assert status.budget is not None
+    assert status.budget.spent["tokens"] > 460
