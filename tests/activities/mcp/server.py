@@ -175,8 +175,8 @@ async def divine(times: int, ctx: Context[Any]) -> str | InputRequiredResult:
     params = CreateMessageRequestParams(
         messages=[SamplingMessage(role="user", content=words)], max_tokens=40, system_prompt="You know the sea."
     )
-    wanted = {"model": CreateMessageRequest(params=params)}
-    return InputRequiredResult(input_requests=wanted, request_state=json.dumps(before))
+    asked = CreateMessageRequest(params=params)
+    return InputRequiredResult(input_requests={"model": asked}, request_state=json.dumps(before))
 
 
 class Busy:
