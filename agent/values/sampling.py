@@ -1,4 +1,4 @@
-"""How far an MCP server may have a model asked in its name (sampling), and what that has taken."""
+"""The leave of an MCP server to have a model asked in its name (sampling), and what that has taken."""
 
 from longhaul.agent.plain.values import OpenValue, Value, sparse
 from longhaul.agent.values.known_names import FullModelName

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, cast
 import httpx
 from pydantic import ValidationError
 
-from longhaul.agent.plain.errors import Unavailable
+from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.messages import Msg, UserMsg
 from longhaul.starter.client.structured_input import InputForm, fill_in
 from longhaul.starter.client.wire import Asked
@@ -48,7 +48,7 @@ class UserQuestion:
     """What did not fit of the answer before, each field by its name."""
 
 
-class WrongInput(ValueError):
+class WrongInput(BadInput, ValueError):
     """What a person gave does not fit the form; the sentence names each field. The question stays open."""
 
 

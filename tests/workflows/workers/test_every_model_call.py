@@ -11,6 +11,7 @@ from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.settings import ContextConfig
 from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session
+from tests.activities.mcp.serving import small
 from tests.workflows.approvals.test_analyzers import ALLOWED, judge
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.context.test_summary_outages import FIELDS, WRITTEN
@@ -23,13 +24,17 @@ LOW = '{"risk": "low", "reason": "A friend."}'
 
 
 @asynccontextmanager
-async def witnessed(stage: Stage, monkeypatch: pytest.MonkeyPatch, stops: str = "") -> AsyncIterator[Session]:
+async def witnessed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, stops: str = "", **spec: Any
+) -> AsyncIterator[Session]:
     """A session on a worker whose middleware writes down each model call: it sends once, and reads a lot."""
     monkeypatch.setenv("WITNESS", str(stage.folder / "witness"))
     monkeypatch.setenv("WITNESS_STOPS", stops)
     stage.settings.tools = f"{TOOLS},tests.workflows.middlewares"
     stage.settings.middlewares = "tests.workflows.middlewares:Witness"
     lines: list[dict[str, Any]] = [calls("send", to="Ana")]
+    if spec:
+        lines.append(calls("mcp__harbour__sound", words="How deep?"))
     lines += [calls("fetch", page=number, chars=2_000) for number in range(6)]
     session = stage.session(
         *lines,
@@ -37,8 +42,13 @@ async def witnessed(stage: Stage, monkeypatch: pytest.MonkeyPatch, stops: str = 
         {"for": "summary", **WRITTEN},
         tools=["send", "fetch"],
         user="ana",
-        permission={"rules": ALLOWED, "analyzers": ["model"], "analyzer_model": judge(stage.folder, *[LOW] * 9)},
+        permission={
+            "rules": [*ALLOWED, {"tool_name": "mcp__harbour"}],
+            "analyzers": ["model"],
+            "analyzer_model": judge(stage.folder, *[LOW] * 9),
+        },
         model_config={"context_length": 8_000, "max_retries": 1},
+        **spec,
     )
     async with stage.another_worker():
         yield session
@@ -51,7 +61,10 @@ def seen(stage: Stage) -> set[str]:
 async def test_a_middleware_is_around_every_kind_of_model_call(
     unserved: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with witnessed(unserved, monkeypatch) as session:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": small()}}})
+    guess = unserved.script({"text": "Deep."})
+    mcps = [{"name": "harbour", "sampling": {"model": guess}}]
+    async with witnessed(unserved, monkeypatch, mcps=mcps) as session:
         done = await session.reply("Write to Ana and read six pages")
         await session.compress_context(SHORTER)
 
