@@ -24,10 +24,12 @@ class NoSuchStep(BadInput, ValueError):
 class StepFold:
     """Folds entries up to the end of a step: a model call and the results of all that it called for."""
 
-    def __init__(self, step: int) -> None:
-        if step < 1:
+    def __init__(self, step: int, *, entry: int = 0) -> None:
+        """`entry`: the step that this entry belongs to, in place of a number of model calls."""
+        if step < 1 and not entry:
             raise NoSuchStep(f"step {step}: steps count from 1, the first model call")
         self.step = step
+        self._entry = entry
         self._record: Record | None = None
 
     def take(self, entry: e.AnyEntry) -> bool:
@@ -41,14 +43,23 @@ class StepFold:
         return False
 
     def _ended(self, record: Record) -> bool:
-        return record.spent.model_calls == self.step and not record.open_calls
+        reached = record.seq >= self._entry if self._entry else record.spent.model_calls == self.step
+        return reached and not record.open_calls
 
     @property
     def ledger(self) -> Ledger:
         """What the session was then; results that have not come yet are missing. Raises NoSuchStep."""
+        if self._entry:
+            return self._up_to_the_entry()
         made = self._record.spent.model_calls if self._record else 0
         if self._record is None or made < self.step:
             raise NoSuchStep(f"step {self.step}: this session has made {made} model calls; take a step up to {made}")
+        return self._record
+
+    def _up_to_the_entry(self) -> Ledger:
+        found = self._record.seq if self._record else 0
+        if self._record is None or found < self._entry:
+            raise NoSuchStep(f"entry {self._entry}: this session has {found} entries; take one of them")
         return self._record
 
 

@@ -101,9 +101,10 @@ class SessionReader:
                 pages = Pages()
         return Carried.model_validate_json(pages.text).ledger
 
-    async def ledger_after(self, step: int) -> Ledger:
-        """The same as of the end of the `step`-th model call and its results. Raises NoSuchStep, HistoryUnreadable."""
-        fold = StepFold(step)
+    async def ledger_after(self, step: int, entry: int = 0) -> Ledger:
+        """The same as of the end of the `step`-th model call and its results, or of the step that an entry belongs to.
+        Raises NoSuchStep, HistoryUnreadable."""
+        fold = StepFold(step, entry=entry)
         async for entry in self._entries.all():
             if fold.take(entry):
                 break

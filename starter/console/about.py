@@ -52,6 +52,8 @@ class TimelineStep:
     text: str
     link: str
     """To the page of the transcript that it stands on; empty for what stands in no message."""
+    copy: str
+    """To the form that begins another session after this step."""
     state: str
 
 
@@ -143,5 +145,6 @@ def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
         what=f"{what} of {event.source}" if not who else f"{what}: {marked(who)}",
         text=brief(text, GIST_CHARS),
         link="" if place is None else visit.here(**{"from": str(place)}),
+        copy=visit.here("change", entry=str(event.seq)) if visit.may("steer") else "",
         state=event.state,
     )

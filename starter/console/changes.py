@@ -63,6 +63,19 @@ def _read(output: str, form: str) -> Any:
         raise wrong("output", output, f"is not JSON ({error}); write JSON, or send it as text") from None
 
 
+async def wake(visit: Visit) -> Response:
+    """Tell of the event that a call sleeps for."""
+    form = visit.form
+    call_id = form.get("call_id", "")
+    body = {name: form.get(name, "") for name in ("event", "payload", "request_id")}
+
+    async def done() -> Response:
+        await visit.ask("notify", body=body)
+        return then(f"{visit.home}?told=woken")
+
+    return await or_told(done, lambda problem: pages.call_page(visit, call_id, problem))
+
+
 async def settle(visit: Visit) -> Response:
     form = visit.form
     happened = {"yes": True, "no": False}.get(form.get("happened", ""))

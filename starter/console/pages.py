@@ -33,6 +33,10 @@ TOLD = {
     "settled": "Settled.",
     "handed": "The result is handed in.",
     "answered": "The answer is on its way to the server that asked.",
+    "woken": "The session knows of the event.",
+    "changed": "Changed.",
+    "shorter": "The context is shorter.",
+    "as-it-was": "The context is below its threshold, and stays as it is.",
 }
 """What a form has done, by the word in the next page's address."""
 
@@ -114,6 +118,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         call_id=call_id,
         status=status,
         decisions=made,
+        request_id=secrets.token_hex(16),
         in_columns=visit.request.query_params.get("diff") == "columns",
         said=said,
         questions=await asyncio.to_thread(forms_of, found.asked if found else None),

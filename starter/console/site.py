@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.console import about, changes, edits, listing, pages, question_answers
+from longhaul.starter.console import about, changes, edits, listing, pages, question_answers, steering
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
@@ -45,6 +45,8 @@ def routes(served: Served) -> list[Route]:
         f"{S}/edit": edits.edit,
         f"{S}/about": about.about,
         f"{S}/timeline": about.timeline,
+        f"{S}/change": steering.change,
+        f"{S}/state": steering.export,
         f"{S}/events": pages.events,
     }
     filled_in: dict[str, Handler] = {
@@ -55,7 +57,9 @@ def routes(served: Served) -> list[Route]:
         f"{S}/answer": question_answers.answer,
         f"{S}/settle": changes.settle,
         f"{S}/say": changes.say,
-        **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt")},
+        f"{S}/wake": changes.wake,
+        **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
+        **{f"{S}/change/{name}": steering.filled_in(name) for name in steering.FORMS},
     }
     entries = {path: _Pages(served, entrance, looked_at.get(path), filled_in.get(path)) for path in
                sorted({*looked_at, *filled_in})}  # fmt: skip

@@ -91,8 +91,12 @@ class Visit:
 
     def here(self, page: str = "", **query: str) -> str:
         """A page of the session that this address names."""
-        path = path_values(self.request.path_params)
+        return self.beside(path_values(self.request.path_params)["session"], page, **query)
+
+    def beside(self, session: str, page: str = "", **query: str) -> str:
+        """The same of another session of that user and agent."""
+        agent = path_values(self.request.path_params)["agent"]
         below = f"/{page}" if page else ""
         asked = urlencode({**query, **self.whose})
-        named = f"{quote(path['agent'], safe='')}/{quote(path['session'], safe='')}"
+        named = f"{quote(agent, safe='')}/{quote(session, safe='')}"
         return f"{self.home}/s/{named}{below}{'?' if asked else ''}{asked}"

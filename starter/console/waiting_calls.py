@@ -69,6 +69,9 @@ class WaitingCall:
     reason: str
     rules: tuple[str, ...]
     signed: bool
+    event: str
+    """As it is to be told; what a page shows of it is marked."""
+    wakes_at: str
 
     @property
     def state(self) -> str:
@@ -110,6 +113,8 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
         reason=marked(call.reason),
         rules=tuple(marked(render.rule_name(rule)) for rule in call.suggested_rules),
         signed=call.signed,
+        event=call.event,
+        wakes_at=call.wakes_at,
     )
 
 

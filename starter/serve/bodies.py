@@ -116,6 +116,8 @@ class Copy(Value):
     """Its name."""
     at: int | None = Field(default=None, ge=1, le=2**31)
     """After this model call and its results; else from now."""
+    entry: int | None = Field(default=None, ge=1, le=2**31)
+    """In place of `at`: after the step that this entry belongs to, by the `seq` of the history."""
 
 
 class Results(Value):

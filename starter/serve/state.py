@@ -43,5 +43,7 @@ async def copy(call: Call) -> tuple[int, Copied]:
         check_name("session", body.session)
     except ValueError as error:
         raise wrong("session", body.session, str(error)) from None
-    made = await session_of(call).stored.fork(body.session, body.at, by=call.by)
+    if body.at is not None and body.entry is not None:
+        raise wrong("entry", str(body.entry), "`at` names a step too; send one of both")
+    made = await session_of(call).stored.fork(body.session, body.at, entry=body.entry or 0, by=call.by)
     return 201, Copied(session_id=made.id, files=(await made.status()).note)

@@ -38,7 +38,9 @@ def test_what_an_earlier_release_has_not_counted_by_model_is_not_left_out() -> N
 
 
 def test_a_condensation_leads_to_what_left_the_context() -> None:
-    visit = cast(Visit, SimpleNamespace(here=lambda **query: f"?from={query['from']}"))
+    visit = cast(
+        Visit, SimpleNamespace(here=lambda page="", **query: f"{page}?{urlencode(query)}", may=lambda scope: True)
+    )
     event = TrajectoryEvent(
         kind="condensation",
         seq=9,
@@ -51,4 +53,5 @@ def test_a_condensation_leads_to_what_left_the_context() -> None:
     step = step_of(visit, event)
 
     assert (step.what, step.link) == ("made the context shorter by 2 messages: summary", "?from=4")
+    assert step.copy == "change?entry=9"
     assert step.text == "A <b>summary</b>⟨U+202E⟩"
