@@ -6,7 +6,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ai": ("groq", "mistralai", "pydantic_ai"),
     "cli": ("prompt_toolkit", "rich", "typer"),
     "mcp": ("mcp", "mcp_types"),
-    "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "starlette", "uvicorn"),
+    "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "python_multipart", "starlette", "uvicorn"),
     "sql": ("psycopg", "pymysql", "sqlalchemy"),
     "telemetry": ("opentelemetry",),
     "worker": (

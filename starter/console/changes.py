@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
+from longhaul.starter.console.forms import message_of
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.serve.answers import Decided
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
@@ -92,16 +93,13 @@ async def settle(visit: Visit) -> Response:
 
 async def say(visit: Visit) -> Response:
     form = visit.form
-    body = {
-        "messages": form.get("text", ""),
-        "when": form.get("when", "queue"),
-        "request_id": form.get("request_id", ""),
-    }
+    body = {"when": form.get("when", "queue"), "request_id": form.get("request_id", "")}
 
     async def done() -> Response:
-        if not body["messages"].strip():
+        if not (form.get("text", "").strip() or visit.files):
             raise wrong("text", "", "write something")
-        await visit.ask("message", body=body)
+        said = message_of(form.get("text", ""), visit.files)
+        await visit.ask("message", body={**body, "messages": said})
         return then(visit.here())
 
     return await or_told(done, lambda problem: pages.session_page(visit, problem, form.get("text", "")))
@@ -132,8 +130,11 @@ async def begin(visit: Visit) -> Response:
                 raise wrong(name, value, f"is no name ({error})") from None
         if not form.get("text", "").strip():
             raise wrong("text", "", "write what it shall do")
-        body = {"messages": form.get("text", ""), "request_id": form.get("request_id", "")}
-        await visit.ask("message", body=body, path={"agent": agent, "session": session})
+        said = message_of(form["text"], visit.files)
+        path = {"agent": agent, "session": session}
+        if model := form.get("model", "").strip():
+            await visit.ask("configure", body={"model": model}, path=path)
+        await visit.ask("message", body={"messages": said, "request_id": form.get("request_id", "")}, path=path)
         return then(visit.session_link(agent, session, visit.visitor.caller.user))
 
     return await or_told(done, lambda problem: pages.start_page(visit, form, problem))

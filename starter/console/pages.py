@@ -62,7 +62,7 @@ _TEMPLATES.filters |= {
 async def page(template: str, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
     """The template with these values; in a thread, for a long transcript takes a while."""
     told = TOLD.get(visit.request.query_params.get("told", ""), "") if visit else ""
-    given = {"now": int(time.time() * 1000), "visit": visit, "told": told, "problem": None, **values}
+    given = {"now": int(time.time() * 1000), "visit": visit, "told": told, "problem": None, "waiting": None, **values}
     html = await asyncio.to_thread(_TEMPLATES.get_template(f"{template}.html").render, given)
     return HTMLResponse(html, code)
 
@@ -90,6 +90,7 @@ async def inbox(visit: Visit) -> ASGIApp:
         visit,
         rows=rows,
         total=len(found.calls),
+        waiting=len(found.calls),
         earlier=max(start - PAGE_CALLS, 0) if start else None,
         later=end if end < len(found.calls) else None,
         **{name: getattr(found, name)[:PAGE_CALLS] for name in ("silent", "held", "paused")},
@@ -152,6 +153,7 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
         lines=[cost(status), *(line.plain for line in keeping(status))],
         messages=await asyncio.to_thread(said_messages, shown.messages),
         rows=rows,
+        waiting=len(rows),
         earlier=visit.here(**earlier) if earlier else "",
         later=visit.here(**{"from": str(shown.next)}) if shown.next is not None else "",
         events=visit.here("events", **{"from": str(last_event + 1), "deltas": "1"}) if shown.next is None else "",

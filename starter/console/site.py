@@ -1,7 +1,6 @@
 """The console's routes: who is let in, forms that are its own, headers that let nothing run, and problems as pages."""
 
 from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -9,10 +8,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhaul.starter.console import about, changes, edits, listing, pages, question_answers, steering
+from longhaul.starter.console.forms import Filled, read_form
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.visitor import PATH, Entrance
 from longhaul.starter.serve.calls import Served
-from longhaul.starter.serve.door import read_body
 from longhaul.starter.serve.problems import Problem, problem_of
 
 CONTENT_SECURITY_POLICY = (
@@ -26,7 +25,10 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 NO_STORE = (b"cache-control", b"no-store")
-MOST_FIELDS = 60
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="{ground}"/>
+<text x="16" y="23" font-family="sans-serif" font-size="{size}" font-weight="700" text-anchor="middle" fill="#fff">{text}</text></svg>
+"""
+MOST_COUNTED = 99
 STATIC = {"console.js": "text/javascript", "console.css": "text/css"}
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
@@ -144,18 +146,19 @@ class _Pages(_Entry):
     async def _looked_at(self, request: Request) -> ASGIApp:
         if self._get is None:
             return await super()._looked_at(request)
-        return await self._get(self._let_in(request, {}))
+        return await self._get(self._let_in(request, Filled({})))
 
     async def _filled_in(self, request: Request) -> ASGIApp:
         if self._post is None:
             return await super()._filled_in(request)
         visitor = self._entrance.visitor(request)
-        form = await _form(request)
-        self._entrance.check_form(visitor, form)
-        return await self._post(self._let_in(request, form))
+        filled = await read_form(request)
+        self._entrance.check_form(visitor, filled.fields)
+        return await self._post(self._let_in(request, filled))
 
-    def _let_in(self, request: Request, form: dict[str, str]) -> Visit:
-        return Visit(self._served, request, self._entrance.visitor(request), form, self._entrance.has_login)
+    def _let_in(self, request: Request, filled: Filled) -> Visit:
+        visitor = self._entrance.visitor(request)
+        return Visit(self._served, request, visitor, filled.fields, self._entrance.has_login, filled.files)
 
 
 class _SignIn(_Entry):
@@ -165,7 +168,7 @@ class _SignIn(_Entry):
         return await pages.page("sign_in", None, home=self._home)
 
     async def _filled_in(self, request: Request) -> ASGIApp:
-        token = (await _form(request)).get("token", "").strip()
+        token = (await read_form(request)).fields.get("token", "").strip()
         try:
             self._entrance.known(token)
         except Problem as problem:
@@ -180,33 +183,27 @@ class _SignIn(_Entry):
 
 class _SignOut(_Entry):
     async def _filled_in(self, request: Request) -> ASGIApp:
-        self._entrance.check_form(self._entrance.visitor(request), await _form(request))
+        self._entrance.check_form(self._entrance.visitor(request), (await read_form(request)).fields)
         answer = RedirectResponse(f"{self._home}/sign-in", 303)
         self._entrance.forget(answer)
         return answer
 
 
 class _Static(_Entry):
-    """The script and the style sheet, for anybody."""
+    """The script, the style sheet and the icon, for anybody."""
 
     async def _looked_at(self, request: Request) -> ASGIApp:
         name = request.path_params["name"]
+        if name == "icon.svg":
+            return Response(_icon(request.query_params.get("waiting", "")), media_type="image/svg+xml")
         if name not in STATIC:
             raise Problem("not-found", "there is no such file")
         file = pages.FOLDER / "static" / name
         return FileResponse(file, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
 
 
-async def _form(request: Request) -> dict[str, str]:
-    """Raises Problem."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise Problem("media-type", f"Content-Type: {kind!r} is not read here; send a form")
-    text = await read_body(request)
-    try:
-        fields = parse_qsl(text.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
-    except ValueError as error:
-        raise Problem("malformed", f"body: it is no form ({error})") from None
-    if len({name for name, _ in fields}) < len(fields):
-        raise Problem("malformed", "body: a field is there more than once; send it once")
-    return {name: value.replace("\r\n", "\n") for name, value in fields}
+def _icon(waiting: str) -> str:
+    """With the count of what waits, where any does."""
+    count = int(waiting) if waiting.isascii() and waiting.isdigit() and len(waiting) < 10 else 0
+    text = "L" if not count else str(count) if count <= MOST_COUNTED else f"{MOST_COUNTED}+"
+    return ICON.format(ground="#a3242b" if count else "#0b5a8a", size=20 if len(text) < 3 else 15, text=text)

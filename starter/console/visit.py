@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from longhaul.starter.console.forms import SentFile
 from longhaul.starter.console.visitor import PATH, Visitor
 from longhaul.starter.serve.answers import Row
 from longhaul.starter.serve.calls import Call, Served, path_values
@@ -32,6 +33,8 @@ class Visit:
     form: Mapping[str, str]
     """What was filled in; empty for a page that is looked at."""
     has_login: bool
+    files: tuple[SentFile, ...] = ()
+    """Those that were chosen with it."""
 
     @property
     def home(self) -> str:

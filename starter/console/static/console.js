@@ -30,6 +30,9 @@ const take = (fresh) => {
     return;
   }
   document.title = fresh.title;
+  const icon = (root) => root.querySelector("link[rel=icon]");
+  if (icon(document).getAttribute("href") !== icon(fresh).getAttribute("href")) icon(document).replaceWith(icon(fresh));
+  notify(fresh);
   for (const root of [document, fresh]) tick(root);
   const open = openCalls();
   const row = document.activeElement?.closest?.("[data-row]")?.getAttribute("href");
@@ -40,6 +43,28 @@ const take = (fresh) => {
     if (part.innerHTML !== other.innerHTML) part.replaceChildren(...other.childNodes);
   }
   if (row && !document.activeElement?.closest?.("[data-row]")) rows().find((one) => one.getAttribute("href") === row)?.focus();
+};
+
+// Whoever looks at another page or window is told of what has come to wait, if they have asked for it.
+const waitingIn = (root) => [...root.querySelectorAll("#waiting .rows [data-row]")];
+const mayNotify = () => "Notification" in window && Notification.permission === "granted";
+
+const notify = (fresh) => {
+  if (!mayNotify() || (document.hasFocus() && !document.hidden)) return;
+  const known = new Set(waitingIn(document).map((one) => one.getAttribute("href")));
+  for (const row of waitingIn(fresh)) {
+    const address = row.getAttribute("href");
+    if (known.has(address)) continue;
+    const body = row.querySelector(".what").textContent.trim();
+    const told = new Notification(fresh.title, { body, tag: address });
+    told.onclick = () => { window.focus(); location.assign(address); };
+  }
+};
+
+const offerToNotify = (button) => {
+  if (!("Notification" in window) || Notification.permission !== "default") return;
+  button.hidden = false;
+  button.addEventListener("click", async () => { await Notification.requestPermission(); button.hidden = true; });
 };
 
 const renew = async () => {
@@ -56,7 +81,7 @@ const renew = async () => {
 const renewOften = (milliseconds) => {
   let busy = false;
   setInterval(async () => {
-    if (busy || document.hidden) return;
+    if (busy || (document.hidden && !mayNotify())) return;
     busy = true;
     await renew();
     busy = false;
@@ -145,6 +170,8 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
+const notifyButton = document.getElementById("notify");
+if (notifyButton) offerToNotify(notifyButton);
 setInterval(() => tick(document), 1000);
 tick(document);
 if (document.body.dataset.renew) renewOften(Number(document.body.dataset.renew));

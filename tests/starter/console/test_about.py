@@ -3,6 +3,7 @@
 from dataclasses import astuple
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.spent import ModelSpent
