@@ -1,4 +1,4 @@
-"""The page of the sessions: filters and the page's number stand in its address, so that it can be sent to others."""
+"""The pages of the sessions and of the workers. Of the sessions filters and the page's number stand in its address, so that it can be sent to others."""
 
 import asyncio
 from typing import get_args
@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.serve.answers import Rows
+from longhaul.starter.serve.answers import Rows, Workers
 from longhaul.starter.serve.bodies import Listing
 from longhaul.starter.serve.calls import known_agents
 
@@ -38,6 +38,12 @@ async def sessions(visit: Visit) -> ASGIApp:
         states=STATES,
         agents=await asyncio.to_thread(known_agents),
     )
+
+
+async def workers(visit: Visit) -> ASGIApp:
+    """Raises Problem for whoever may not see all."""
+    found: Workers = await visit.ask("workers")
+    return await page("workers", visit, found=found)
 
 
 def _there(visit: Visit, asked: dict[str, str], start: int) -> str:

@@ -41,6 +41,7 @@ def routes(served: Served) -> list[Route]:
     looked_at: dict[str, Handler] = {
         PATH: pages.inbox,
         f"{PATH}/sessions": listing.sessions,
+        f"{PATH}/workers": listing.workers,
         f"{PATH}/start": pages.start,
         S: pages.session,
         f"{S}/call": pages.call,

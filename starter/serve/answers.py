@@ -19,6 +19,42 @@ class Alive(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+class WorkerRow(BaseModel):
+    """A worker that has asked for work lately; one that was killed stays for a minute."""
+
+    name: str
+    """Its process and host."""
+    seen_at: str
+    build: str
+    """Empty where workers are not versioned."""
+    store: str
+    """The kind of store in which it keeps sessions; empty for a worker that does not say."""
+    blobs: str
+    """The same of large values."""
+
+
+class VersionRow(BaseModel):
+    """A build of the deployment's workers."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    build: str
+    status: str
+    """current: sessions go to it; ramping, draining, drained, inactive."""
+    sessions: int
+    """Open ones whose last step it made."""
+
+
+class Workers(BaseModel):
+    """Who works for the sessions here."""
+
+    task_queue: str
+    workers: tuple[WorkerRow, ...]
+    deployment: str
+    """Empty where workers are not versioned."""
+    versions: tuple[VersionRow, ...]
+
+
 class Taken(BaseModel):
     """A message that was taken; `message` is there when the reply has ended, or waits for somebody."""
 

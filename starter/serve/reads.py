@@ -7,6 +7,9 @@ from pydantic import BaseModel
 from temporalio.service import RPCError
 
 from longhaul.starter.client.cards import CLOSED, SessionCard
+from longhaul.starter.hosting.rollout import versions
+from longhaul.starter.reach.places import keeper_of
+from longhaul.starter.reach.polling import Poller, pollers
 from longhaul.starter.serve.answers import (
     Alive,
     Asked,
@@ -21,6 +24,9 @@ from longhaul.starter.serve.answers import (
     Steps,
     Tasks,
     Tools,
+    VersionRow,
+    WorkerRow,
+    Workers,
 )
 from longhaul.starter.serve.bodies import (
     Listing,
@@ -99,6 +105,28 @@ def _listed_user(call: Call) -> str | None:
     if user is None:
         raise Problem("forbidden", "user: the sessions of all users want a token with the scope 'admin'")
     return user
+
+
+async def workers(call: Call) -> Workers:
+    settings, client = call.app.settings, call.app.client
+    try:
+        found = await pollers(client, settings.task_queue)
+        builds = await versions(client, settings.deployment) if settings.deployment else []
+    except RPCError as error:
+        raise Problem("unavailable", f"the Temporal server does not tell of its workers: {error.message}") from error
+    return Workers(
+        task_queue=settings.task_queue,
+        workers=tuple(_worker(one) for one in found),
+        deployment=settings.deployment,
+        versions=tuple(VersionRow.model_validate(one) for one in builds),
+    )
+
+
+def _worker(one: Poller) -> WorkerRow:
+    keeper = keeper_of(one.identity)
+    kinds = {"store": keeper.store.kind, "blobs": keeper.blobs.kind} if keeper else {"store": "", "blobs": ""}
+    name = keeper.name if keeper else one.identity
+    return WorkerRow(name=name, seen_at=one.seen_at.isoformat(), build=one.build, **kinds)
 
 
 async def status(call: Call) -> Status:

@@ -29,6 +29,7 @@ from longhaul.starter.serve.answers import (
     Taken,
     Tasks,
     Tools,
+    Workers,
 )
 from longhaul.starter.serve.bodies import (
     LONGEST_WAIT_SECONDS,
@@ -83,6 +84,9 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
     _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
     _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
+    Operation(
+        "GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}
+    ),
     _letter(
         "submit",
         "answer",

@@ -82,6 +82,16 @@ async def served(
     listening.close()
 
 
+async def page_of(context: BrowserContext, url: str, user: str) -> Page:
+    """A page of this browser, on which that person has signed in."""
+    page = await context.new_page()
+    await page.goto(f"{url}/console")
+    await page.get_by_label("Token").fill(TOKENS[user])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url(f"{url}/console")
+    return page
+
+
 @pytest.fixture
 async def signed_in(browser: Browser, served: Address) -> AsyncIterator[SignedIn]:
     contexts = list[BrowserContext]()
@@ -90,12 +100,7 @@ async def signed_in(browser: Browser, served: Address) -> AsyncIterator[SignedIn
         context = await browser.new_context(java_script_enabled=scripts)
         contexts.append(context)
         context.set_default_timeout(SURE_MILLISECONDS)
-        page = await context.new_page()
-        await page.goto(f"{served.url}/console")
-        await page.get_by_label("Token").fill(TOKENS[user])
-        await page.get_by_role("button", name="Sign in").click()
-        await page.wait_for_url(f"{served.url}/console")
-        return page
+        return await page_of(context, served.url, user)
 
     yield sign_in
     for context in contexts:

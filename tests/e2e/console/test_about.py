@@ -15,6 +15,12 @@ pytestmark = pytest.mark.server
 expect.set_options(timeout=SURE_MILLISECONDS)
 
 MESSAGES, BUNCH = 10_000, 500
+PAINTS = 3
+MOST_PAINT_SECONDS = 1.0
+"""Of the quickest of them: the machine may be busy."""
+FIRST_PAINT = """() => new Promise((told) => new PerformanceObserver((list) => {
+    for (const one of list.getEntriesByName("first-contentful-paint")) told(one.startTime);
+}).observe({ type: "paint", buffered: true }))"""
 MOST_NODES = 2_000
 """Of a page, however much was said."""
 TASKS = [
@@ -42,6 +48,12 @@ async def nodes(page: Page) -> int:
     return int(await page.evaluate("document.querySelectorAll('*').length"))
 
 
+async def first_paint(page: Page, address: str) -> float:
+    """Seconds from the beginning of the request until something of the page is seen."""
+    await page.goto(address)
+    return float(await page.evaluate(FIRST_PAINT)) / 1_000
+
+
 async def test_a_session_tells_what_it_used_and_what_it_is_about(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:
@@ -65,6 +77,7 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     assert "All is lit." in steps[-1]
 
 
+@pytest.mark.alone
 async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "I listen."})
     there = await answered(served, path)
@@ -83,8 +96,10 @@ async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_
         await expect(page.locator("#transcript")).to_contain_text(shown)
         counted[shown] = await page.locator("article.message").count()
         assert await nodes(page) < MOST_NODES
+    painted = [await first_paint(page, there) for _ in range(PAINTS)]
     await page.goto(f"{there}/timeline?from=9000")
     await expect(page.locator(".timeline li")).to_have_count(100)
 
+    assert min(painted) <= MOST_PAINT_SECONDS, painted
     assert set(counted.values()) == {50}
     assert await nodes(page) < MOST_NODES

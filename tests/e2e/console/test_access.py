@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
@@ -25,6 +25,11 @@ EXPIRES = '[permission.deadline]\nexpire_after = "40m"'
 FINDINGS = """async () => (await axe.run()).violations.map(
     ({id, nodes}) => `${id}: ${nodes.map((one) => one.target.join(" ")).join(", ")}`)"""
 
+PHONE: ViewportSize = {"width": 360, "height": 640}
+TOO_WIDE = """() => document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
+    [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth)
+        .map((one) => `too wide: ${one.tagName} ${one.className}`)"""
+
 
 @pytest.fixture(scope="session")
 def axe() -> str:
@@ -32,12 +37,19 @@ def axe() -> str:
 
 
 async def findings(page: Page, axe: str) -> list[Any]:
-    """Of the page as it stands, in light and in dark."""
+    """Of the page as it stands, in light and in dark; and whether a phone has room for it, and anything moves for who
+    wants none of that."""
     await page.evaluate(axe)
     told = list[Any]()
     for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         told += await page.evaluate(FINDINGS)
+    usual = page.viewport_size
+    await page.set_viewport_size(PHONE)
+    told += await page.evaluate(TOO_WIDE)
+    told += await page.evaluate("document.getAnimations().map(() => 'it moves')")
+    if usual is not None:
+        await page.set_viewport_size(usual)
     return told
 
 
@@ -55,7 +67,7 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     pages = (
         *("", "/sessions", "/sessions?status=closed&text=nothing", "/start", "/sessions?from=x"),
         *(f"{there}{below}" for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/edit?id=edit-7")),
-        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/call?id=gone")),
+        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/change?entry=3", "/call?id=gone")),
     )
     told = dict[str, list[Any]]()
     for address in pages:
@@ -64,6 +76,9 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
         told[address] = await findings(page, axe)
     await page.evaluate("document.getElementById('keys').showModal()")
     told["keys"] = await findings(page, axe)
+    eve = await signed_in("eve")
+    await eve.goto(f"{served.url}/console/workers")
+    told["workers"] = await findings(eve, axe)
     await asked(served, page, "price-1", tmp_path, ASKS_OUTSIDE, more=OUTSIDE)
     told["a result"] = await findings(page, axe)
     await page.context.clear_cookies()

@@ -52,7 +52,7 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     there = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
     page = await signed_in("ana")
     await page.goto(f"{there}/timeline")
-    await page.get_by_role("link", name="Copy from here: action: Read").click()
+    await page.locator("li", has_text="action: Read").get_by_role("link", name="Copy from step").click()
     copy = f"{there.rpartition('/')[2]}-again"
     await page.get_by_label("Its name").fill(copy)
     await page.get_by_role("button", name="Begin the copy").click()

@@ -56,6 +56,20 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     assert "None is found." in nothing
 
 
+async def test_who_sees_all_sessions_sees_the_workers_too(served: Address, signed_in: SignedIn, worker: int) -> None:
+    eve, ana = await signed_in("eve"), await signed_in("ana")
+    await eve.get_by_role("link", name="Workers").click()
+    names = eve.locator("#workers tbody th")
+    await expect(names.first).to_be_visible()
+    refused = await ana.goto(f"{served.url}/console/workers")
+
+    assert f"{worker}@" in "".join(await names.all_inner_texts())
+    assert "not versioned" in await eve.locator("#workers").inner_text()
+    assert await ana.get_by_role("link", name="Workers").count() == 0
+    assert refused is not None
+    assert refused.status == 403
+
+
 @pytest.fixture
 async def many(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
     """Ana's thousand sessions that nobody works on: they are in the server's index alone."""

@@ -98,6 +98,7 @@ WANTS: dict[str | None, set[str]] = {
         *("configure", "compact", "pause", "step", "resume", "changeBudget", "changeRules"),
         *("replaceState", "editState", "copy"),
     },
+    "admin": {"workers"},
 }
 """Each route by the scope that it wants; what somebody may do who has more is in `fields`."""
 
