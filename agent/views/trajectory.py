@@ -4,7 +4,7 @@ A view for readers, made from the recorded entries alone. Nothing is decided by 
 those words don't name: findings, verdicts, checkpoints.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from longhaul.agent.entries import every as e
@@ -58,14 +58,22 @@ def trajectory(entries: Iterable[e.AnyEntry]) -> Iterator[TrajectoryEvent]:
         yield from fold.take(entry)
 
 
+Numbering = Callable[[e.AnyEntry], list[tuple[int, Msg]]]
+"""Gives the messages that an entry brought, with their numbers."""
+
+
 class Trajectory:
     """Folds entries one by one, the session's first one first."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbering: Numbering | None = None) -> None:
+        """`numbering`: of entries that begin later. Then it is not known what a condensation has forgotten."""
         self._record: Record | None = None
+        self._numbering = numbering
 
     def take(self, entry: e.AnyEntry) -> list[TrajectoryEvent]:
         """The events that the entry stands for, in order."""
+        if self._numbering is not None:
+            return _told(entry, (), self._numbering(entry))
         if self._record is None:
             self._record = Record.of([entry])
             return []
@@ -76,8 +84,12 @@ class Trajectory:
         brought = list(enumerate(record.context.transcript, start=first))
         record.log.clear()
         record.context.transcript_base, record.context.transcript = record.messages_total, []
-        said = [event for number, message in brought for event in _of_message(entry, number, message)]
-        return [*_of_entry(entry, forgotten), *said]
+        return _told(entry, forgotten, brought)
+
+
+def _told(entry: e.AnyEntry, forgotten: tuple[int, ...], brought: list[tuple[int, Msg]]) -> list[TrajectoryEvent]:
+    said = [event for number, message in brought for event in _of_message(entry, number, message)]
+    return [*_of_entry(entry, forgotten), *said]
 
 
 def _forgotten(record: Record, entry: e.ContextCompressed) -> tuple[int, ...]:

@@ -1,10 +1,12 @@
 """The entries of a session from the first one on: those that it still holds, and before them its sealed segments."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Protocol
 
 from longhaul.agent.entries.every import AnyEntry, Segment
+from longhaul.agent.life.history import History
 from longhaul.agent.plain.errors import Damaged
 from longhaul.agent.values.messages import Msg
 from longhaul.starter.client.asking import Asking
@@ -32,9 +34,8 @@ class Entries:
         self._asking = asking
         self._segments = segments
 
-    async def all(self) -> AsyncIterator[AnyEntry]:
-        """From number 1 on, as far as the session has come when the last page is read."""
-        wanted = 1
+    async def all(self, wanted: int = 1) -> AsyncIterator[AnyEntry]:
+        """From that number on, as far as the session has come when the last page is read."""
         while True:
             page = await self._asking.query("entries", EntriesPage, wanted)
             first = page.entries[0].seq if page.entries else page.seq + 1
@@ -46,6 +47,16 @@ class Entries:
             wanted = max(page.entries[-1].seq + 1 if page.entries else first, wanted)
             if wanted > page.seq:
                 return
+
+    async def before(self, wanted: int) -> History | None:
+        """What was open before an entry, as near in front of that number as it was written down; None where reading
+        begins at the first entry."""
+        if wanted <= 1:
+            return None
+        status = await self._asking.query("status", Status)
+        begun = [one for one in status.segments if 1 < one.first_seq <= wanted and one.messages is not None]
+        seam = (await self._read(begun[-1], status)).seam if begun else None
+        return None if seam is None else await asyncio.to_thread(History.at, seam)
 
     async def sealed_messages(self, first: int, end: int) -> AsyncIterator[tuple[int, Msg]]:
         """Messages by number out of the segments, from `first` up to `end`. Raises HistoryUnreadable."""

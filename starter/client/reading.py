@@ -84,12 +84,15 @@ class SessionReader:
         content = (*earlier, *message.content)
         return message.model_copy(update={"content": content, **answered_in(content, message.finished_reason)})
 
-    async def trajectory(self) -> AsyncIterator[TrajectoryEvent]:
-        """The session in OpenHands' words, from its first entry on. Raises HistoryUnreadable."""
-        fold = Trajectory()
-        async for entry in self._entries.all():
-            for event in fold.take(entry):
-                yield event
+    async def trajectory(self, start: int = 1) -> AsyncIterator[TrajectoryEvent]:
+        """The session in OpenHands' words, from entry `start` on. Raises HistoryUnreadable."""
+        history = await self._entries.before(start)
+        fold = Trajectory(history.take if history else None)
+        async for entry in self._entries.all(history.seq + 1 if history else 1):
+            events = fold.take(entry)
+            if entry.seq >= start:
+                for event in events:
+                    yield event
 
     async def ledger(self) -> Ledger:
         """All that the session needs to go on, as of one moment, without its log and its old messages."""
@@ -105,8 +108,8 @@ class SessionReader:
         """The same as of the end of the `step`-th model call and its results, or of the step that an entry belongs to.
         Raises NoSuchStep, HistoryUnreadable."""
         fold = StepFold(step, entry=entry)
-        async for entry in self._entries.all():
-            if fold.take(entry):
+        async for each in self._entries.all():
+            if fold.take(each):
                 break
         return fold.ledger
 

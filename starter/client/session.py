@@ -354,9 +354,10 @@ class Session(Steering):
         """
         return self._reading.transcript(start)
 
-    def trajectory(self) -> AsyncIterator[TrajectoryEvent]:
-        """All that happened, as actions, observations, messages and condensations. Raises HistoryUnreadable."""
-        return self._reading.trajectory()
+    def trajectory(self, start: int = 1) -> AsyncIterator[TrajectoryEvent]:
+        """All that happened, as actions, observations, messages and condensations, from entry `start` on. A later
+        start reads less; then a condensation may not say what it has forgotten. Raises HistoryUnreadable."""
+        return self._reading.trajectory(start)
 
     async def events(self, start: int = 1) -> EventPage:
         """Durable events from sequence number `start` on."""

@@ -119,9 +119,10 @@ class Stored:
     async def fork(self, new_id: str, at: int | None = None, *, entry: int = 0, by: str = "") -> "Session":
         """Another session that goes on from this one's state after step `at`: a model call and all of its results.
 
-        None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done again, and calls that were open are closed as cancelled. The copy has the
-        agent's settings: it works in the same files if a workspace is named there, and else in a folder of its own, of
-        which its model is told that it is empty. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
+        None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done
+        again, and calls that were open are closed as cancelled. The copy has the agent's settings: it works in the same
+        files if a workspace is named there, and else in a folder of its own, of which its model is told that it is
+        empty. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
         """
         ledger = await self._open_or_not(
             lambda: self._reading.ledger_after(at or 0, entry) if at is not None or entry else self._reading.ledger()

@@ -12,6 +12,7 @@ from longhaul.agent.values.messages import Usage
 from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render
+from longhaul.starter.console.markdown import fitted
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked
@@ -20,6 +21,8 @@ from longhaul.starter.serve.answers import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
 
 PAGE_STEPS = 100
+MOST_SHOWN = 100
+"""Times that a context was made shorter."""
 GIST_CHARS = 200
 MOST_RULES = 200
 _WORDS = {
@@ -47,6 +50,8 @@ class AmountRow:
 class TimelineStep:
     """One line of the timeline."""
 
+    seq: int
+    """Of its entry."""
     at: str
     what: str
     text: str
@@ -112,23 +117,40 @@ def _count(tokens: int) -> str:
 
 
 async def timeline(visit: Visit) -> ASGIApp:
-    """A page of it, as the address says. Raises Problem."""
-    start = number(visit, "from", 0)
+    """A page of it, as the address says: it is read from the entry on that the page begins with. Raises Problem."""
+    start, entry = number(visit, "from", 0), number(visit, "entry", 1)
     status: Status
     found: Steps
-    asked: Mapping[str, int] = {"from": start, "limit": PAGE_STEPS}
+    asked: Mapping[str, int] = {"from": start, "entry": entry, "limit": PAGE_STEPS}
     status, found = await asyncio.gather(visit.ask("status"), visit.ask("history", asked))
-    earlier = {"from": str(max(start - PAGE_STEPS, 0))} if start else None
+    later = {"entry": str(found.entry), "from": str(found.next)}
+    newest = max(status.seq - PAGE_STEPS // 2, 1)
     return await page(
         "timeline",
         visit,
         status=status,
         steps=[step_of(visit, event) for event in found.events],
-        first=start + 1,
-        last=start + len(found.events),
-        earlier=visit.here("timeline", **earlier) if earlier else "",
-        later=visit.here("timeline", **{"from": str(found.next)}) if found.next is not None else "",
+        earlier=visit.here("timeline", **_before(start, entry)) if start or entry > 1 else "",
+        later=visit.here("timeline", **later) if found.next is not None else "",
+        newest=visit.here("timeline", entry=str(newest)) if found.next is not None else "",
     )
+
+
+def _before(start: int, entry: int) -> dict[str, str]:
+    """The page before: nobody has counted the steps in front of an entry, so it may have some of this one too."""
+    if start:
+        return {"entry": str(entry), "from": str(max(start - PAGE_STEPS, 0))}
+    return {"entry": str(max(entry - PAGE_STEPS // 2, 1))}
+
+
+async def context(visit: Visit) -> ASGIApp:
+    """How full it is, and each time that it was made shorter. Raises Problem."""
+    status: Status
+    found: Steps
+    asked = {"kind": "condensation", "limit": MOST_SHOWN}
+    status, found = await asyncio.gather(visit.ask("status"), visit.ask("history", asked))
+    steps = [(step_of(visit, event), fitted(event.text)) for event in reversed(found.events)]
+    return await page("context", visit, status=status, steps=steps)
 
 
 def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
@@ -141,6 +163,7 @@ def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
     who = event.tool or event.by
     text = event.input if event.kind == "action" else event.text or event.thinking
     return TimelineStep(
+        seq=event.seq,
         at=event.at,
         what=f"{what} of {event.source}" if not who else f"{what}: {marked(who)}",
         text=brief(text, GIST_CHARS),

@@ -1,4 +1,4 @@
-"""The pages of the sessions and of the workers. Of the sessions filters and the page's number stand in its address, so that it can be sent to others."""
+"""Pages of the workers, and of the sessions: filters and the page's number stand in the address, to be sent on."""
 
 import asyncio
 from typing import get_args

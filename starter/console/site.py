@@ -25,9 +25,11 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 NO_STORE = (b"cache-control", b"no-store")
-ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="{ground}"/>
-<text x="16" y="23" font-family="sans-serif" font-size="{size}" font-weight="700" text-anchor="middle" fill="#fff">{text}</text></svg>
-"""
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="{ground}"/>'
+    '<text x="16" y="23" font-family="sans-serif" font-size="{size}" font-weight="700" text-anchor="middle" '
+    'fill="#fff">{text}</text></svg>'
+)
 MOST_COUNTED = 99
 STATIC = {"console.js": "text/javascript", "console.css": "text/css"}
 
@@ -48,6 +50,7 @@ def routes(served: Served) -> list[Route]:
         f"{S}/edit": edits.edit,
         f"{S}/about": about.about,
         f"{S}/timeline": about.timeline,
+        f"{S}/context": about.context,
         f"{S}/change": steering.change,
         f"{S}/state": steering.export,
         f"{S}/events": pages.events,

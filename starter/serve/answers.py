@@ -147,6 +147,8 @@ class Steps(BaseModel):
     start: int
     next: int | None
     """Where the following page begins; null at the end."""
+    entry: int | None = None
+    """Of the following page, where the request has named one: `next` counts from there."""
     events: tuple[TrajectoryEvent, ...]
 
 

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field
 
 from longhaul.agent.letters.bodies import ExternalResultItem, Observe, Rules, Submit
 from longhaul.agent.plain.values import Value
+from longhaul.agent.views.trajectory import Kind
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500
@@ -28,6 +29,14 @@ class Waiting(Whose):
 class Paging(Whose):
     start: int = Field(default=0, ge=0, le=2**31, alias="from", description="Number of the first message")
     limit: int = Field(default=100, ge=1, le=MOST_MESSAGES, description="How many at most")
+
+
+class Stretch(Paging):
+    start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many steps are left out")
+    entry: int | None = Field(
+        default=None, ge=1, le=2**31, description="Begin at this entry, by `seq`: what is before it is not read"
+    )
+    kind: Kind | None = Field(default=None, description="Steps of this kind alone")
 
 
 class Reading(Whose):

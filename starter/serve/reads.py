@@ -1,11 +1,13 @@
 """Requests that change nothing."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from pydantic import BaseModel
 from temporalio.service import RPCError
 
+from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.hosting.rollout import versions
 from longhaul.starter.reach.places import keeper_of
@@ -32,6 +34,7 @@ from longhaul.starter.serve.bodies import (
     Listing,
     Paging,
     Sorting,
+    Stretch,
 )
 from longhaul.starter.serve.calls import Call, session_of, user_meant
 from longhaul.starter.serve.problems import Problem
@@ -169,9 +172,27 @@ async def context(call: Call) -> Page:
 
 
 async def history(call: Call) -> Steps:
-    query: Paging = call.query
-    events, following = await _page(_from(session_of(call).trajectory(), query.start), query)
-    return Steps(start=query.start, next=following, events=events)
+    query: Stretch = call.query
+    found, size, seen, before = list[TrajectoryEvent](), 0, 0, Counter[int]()
+    async for event in session_of(call).trajectory(query.entry or 1):
+        if query.kind not in (None, event.kind):
+            continue
+        seen += 1
+        if seen > query.start and (len(found) == query.limit or size > MOST_PAGE_BYTES):
+            return _steps(query, found, event.seq, before[event.seq])
+        before[event.seq] += 1
+        if seen > query.start:
+            found.append(event)
+            size += len(event.model_dump_json())
+    return Steps(start=query.start, next=None, events=tuple(found))
+
+
+def _steps(query: Stretch, found: list[TrajectoryEvent], entry: int, before: int) -> Steps:
+    """A page that another follows: from the start on, or from an entry on, of whose steps so many are in this one."""
+    events = tuple(found)
+    if query.entry is None:
+        return Steps(start=query.start, next=query.start + len(found), events=events)
+    return Steps(start=query.start, next=before, entry=entry, events=events)
 
 
 async def _page(items: AsyncIterator[Told], query: Paging) -> tuple[tuple[Told, ...], int | None]:

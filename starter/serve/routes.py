@@ -43,6 +43,7 @@ from longhaul.starter.serve.bodies import (
     Reading,
     Results,
     Sorting,
+    Stretch,
     Waiting,
     Whose,
 )
@@ -84,9 +85,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
     _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
     _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
-    Operation(
-        "GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}
-    ),
+    Operation("GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}),
     _letter(
         "submit",
         "answer",
@@ -104,7 +103,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
-    _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, Paging),
+    _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, Stretch),
     _get(f"{S}/result/{{reply_id}}", "result", "How a reply stands", reads.result, ReplyResult),
     Operation(
         "GET",

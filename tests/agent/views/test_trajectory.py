@@ -1,8 +1,10 @@
 """A session in OpenHands' words follows from its entries, and names all that was said and done."""
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.life.history import History
 from longhaul.agent.values.messages import ErrorInfo
-from longhaul.agent.views.trajectory import TrajectoryEvent, trajectory
+from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent, trajectory
+from tests.agent.life.test_history import long_talk
 from tests.agent.play import Play, calls, text
 
 
@@ -74,3 +76,20 @@ def test_an_overflow_is_a_request_and_other_failures_are_errors() -> None:
         ("error", "It was overloaded."),
     ]
     assert list(trajectory(log)) == []
+
+
+def test_from_any_entry_on_the_same_is_told_but_for_what_a_condensation_forgot() -> None:
+    log = long_talk().record.log
+    whole = [event.model_copy(update={"forgotten": ()}) for event in trajectory(log)]
+    cuts = 0
+    for cut in range(1, len(log)):
+        history = History()
+        history.take_all(log[:cut])
+        if history.seam is None:
+            continue
+        cuts += 1
+        fold = Trajectory(History.at(history.seam).take)
+        told_from_there = [event for entry in log[cut:] for event in fold.take(entry)]
+
+        assert told_from_there == [event for event in whole if event.seq > log[cut - 1].seq]
+    assert cuts > len(log) // 2

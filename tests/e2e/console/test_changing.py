@@ -52,7 +52,7 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     there = await answered(served, agent(tmp_path, *DOES, more=HAS_TASKS))
     page = await signed_in("ana")
     await page.goto(f"{there}/timeline")
-    await page.locator("li", has_text="action: Read").get_by_role("link", name="Copy from step").click()
+    await page.locator("li", has_text="action: Read").get_by_role("link", name="Copy from entry").click()
     copy = f"{there.rpartition('/')[2]}-again"
     await page.get_by_label("Its name").fill(copy)
     await page.get_by_role("button", name="Begin the copy").click()
@@ -63,11 +63,13 @@ async def test_a_copy_begins_from_a_step_and_the_state_is_a_file(
     await page.goto(f"{there}/change")
     async with page.expect_download() as taken:
         await page.get_by_role("link", name="Export its state").click()
-    state = json.loads(Path(await (await taken.value).path()).read_text(encoding="utf-8"))
+    file = await taken.value
+    await file.save_as(tmp_path / "state.json")
+    state = json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))
 
     assert "All is lit." not in said
     assert "All is lit." in json.dumps(state)
-    assert (await taken.value).suggested_filename == f"{there.rpartition('/')[2]}.json"
+    assert file.suggested_filename == f"{there.rpartition('/')[2]}.json"
 
 
 async def test_a_paused_session_takes_one_step(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:

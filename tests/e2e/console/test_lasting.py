@@ -33,14 +33,13 @@ async def test_a_page_outlives_its_server_and_a_worker_but_not_its_token(
     context = await browser.new_context()
     context.set_default_timeout(SURE_MILLISECONDS)
     said, transcript = "#said", "#transcript"
-    async with processes.worker(settings) as worker:
-        async with serving(tmp_path, environment, *port) as first:
-            page = await page_of(context, first.url, "ana")
-            async with first.client() as ana:
-                await ana.post(f"{path}/messages", json={"messages": "How far?"})
-            await page.goto(f"{first.url}/console{path.replace('/v1/sessions', '/s')}")
-            await expect(page.locator(said)).to_contain_text("It is")
-            await asyncio.gather(worker.kill(), first.kill())
+    async with processes.worker(settings) as worker, serving(tmp_path, environment, *port) as first:
+        page = await page_of(context, first.url, "ana")
+        async with first.client() as ana:
+            await ana.post(f"{path}/messages", json={"messages": "How far?"})
+        await page.goto(f"{first.url}/console{path.replace('/v1/sessions', '/s')}")
+        await expect(page.locator(said)).to_contain_text("It is")
+        await asyncio.gather(worker.kill(), first.kill())
     async with processes.worker(settings), serving(tmp_path, environment, *port) as second:
         await expect(page.locator(transcript)).to_contain_text(TEXT.strip())
         await expect(page.locator(said)).to_be_hidden()

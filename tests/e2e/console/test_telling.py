@@ -4,7 +4,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_deciding import waiting
@@ -25,7 +25,9 @@ window.Notification = class {
 };
 """
 """The desktop's notifications, kept where the test can read them."""
-PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 
 async def test_whoever_looks_away_is_told_once_of_what_has_come_to_wait(
@@ -60,12 +62,11 @@ async def test_files_are_sent_with_the_first_message(served: Address, signed_in:
     await sent.set_input_files({"name": "sea.bin", "mimeType": "application/octet-stream", "buffer": b"\xff\x00"})
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("alert").first).to_contain_text("sea.bin")
-    await sent.set_input_files(
-        [
-            {"name": "dot.png", "mimeType": "image/png", "buffer": PIXEL},
-            {"name": "tide.txt", "mimeType": "text/plain", "buffer": b"The tide is high\r\n"},
-        ]
-    )
+    files: list[FilePayload] = [
+        {"name": "dot.png", "mimeType": "image/png", "buffer": PIXEL},
+        {"name": "tide.txt", "mimeType": "text/plain", "buffer": b"The tide is high\r\n"},
+    ]
+    await sent.set_input_files(files)
     await page.get_by_role("button", name="Start").click()
     await page.wait_for_url(f"**/console/s/lamp/{name}")
 

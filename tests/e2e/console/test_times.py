@@ -84,8 +84,9 @@ async def test_an_inbox_of_a_thousand_is_there_in_a_moment(
     async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=SURE_SECONDS) as ana:
         ana.cookies.set("longhaul_token", TOKENS["ana"])
         async with asyncio.timeout(SURE_SECONDS):
-            while f"({ROWS}) Inbox" not in (await ana.get("/console")).text:
-                await asyncio.sleep(0.2)  # the server's index is a moment late
+            # The server's index is a moment late.
+            while f"({ROWS}) Inbox" not in (page := await ana.get("/console")).text:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
         for _ in range(TIMES):
             began_at = time.monotonic()
             page = await ana.get("/console")
