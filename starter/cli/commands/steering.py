@@ -20,6 +20,9 @@ def approve(  # noqa: PLR0913  one parameter a flag
     calls: options.Calls = None,
     *,
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
+    editor: Annotated[
+        bool, typer.Option("--editor", help="Change the arguments in $EDITOR first; for one call.")
+    ] = False,
     accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
     rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,
     seen: Annotated[str, typer.Option(help="How the digest begins of what you looked at, as it was shown.")] = "",
@@ -43,6 +46,7 @@ def approve(  # noqa: PLR0913  one parameter a flag
     decision = answering.DecisionFlags(
         allow=True,
         input=edit,
+        by_editor=editor,
         accept_rules=accept_rules,
         rules=tuple(rule or ()),
         approver=approver,

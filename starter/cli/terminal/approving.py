@@ -9,14 +9,16 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.text import Text
 
+from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.starter import render
 from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import decision_on
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall
@@ -53,7 +55,7 @@ def answered(call: PendingCall, answer: Allow | Deny) -> dict[str, Any]:
 
 
 async def ask_about(
-    screen: Screen, call: PendingCall, number: str = "", gone: asyncio.Event | None = None
+    screen: Screen, call: PendingCall, session: Session, number: str = "", gone: asyncio.Event | None = None
 ) -> Allow | Deny | Leave:
     """Show a call and return what the person decides. `number`: in a list. Raises QuestionGone when `gone` is set
     first, and KeyboardInterrupt on Ctrl-C where nobody handles the signal."""
@@ -74,7 +76,7 @@ async def ask_about(
                 if rules := _chosen(screen, call.suggested_rules):
                     return Allow(rules=rules)
             case "e":
-                if (edited := _edited(screen, call.input)) is not None:
+                if (edited := await edited_by_hand(screen, call, session)) is not None:
                     return Allow(input=edited)
             case "n":
                 return Deny(ask("reason (may be empty): ") or "")
@@ -107,19 +109,38 @@ def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[Permission
     return (rules[int(picked) - 1],) if picked and picked.isdigit() else ()
 
 
-def _edited(screen: Screen, arguments: str) -> str | None:
-    """Other arguments from the person's editor, or typed on one line where none is set; None when they are no use."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    text = _from_editor(editor, arguments) if editor else ask("new arguments (a JSON object): ")
+async def edited_by_hand(screen: Screen, call: PendingCall, session: Session) -> str | None:
+    """Other arguments from the person's editor, or typed on one line where none is set; asked for until they fit the
+    tool's schema. None when the person leaves it."""
+    schema = next((tool.input_schema for tool in await session.tools() if tool.name == call.tool), {})
+    editor, text = own_editor(), call.input
+    while True:
+        text = _from_editor(editor, text) if editor else ask("new arguments (a JSON object): ") or ""
+        if not (wrong := why_unfit(call.tool, text, schema)):
+            return json.dumps(json.loads(text), ensure_ascii=False)
+        screen.show(Text(one_line(wrong), style="red"))
+        if ask_key("[e]dit it again, [q] leave it: ", "eq") != "e":
+            return None
+
+
+def own_editor() -> str:
+    """The command of the person's editor; empty where none is set."""
+    return os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+
+
+def why_unfit(tool: str, text: str, schema: dict[str, Any]) -> str:
+    """Why a text can't be the tool's arguments; empty for one that can. The session checks it too, and the worker what
+    the schema says beyond."""
     try:
-        given = json.loads(text or "")
-    except ValueError as error:
-        screen.show(Text(f"that is not JSON: {error}", style="red"))
-        return None
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"that is not JSON: {error}"
     if not isinstance(given, dict):
-        screen.show(Text("the arguments must be a JSON object", style="red"))
-        return None
-    return json.dumps(given, ensure_ascii=False)
+        return "the arguments must be a JSON object"
+    if unusable(schema, other_words=True):
+        return ""
+    wrong = wrong_places(cast(object, given), schema)
+    return f"it does not fit {tool!r}: {'; '.join(wrong)}" if wrong else ""
 
 
 def _from_editor(editor: str, arguments: str) -> str:

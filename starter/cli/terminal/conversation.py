@@ -233,7 +233,7 @@ class Conversation:
         self._gone = gone = asyncio.Event()
         watch = asyncio.create_task(self._told_who_answers(call, gone))
         try:
-            return await self._screen.aside(partial(ask_about, self._screen, call, number, gone))
+            return await self._screen.aside(partial(ask_about, self._screen, call, self.session, number, gone))
         except QuestionGone:
             return None
         except KeyboardInterrupt:

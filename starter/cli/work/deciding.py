@@ -1,7 +1,7 @@
 """Commands that decide on calls: approve and deny."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.text import Text
@@ -12,7 +12,7 @@ from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import Name, flags_of, opened
 from longhaul.starter.cli.opening import decider
-from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
+from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about, edited_by_hand, own_editor
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.rules import end_of
 from longhaul.starter.cli.work.tree import by_session, waiting_in
@@ -30,6 +30,8 @@ class DecisionFlags:
     allow: bool
     reason: str = ""
     input: str | None = None
+    by_editor: bool = False
+    """The arguments are to be changed in the person's editor; for one call."""
     accept_rules: bool = False
     rules: tuple[str, ...] = ()
     """By the names under which they are shown: `Bash(git add:*)`."""
@@ -44,7 +46,7 @@ class DecisionFlags:
     @property
     def is_bare(self) -> bool:
         """Whether nothing is said of what is allowed."""
-        return self.allow and not (self.input or self.accept_rules or self.rules or self.seen)
+        return self.allow and not (self.input or self.by_editor or self.accept_rules or self.rules or self.seen)
 
 
 async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
@@ -55,7 +57,11 @@ async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: 
         chosen = list(call_ids) or [each.call.call_id for each in waiting]
         if not chosen:
             raise Misuse(f"session {root.id!r} waits for no person; see `longhaul show {root.id}`")
-        for flag, given in (("--edit", decision.input), ("--seen", decision.seen or None)):
+        for flag, given in (
+            ("--edit", decision.input),
+            ("--editor", decision.by_editor or None),
+            ("--seen", decision.seen or None),
+        ):
             if given is not None and len(chosen) != 1:
                 raise Misuse(f"{flag} is for one call, and {len(chosen)} were chosen: {', '.join(chosen)}; name it")
         codes = list[int]()
@@ -75,6 +81,8 @@ async def _decide_there(
     for call in calls.values():
         if call is not None:
             _check_seen(session, call, decision.seen)
+            if decision.by_editor:
+                decision = replace(decision, input=await _from_editor(screen, session, call))
             if not screen.as_json:
                 screen.remark(render.pending_call(call))
     approver = decider(decision.approver)
@@ -89,12 +97,21 @@ async def _decide_there(
     return 0
 
 
+async def _from_editor(screen: Screen, session: Session, call: PendingCall) -> str:
+    if not own_editor():
+        raise Misuse("--editor: neither VISUAL nor EDITOR is set; set one, or give the arguments with --edit")
+    edited = await edited_by_hand(screen, call, session)
+    if edited is None:
+        raise Misuse(f"--editor: {call.call_id!r} waits as it was; nothing is decided")
+    return edited
+
+
 async def _ask_about_each(screen: Screen, session: Session, calls: list[PendingCall], approver: str) -> int:
     """Nobody has said what they looked at: so each call is shown, and a key decides. Sent as one letter."""
     answers = list[tuple[PendingCall, Allow | Deny]]()
     for place, call in enumerate(calls, 1):
         number = f"{place} of {len(calls)}: " if len(calls) > 1 else ""
-        answer = await ask_about(screen, call, number)
+        answer = await ask_about(screen, call, session, number)
         if not isinstance(answer, Leave):
             answers.append((call, answer))
     if not answers:

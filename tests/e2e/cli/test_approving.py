@@ -1,6 +1,7 @@
 """`longhaul approve` and `deny` where several calls wait, or several people have to say yes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -82,6 +83,26 @@ async def test_two_people_have_to_approve_and_an_edit_begins_anew(cli: Cli, app:
     assert "1 of 2 (by eve)" in shown.out
     assert edited.out == "approved pay ana (1 of 2; somebody else has to approve it too)\n"
     assert second.document == {"session": "vault", "decision": "allow", "decided": ["ana"]}
+    assert paid(ledger) == ["bo"]
+
+
+async def test_arguments_from_the_editor_are_held_against_the_schema_first(cli: Cli, app: Longhaul) -> None:
+    ledger = cli.folder / "ledger"
+    session = paying(cli, app, "desk", "ana")
+    waiting = await session.reply("Pay her")
+
+    def with_editor(command: str) -> Cli:
+        return replace(cli, environment=cli.environment | {"EDITOR": command, "VISUAL": ""})
+
+    misfit = with_editor("""sed -i 's/"to"/"whom"/'""")("approve", "desk", "ana", "--editor", "--as", "eve")
+    seen = await session.status()
+    paying_another = with_editor("""sed -i 's/: "ana"/: "bo"/'""")("approve", "desk", "--editor", "--as", "eve")
+    await session.wait(waiting.id)
+
+    assert (misfit.code, "'ana' waits as it was" in misfit.err) == (2, True), misfit
+    assert "does not fit 'pay'" in misfit.out + misfit.err
+    assert (seen.pending, seen.refused) == (1, 0)
+    assert paying_another.code == 0, paying_another
     assert paid(ledger) == ["bo"]
 
 

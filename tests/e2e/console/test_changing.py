@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
@@ -88,3 +89,27 @@ async def test_a_paused_session_takes_one_step(served: Address, signed_in: Signe
 
     await page.goto(f"{page.url}/change")
     await pressed(page, "Make it shorter", "The context is below its threshold, and stays as it is.")
+
+
+async def test_what_left_the_context_is_one_click_away(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    reads = list[dict[str, Any]]()
+    for day in range(4):
+        (tmp_path / f"{day}.txt").write_text("\n".join(f"{hour} {hour * 7919 + day}" for hour in range(300)))
+        reads.append({"tool_calls": [{"name": "Read", "input": {"file_path": f"{day}.txt"}}]})
+    more = 'tools = ["Read"]\n[permission]\nmode = "bypass"\n[model_config]\ncontext_length = 12_000'
+    path = agent(tmp_path, *reads, {"text": "Read."}, {"text": "The tide was read of."}, more=more)
+    there = await answered(served, path)
+    async with served.client() as ana:
+        config = {"trigger_ratio": 0.2, "reserve_ratio": 0.01}
+        answer = await ana.post(f"{path}/compact", json={"context_config": config})
+        assert answer.json() == {"compacted": True}, answer.text
+    page = await signed_in("ana")
+    await page.goto(f"{there}/about")
+    await page.get_by_role("link", name="When, and what left it").click()
+    step = page.locator(".timeline li")
+    await expect(step).to_have_count(1)
+    said = await step.inner_text()
+    await page.get_by_role("link", name="what left it").click()
+
+    await expect(page.locator("#transcript")).to_contain_text("0.txt")
+    assert "made the context shorter by" in said

@@ -119,7 +119,8 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
 
 async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[Any]) -> None:
     """The same steps in pages of three that each begin at an entry; and who works, for eve."""
-    found, asked = list[Any](), {"entry": 1, "limit": 3}
+    found = list[Any]()
+    asked: dict[str, Any] = {"entry": 1, "limit": 3}
     while asked:
         page = await ask("history", **asked)
         found += page["events"]
