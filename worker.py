@@ -51,7 +51,7 @@ from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.registry import load_middlewares
 from longhaul.activities.middlewares.side_models import SideModels
 from longhaul.activities.middlewares.wrapping import Wrapping
-from longhaul.activities.models.key_places import read_key_places
+from longhaul.activities.models.key_places import KeyPlace, read_key_places
 from longhaul.activities.models.profiles import keys_of, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.opening import open_notifying
@@ -65,6 +65,7 @@ from longhaul.activities.run_tool import Acting
 from longhaul.activities.take_result import TakingIn
 from longhaul.activities.telemetry.opening import begin_logs, counting, logged, watched_providers, watching
 from longhaul.activities.telemetry.prices import load_prices
+from longhaul.activities.tell_environment import Surroundings
 from longhaul.activities.tools.agent import StartAgent
 from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
@@ -98,6 +99,7 @@ from longhaul.stores.state.store import StateStore
 from longhaul.stores.state.user_rules import UserRules
 from longhaul.stores.streams.opening import open_streams
 from longhaul.workflows.contract import stored_in
+from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.runner import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
@@ -154,8 +156,12 @@ def secrets_of(settings: Settings) -> WorkerSecrets:
         "LONGHAUL_STORE": settings.store,
         "LONGHAUL_BLOBS": settings.blobs,
     }
-    places = [*read_key_places(settings.model_keys), *keys_of(read_profiles(settings.models))]
-    return WorkerSecrets(read_secrets(settings), own_keys(os.environ, places, own))
+    return WorkerSecrets(read_secrets(settings), own_keys(os.environ, key_places_of(settings), own))
+
+
+def key_places_of(settings: Settings) -> list[KeyPlace]:
+    """Which keys its operator has named for which addresses."""
+    return [*read_key_places(settings.model_keys), *keys_of(read_profiles(settings.models))]
 
 
 def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm) -> Toolbox:
@@ -229,7 +235,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         client,
         identity=identity,
         task_queue=settings.task_queue,
-        workflows=[AgentSession, ScheduledFiring, AgentHub],
+        workflows=[AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion],
         activities=[
             preparation.prepare_reply,
             Thinking(
@@ -245,6 +251,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,
+            Surroundings(place.key_env for place in key_places_of(settings)).tell_environment,
             Probing(toolbox, workspaces, secrets).probe_call,
             Acting(
                 contexts,

@@ -51,6 +51,22 @@ class Runtime(OpenValue):
     """Those of the session, beside those that its workers put around every agent."""
 
 
+TELL_ENVIRONMENT = "longhaul.tell_environment"
+
+
+class WorkerEnvironment(OpenValue):
+    """What a worker has around it: names, and no value of a secret."""
+
+    release: str
+    """Of the package."""
+    keys: tuple[str, ...] = sparse(())
+    """Variables of model providers that are set where it was started."""
+    ripgrep: str = sparse("")
+    """Where the program of Grep is; empty where there is none."""
+    sandbox: str = sparse("")
+    """Why commands can't run in a box; empty where they can."""
+
+
 REQUEST = "longhaul.request"
 """Of a firing of a schedule (`agent.values.schedules`), and no session's."""
 

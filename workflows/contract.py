@@ -15,6 +15,7 @@ from longhaul.activities.contract import MessagePage as MessagePage
 from longhaul.activities.contract import SnapshotPage as SnapshotPage
 from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
+from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
 from longhaul.agent.entries.every import RequestAccepted, Segment
 from longhaul.agent.hub.hub import HubShown, HubState, Member
 from longhaul.agent.letters.hubs import HubSays
@@ -43,6 +44,8 @@ WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"
 """The workflow of one firing of a schedule."""
 HUB = "AgentHub"
+ENVIRONMENT = "WorkerEnvironment"
+"""The workflow that asks a worker what it has around it."""
 TASK_QUEUE = "longhaul"
 
 SEARCH_ATTRIBUTES: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import (
     GetSystemInfoRequest,
     PollWorkflowTaskQueueRequest,
 )
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.service import RPCError
 
 from longhaul.starter.cli.doctor.checks import Check
@@ -24,12 +24,14 @@ from longhaul.starter.reach.connection import Unreachable, connect
 from longhaul.starter.reach.connection_settings import BadConnection
 from longhaul.starter.reach.polling import workers
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import SEARCH_ATTRIBUTES
+from longhaul.workflows.contract import ENVIRONMENT, SEARCH_ATTRIBUTES, WorkerEnvironment
 
 TIMER = timedelta(milliseconds=20)
 SLOW_SECONDS = 0.4
 """A stock server rounds the 20 ms up to about a second; ours needs a few milliseconds more than 20."""
 CONNECT_SECONDS = 10.0
+ANSWER_TIME = timedelta(seconds=10)
+"""For a worker to say what it has around it."""
 
 
 async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
@@ -45,7 +47,11 @@ async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
         return
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}, version {info.server_version}"
     yield Check("server", ok=True, detail=where, essential=True)
-    yield await worker(client, settings)
+    found = await worker(client, settings)
+    yield found
+    if found.ok:
+        async for check in environment(client, settings):
+            yield check
     async for check in same_places(client, settings):
         yield check
     if settings.deployment:
@@ -64,6 +70,37 @@ async def worker(client: Client, settings: Settings) -> Check:
     seen = f"{len(found)} polled the task queue {queue!r} in the last minute"
     mend = "start one with `longhaul worker`, or set LONGHAUL_TASK_QUEUE to theirs"
     return Check("worker", bool(found), seen if found else f"none polls the task queue {queue!r}", mend)
+
+
+async def environment(client: Client, settings: Settings) -> AsyncIterator[Check]:
+    """What a worker has around it, by its own word: where this command runs may be another place."""
+    name = f"longhaul-doctor-{uuid.uuid4().hex[:12]}"
+    try:
+        told = await client.execute_workflow(
+            ENVIRONMENT,
+            id=name,
+            task_queue=settings.task_queue,
+            result_type=WorkerEnvironment,
+            execution_timeout=ANSWER_TIME,
+        )
+        await _forget(client, name)
+    except (RPCError, WorkflowFailureError) as error:
+        mend = "its log says why; a worker of an earlier release does not know the question"
+        yield Check("worker's environment", ok=False, detail=f"no worker tells it ({error})", mend=mend)
+        return
+    yield Check("worker's release", ok=True, detail=told.release or "not installed as a package")
+    yield Check("worker's keys", ok=True, detail=", ".join(told.keys) or "none of a model provider is set")
+    mend = "run `make setup`, or install ripgrep, where the worker runs"
+    yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", mend)
+    detail = told.sandbox or "bubblewrap works there"
+    yield Check("worker's sandbox", not told.sandbox or settings.sandbox == "off", detail, "install bubblewrap there")
+
+
+async def _forget(client: Client, name: str) -> None:
+    execution = WorkflowExecution(workflow_id=name)
+    await client.workflow_service.delete_workflow_execution(
+        DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=execution)
+    )
 
 
 async def versions(client: Client, settings: Settings) -> Check:
@@ -117,11 +154,7 @@ async def timers(client: Client) -> Check:
         )
         seconds = time.monotonic() - began
         await handle.terminate("measured")
-        await client.workflow_service.delete_workflow_execution(
-            DeleteWorkflowExecutionRequest(
-                namespace=client.namespace, workflow_execution=WorkflowExecution(workflow_id=name)
-            )
-        )
+        await _forget(client, name)
     except RPCError as error:
         return Check(run, ok=True, detail=f"not measured: {error.message}")
     detail = f"a timer of 20 ms took {seconds * 1000:.0f} ms"

@@ -114,6 +114,10 @@ def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> N
     assert checks["search attributes"]["ok"]
     assert checks["timer speed"]["ok"], checks["timer speed"]
     assert checks["OPENAI_API_KEY"]["detail"] == "set"
+    assert checks["worker's keys"]["detail"] == "none of a model provider is set", (
+        "its own, and not those of this shell"
+    )
+    assert checks["worker's rg"]["ok"], checks["worker's rg"]
     assert "sk-violet" not in answer.out
 
 
