@@ -50,8 +50,15 @@ async def waits(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
 
     async def begun(number: int) -> None:
         written = '{"to": "Ana", "text": "' + "tea " * 50 + '"}'
-        asked = {"waits_for": "person", "asked_at": "2026-01-02T12:00:00+00:00", "digest": "5" * 64}
-        call = PendingCall(reply_id="r", call_id=f"c-{number}", tool="send", input=written, **asked)
+        call = PendingCall(
+            reply_id="r",
+            call_id=f"c-{number}",
+            tool="send",
+            input=written,
+            waits_for="person",
+            asked_at="2026-01-02T12:00:00+00:00",
+            digest="5" * 64,
+        )
         told = {"session": f"row-{number:04}", "user": people["ana"], "agent": "lamp"}
         async with room:
             await app.client.start_workflow(
