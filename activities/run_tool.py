@@ -16,7 +16,7 @@ from longhaul.activities.attempt import once, own_session
 from longhaul.activities.attempt.heartbeat import Stalled, beating
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
 from longhaul.activities.attempt.streaming import Streaming
-from longhaul.activities.attempt.workspaces import Workspaces, not_here
+from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
 from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
@@ -112,6 +112,8 @@ class Acting:
                 return CallUnsettled(call_id=ask.call_id, facts=facts, reason=reason)
             except NeedsInput as question:
                 return InputAsked(call_id=ask.call_id, asked=question.asked)
+            except Elsewhere as error:
+                raise not_here(str(error)) from error
             except ToolError as error:
                 output = ToolOutput(output=str(error), failed=True)
             except GivenUp as error:
@@ -162,7 +164,8 @@ class Acting:
             asked=ask.asked,
             model=start.model,
         )
-        limit = asyncio.timeout(tool.timeout_seconds)
+        seconds = tool.seconds_for(arguments)
+        limit = asyncio.timeout(seconds)
         outlet = self._streaming.tool_call(ask.call_id, tool.name)
         try:
             with told_to(partial(outlet.write, "output")), given(call.secrets):
@@ -173,7 +176,7 @@ class Acting:
                 raise
             # A plain function runs on in its thread, so nobody may say that it has ended.
             raise GivenUp(
-                f"{tool.name} was given up: it ran longer than {tool.timeout_seconds:g} s. It may have done part of "
+                f"{tool.name} was given up: it ran longer than {seconds:g} s. It may have done part of "
                 "its work, or still be at it. Find out what is true before you repeat it."
             ) from None
         outlet.end()

@@ -143,6 +143,10 @@ class Tool:
     deadline: Deadline | None = None
     """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
 
+    def seconds_for(self, arguments: dict[str, Any]) -> float:
+        """How long a call with these arguments may take."""
+        return self.timeout_seconds
+
     async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         """Find out what permission needs to know, without changing anything. Must not raise for odd arguments."""
         return CallFacts(cwd=str(place.cwd), read_only=self.read_only)

@@ -18,6 +18,7 @@ from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
 from longhaul.agent.next.ahead import ahead_of, foreseen, is_outdated, is_unsettled, judged
 from longhaul.agent.next.allotting import put_aside_first
+from longhaul.agent.next.background import to_lose
 from longhaul.agent.next.budget import within_budget
 from longhaul.agent.next.children import is_stopped, owes_report, to_tell
 from longhaul.agent.next.fused_reads import are_fused
@@ -75,7 +76,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("person") if record.life.hold else Restore()
     if owes_report(record):
         return Report()
-    if telling := to_tell(record, load) or to_tell_hub(record):
+    if telling := to_tell(record, load) or to_tell_hub(record) or to_lose(record, load):
         return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)

@@ -191,6 +191,13 @@ class TellHub:
 
 
 @dataclass(frozen=True, slots=True)
+class Lose:
+    """Say that a command in the background ended with an earlier run of the session."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing to do: wait for a request."""
 
@@ -225,6 +232,7 @@ Step = (
     | Tell
     | Report
     | TellHub
+    | Lose
     | Idle
     | RollOver
 )

@@ -15,6 +15,7 @@ from longhaul.agent.fold.results import outcome_unknown
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.next.waiting import reached
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.background import Command
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.messages import (
@@ -114,6 +115,14 @@ def asleep_and_woken() -> list[AgentEvent]:
     play.run()
     play.tell("notify", {"event": "ebb", "by": "ben"})
     play.run()
+    return told(play)
+
+
+def running_in_the_background() -> list[AgentEvent]:
+    play = Play([text("Red.")])
+    play.say("Paint")
+    play.write(e.CommandBegun(command=Command(call_id="a", shown="make paint")))
+    play.write(e.CommandEnded(call_id="a", fate="unknown"))
     return told(play)
 
 
@@ -327,6 +336,7 @@ STORIES: tuple[Callable[[], Iterable[AgentEvent]], ...] = (
     approved_and_handed_out,
     paused_and_steered,
     asleep_and_woken,
+    running_in_the_background,
     ruled_about_tools_that_nobody_has,
     interrupted,
     written_down_in_a_memory,

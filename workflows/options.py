@@ -7,6 +7,7 @@ from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
 
 from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
+from longhaul.agent.values.background import LONGEST_SECONDS
 from longhaul.agent.values.liveness import heartbeat_seconds
 from longhaul.agent.values.settings import ModelConfig
 from longhaul.agent.values.tools import Effect, ToolDescriptor
@@ -170,6 +171,17 @@ def run_tool(tool: ToolDescriptor, effect: Effect, liveness: float, summary: str
         heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
         retry_policy=_tool_retry(effect),
         # An interrupted call's result is what it came to, so its end is awaited.
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def run_in_background(effect: Effect, liveness: float, summary: str) -> ActivityConfig:
+    """Of a command that nobody waits for: its worker ends it in time."""
+    return ActivityConfig(
+        summary=summary,
+        start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
+        retry_policy=_tool_retry(effect),
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     )
 

@@ -37,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
         Idle,
         Join,
         Judge,
+        Lose,
         Memorise,
         Park,
         Prepare,
@@ -132,8 +133,8 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() as look:
-                    await self._doing.look(look)
+                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() | Lose() as it:
+                    await self._doing.look(it)
                 case Finish() as end:
                     self._write(outcomes.finished(end))
                 case Checkpoint(closing):
@@ -294,6 +295,7 @@ class AgentSession:
         now = workflow.time_ns() // 1_000_000
         tell_waits(self._record, entry, now)
         self._record.write(entry, now)
+        self._doing.background.stop_unwanted()
 
     async def _next(self) -> Step:
         while isinstance(step := decide(self._record, self._load()), RollOver | Close) and self._turns.waiting:
@@ -308,6 +310,7 @@ class AgentSession:
             bytes=info.get_current_history_size(),
             roll_over_suggested=info.is_continue_as_new_suggested(),
             running=frozenset(self._doing.running),
+            background=frozenset(self._doing.background.running),
             checkpointing=self._doing.checkpointing is not None,
             unfused=frozenset(self._doing.fused.unfused),
             at=workflow.time_ns() // 1_000_000,

@@ -15,13 +15,15 @@ from longhaul.agent.fold.state import effect_of
 from longhaul.agent.letters.offers import settle
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.next.adjustments import with_new_adjustments
+from longhaul.agent.next.background import is_wanted
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellHub, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.messages import FinishedReason
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
+from longhaul.workflows.background import Background
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
 from longhaul.workflows.signals import tell_hub
@@ -41,6 +43,7 @@ class Doing:
         self.underway = Underway()
         self.fused = FusedReads(record, self.underway)
         self.children = Children(record, write, self.beside)
+        self.background = Background(record, write, self.beside)
         self.running: dict[str, asyncio.Task[None]] = {}
         """Calls, by id."""
         self.checkpointing: asyncio.Task[None] | None = None
@@ -186,7 +189,11 @@ class Doing:
                 self._write(outcome)
             return
         for call_id in call_ids:
-            tool = self._record.provided.tools[activity_inputs.open_call(self._record, call_id).block.name]
+            call = activity_inputs.open_call(self._record, call_id)
+            if is_wanted(call):
+                self.background.begin(call)
+                continue
+            tool = self._record.provided.tools[call.block.name]
             self.running[call_id] = self.beside(self._start_child(call_id) if tool.child else self._run_call(call_id))
 
     async def _start_child(self, call_id: str) -> None:
@@ -212,7 +219,7 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub) -> None:
+    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub | Lose) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
@@ -223,6 +230,8 @@ class Doing:
                 await self.children.say(step)
             case TellHub(hub, reply):
                 self._write(await tell_hub(self._record, hub, reply))
+            case Lose(call_id):
+                self.background.lose(call_id)
             case Probe(call_id):
                 await self.probe(call_id)
             case Verify(offer):

@@ -101,6 +101,10 @@ def _look(recorded: RecordedPlace) -> None:
         raise not_here(f"this worker does not see the session's workspace: {seen} at {str(marker)!r}")
 
 
+class Elsewhere(Exception):
+    """Of a tool: what the call is about is with another worker, which may be asked; nothing was done."""
+
+
 def not_here(why: str) -> ApplicationError:
     """The error of a worker that can't do what another one may; nothing was done.
 

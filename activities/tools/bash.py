@@ -15,7 +15,9 @@ from longhaul.activities.process.telling import ToldBytes
 from longhaul.activities.shell.environment import INHERITED, hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.bash_output import Outputs, is_unwanted
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.background import LONGEST_SECONDS
 from longhaul.agent.values.tools import Effect
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -33,6 +35,8 @@ do not. Every call is a fresh `bash -c` without start-up files, and stdin is emp
 - Background processes do not outlive the call: what is still running when the command ends is killed.
 - `timeout` is in milliseconds: 120000 if not given, at most 600000. When the time is up everything is killed and the \
 output so far is returned.
+- With `run_in_background` the call answers at once with an id, and the command runs on for up to 24 hours, whatever \
+`timeout` says. Its end comes by itself as a message. It can't change the working directory.
 - Output above 30,000 characters is cut in the middle: its start and its end are kept.
 - The environment holds PATH, HOME, locale and little else: no keys or tokens of the worker.
 - Quote paths that contain spaces. To read, search or change files, prefer the tools made for it."""
@@ -48,12 +52,17 @@ INPUT_SCHEMA: dict[str, Any] = {
             "maximum": MAX_TIMEOUT_MS,
             "description": f"Milliseconds until it is killed; {DEFAULT_TIMEOUT_MS} if not given.",
         },
+        "run_in_background": {
+            "type": "boolean",
+            "description": "Do not wait for it. BashOutput and KillShell are for such ones.",
+        },
     },
     "required": ["command"],
     "additionalProperties": False,
 }
 
 
+STOPPED = "[stopped, with all that it had started; the output so far is above]"
 _HELD_OFF = ("Read-only file system", "Device or resource busy")
 REFUSED = {
     "read": "[it ran unasked, in a sandbox in which nothing can be written]",
@@ -74,7 +83,10 @@ class Bash(Tool):
     timeout_seconds = MAX_TIMEOUT_MS / 1000 + 30
     input_schema = INPUT_SCHEMA
 
-    def __init__(self, extra_environment: tuple[str, ...] = (), box: Box | None = None) -> None:
+    def __init__(
+        self, extra_environment: tuple[str, ...] = (), box: Box | None = None, outputs: Outputs | None = None
+    ) -> None:
+        self._outputs = outputs or Outputs()
         self._granted = INHERITED | set(extra_environment)
         self._box = box or Box()
         self.description = DESCRIPTION + self._box.note()
@@ -96,12 +108,29 @@ class Bash(Tool):
         """The worker's, or the agent's: the stricter of both."""
         return self._box.narrowed(place.sandbox, place.sandbox_network)
 
+    def seconds_for(self, arguments: dict[str, Any]) -> float:
+        return LONGEST_SECONDS + 30 if arguments.get("run_in_background") else self.timeout_seconds
+
     async def run(self, call: ToolCall) -> ToolOutput:
-        command, timeout_ms = call.arguments["command"], call.arguments.get("timeout", DEFAULT_TIMEOUT_MS)
+        kept = MaskedBytes(ClippedBytes(), call.masker)
+        if not call.arguments.get("run_in_background"):
+            return await self._run(call, call.arguments.get("timeout", DEFAULT_TIMEOUT_MS), kept)
+        with self._outputs.shown(call, kept.inner):
+            try:
+                output = await self._run(call, LONGEST_SECONDS * 1000, kept)
+            except asyncio.CancelledError:
+                if not is_unwanted():
+                    raise
+                kept.end()
+                output = ToolOutput("\n".join(filter(None, (kept.inner.text(), STOPPED))), failed=True)
+        # The session has gone on meanwhile, perhaps in another folder.
+        return replace(output, cwd=None)
+
+    async def _run(self, call: ToolCall, timeout_ms: int, kept: MaskedBytes) -> ToolOutput:
+        command = call.arguments["command"]
         _refuse_impossible(command)
         cwd = _start_folder(call.place)
         await self._refuse_other_findings(call, cwd)
-        kept = MaskedBytes(ClippedBytes(), call.masker)
         output = ToldBytes(kept)
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
         environment = scrubbed(os.environ, self._granted)

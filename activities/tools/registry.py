@@ -16,6 +16,7 @@ from longhaul.activities.process.box import Box
 from longhaul.activities.tool import Tool
 from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
 from longhaul.activities.tools.bash import Bash
+from longhaul.activities.tools.bash_output import BashOutput, Outputs
 from longhaul.activities.tools.edit import Edit
 from longhaul.activities.tools.globs import Glob
 from longhaul.activities.tools.grep import Grep
@@ -132,7 +133,17 @@ def default_tools(extra_environment: tuple[str, ...] = (), box: Box | None = Non
     Grep is left out where there is no ripgrep: another program would answer otherwise under the same digest.
     """
     searching = [Grep(program)] if (program := find_ripgrep()) else []
-    return [Bash(extra_environment, box), Read(), Write(), Edit(), *searching, Glob(), LoadSkill()]
+    outputs = Outputs()
+    return [
+        Bash(extra_environment, box, outputs),
+        BashOutput(outputs),
+        Read(),
+        Write(),
+        Edit(),
+        *searching,
+        Glob(),
+        LoadSkill(),
+    ]
 
 
 def load_modules(names: str) -> list[Tool]:

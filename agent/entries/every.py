@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
+from longhaul.agent.entries.background import *
 from longhaul.agent.entries.budget import *
 from longhaul.agent.entries.calls import *
 from longhaul.agent.entries.children import *
@@ -145,6 +146,7 @@ AnyEntry = Annotated[
     | SleepEntry
     | InputEntry
     | ChildEntry
+    | BackgroundEntry
     | HubEntry
     | BudgetEntry
     | LifeEntry,

@@ -35,7 +35,7 @@ class CallAnswered(Entry):
     structured_output: dict[str, Any] | None = sparse(None)
     """The answer in the form that was asked for."""
     unwanted: tuple[str, ...] = sparse(())
-    """Sub-agents in the background that are to stop, by the call that started each."""
+    """Sub-agents and commands in the background that are to stop, by the call that started each."""
     sent: dict[str, str] = sparse({})
     """What sub-agents are told, in the same way."""
 

@@ -10,6 +10,7 @@ from typing import Any, assert_never, cast
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import (
     amounts,
+    background,
     budget,
     calls,
     children,
@@ -66,6 +67,7 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.SleepEntry, sleep.apply),
     (e.InputEntry, server_questions.apply),
     (e.ChildEntry, children.apply),
+    (e.BackgroundEntry, background.apply),
     (e.BudgetAllotted, children.raise_later),
     (e.HubEntry, hubs.apply),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
@@ -164,10 +166,9 @@ def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
 def _cut_short(ledger: Ledger, entry: e.ModelSaid) -> None:
     """It stands in the transcript as far as clients have read it. No digest is known of it, and no provider would take
     back what it has not finished: the model is told in words."""
-    reply = ledger.current
     ledger.spent.model_calls += 1
     if entry.message.content:
-        ledger.append((entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at)}),))
+        ledger.append((entry.message.model_copy(update={"id": ledger.current.reply_id, "created_at": iso(entry.at)}),))
     ledger.append(stamped((hint_message(cut_short(entry.begun_calls), "interrupted"),), entry))
 
 

@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
+from longhaul.agent.fold import background, plans
 from longhaul.agent.fold import children as fold_children
-from longhaul.agent.fold import plans
 from longhaul.agent.fold import stuck as fold_stuck
 from longhaul.agent.fold.calls import close
 from longhaul.agent.fold.ledger import Ledger
@@ -43,6 +43,7 @@ def _answered(ledger: Ledger, entry: CallAnswered) -> None:
     if entry.structured_output is not None:
         ledger.current.structured_output = entry.structured_output
     fold_children.not_wanted(ledger, entry.unwanted)
+    background.not_wanted(ledger, entry.unwanted)
     fold_children.say_later(ledger, entry.seq, entry.sent)
     close(ledger, ledger.current.calls[entry.result.id], entry.result, entry)
     if ledger.context.reminders:

@@ -4,7 +4,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import calls, hubs, offers, sleep
+from longhaul.agent.fold import background, calls, hubs, offers, sleep
 from longhaul.agent.fold import stuck as circles
 from longhaul.agent.fold.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger_values import Finished, Handled
@@ -113,6 +113,7 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
 
 def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
     ledger.requests.interrupted = True
+    background.not_wanted(ledger, ledger.commands)
     if entry.messages:
         request_id = f"interrupt of {entry.reply_id} at {entry.seq}"
         follow_up = e.RequestAccepted(

@@ -9,6 +9,7 @@ from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.next import inside_plans, inside_subtasks
 from longhaul.agent.next.inside_agents import LIST_TOOL, SEND_TOOL, STOP_TOOL
+from longhaul.agent.next.inside_background import KILL_TOOL
 from longhaul.agent.next.inside_groups import RESET_TOOL
 from longhaul.agent.next.inside_plan import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
 from longhaul.agent.next.inside_sleep import SLEEP_TOOL, WAIT_FOR_TOOL
@@ -18,7 +19,7 @@ from longhaul.agent.next.structured_output import answered
 from longhaul.agent.values.structured_output import GENERATE_RESPONSE
 
 _TOOLS = (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, SLEEP_TOOL, WAIT_FOR_TOOL)
-_AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL)
+_AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL, KILL_TOOL)
 _NOTEBOOK = (
     inside_plans.CREATE,
     inside_subtasks.REVISE,

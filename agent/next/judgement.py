@@ -4,6 +4,7 @@ from longhaul.agent.entries.every import Ruling, Verdict
 from longhaul.agent.fold.calls import FACTS_LAST_MS
 from longhaul.agent.fold.question_digest import essence, material, terms
 from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.next import background
 from longhaul.agent.next.children import why_not
 from longhaul.agent.next.structured_output import verdict_on
 from longhaul.agent.permission.engine import PermissionDecision, decide_call
@@ -84,7 +85,7 @@ def _why_not_now(call: OpenCall, record: Record) -> str:
     tool = record.provided.tools[call.block.name]
     if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
         return "plan mode is not on, so there is nothing to leave"
-    return "" if call.facts.arguments_error else why_not(call, tool, record)
+    return "" if call.facts.arguments_error else why_not(call, tool, record) or background.why_not(call, tool, record)
 
 
 def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int) -> PermissionDecision:

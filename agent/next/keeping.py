@@ -14,6 +14,8 @@ CARRIED_ENTRIES = 20
 LONGEST_HISTORY = 20_000
 """Events after which a session rolls over although nothing could be written down outside: at 51,200 events the server
 ends it."""
+LARGEST_HISTORY_BYTES = 20_000_000
+"""The same where commands in the background keep a run from its end: at 50 MB the server ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,15 @@ class Load:
     """A checkpoint is being written, beside whatever else happens."""
     unfused: frozenset[str] = frozenset()
     """Tools of which a fused read passed a bound in this reply."""
+    background: frozenset[str] = frozenset()
+    """Ids of the calls whose commands this run has begun, and not heard the end of."""
     at: int = 0
     """What time it is, in milliseconds since 1970; 0 = as of the newest entry."""
 
 
 def history_is_long(record: Record, load: Load) -> bool:
+    if load.background and load.events < LONGEST_HISTORY and load.bytes < LARGEST_HISTORY_BYTES:
+        return False  # the server ends them with the run
     long = load.events > ROLL_OVER_EVENTS or load.bytes > ROLL_OVER_BYTES or load.roll_over_suggested
     tried = record.keeping.failed
     return long and (tried is None or load.events > tried.events + TRIES_APART_EVENTS)
@@ -60,6 +66,8 @@ def idle_for_long(record: Record) -> bool:
     limit = record.spec.idle_close_seconds
     if any(child.background and not child.outcome for child in record.children.values()):
         return False  # what they say last would find nobody
+    if any(not command.fate for command in record.commands.values()):
+        return False
     return limit > 0 and record.latest_at - record.keeping.active_at >= limit * 1000
 
 

@@ -30,7 +30,7 @@ EFFORTS: tuple[str, ...] = get_args(EffortName)
 """Of reasoning, ascending: `activities.models.efforts` knows which models have which."""
 
 TOOLS = (
-    *("Bash", "Read", "Write", "Edit", "Grep", "Glob", "Skill", "recall"),
+    *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "Grep", "Glob", "Skill", "recall"),
     *("Agent", "AgentList", "AgentSend", "AgentStop"),
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
     *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),

@@ -22,7 +22,7 @@ def path(record: Record, tool: str) -> str:
 def family(record: Record) -> dict[str, Any]:
     """For the status: who started it, and its sub-agents."""
     above = BETWEEN.join((*record.parent.path, record.spec.name)) if record.parent else ""
-    return {"path": above, "children": tuple(record.children.values())}
+    return {"path": above, "children": tuple(record.children.values()), "commands": tuple(record.commands.values())}
 
 
 def report(record: Record) -> ChildReport | None:

@@ -48,6 +48,8 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_worker(entry)
         case e.ChildStarted() | e.ChildEnded():
             return _of_child(entry)
+        case e.CommandBegun() | e.CommandEnded():
+            return _of_command(entry)
         case e.InterruptHandled() | e.MemoryRecorded():
             return _of_end(entry)
         case e.Reminded() if entry.stuck:
@@ -176,6 +178,14 @@ def _of_child(entry: e.ChildStarted | e.ChildEnded) -> AgentEvent:
     child = entry.child
     value = {"agent": child.agent, "session_id": child.session_id}
     return AgentEvent(type="CUSTOM", name="subagent_started", tool_call_id=child.call_id, value=value)
+
+
+def _of_command(entry: e.CommandBegun | e.CommandEnded) -> AgentEvent:
+    if isinstance(entry, e.CommandEnded):
+        value: dict[str, object] = {"outcome": entry.fate}
+        return AgentEvent(type="CUSTOM", name="command_ended", tool_call_id=entry.call_id, value=value)
+    value = {"command": entry.command.shown}
+    return AgentEvent(type="CUSTOM", name="command_begun", tool_call_id=entry.command.call_id, value=value)
 
 
 def _of_end(entry: e.InterruptHandled | e.MemoryRecorded) -> AgentEvent | None:

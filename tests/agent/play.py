@@ -36,6 +36,7 @@ from longhaul.agent.steps import (
     Idle,
     Join,
     Judge,
+    Lose,
     Memorise,
     Park,
     Prepare,
@@ -249,7 +250,7 @@ class Play:
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | Lose():
                 pass
             case _ as never:
                 assert_never(never)

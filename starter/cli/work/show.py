@@ -73,6 +73,7 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
     whole_by = shlex.join(["longhaul", "show", session.id, "--calls", *flags_of(session)])
     screen.show(*render_session.transcript(messages, width=screen.width, whole_by=whole_by))
     screen.show(*_family(status))
+    screen.show(*_commands(status))
     screen.show(*render_session.waiting(session.id, pending, flags_of(session)))
     screen.show(*render_session.decisions(status))
     screen.show(*render_session.refusals(status))
@@ -91,6 +92,14 @@ def _family(status: Status) -> Iterator[Text]:
         yield Text(f"  {one_line(visible(shown))}", "dim")
     if any(not child.outcome for child in status.children):
         yield Text("  what sub-agents wait for stands in `longhaul inbox`, and is answered there or here", "dim")
+
+
+def _commands(status: Status) -> Iterator[Text]:
+    """Those that run in the background, and the last words on those that have."""
+    for command in status.commands:
+        how = {"": "runs in the background", "unknown": "outcome unknown"}.get(command.fate, command.fate)
+        text = f"command {command.call_id}: {how}: {command.shown}"
+        yield Text(one_line(visible(text)), "dim" if command.fate else "yellow")
 
 
 async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:

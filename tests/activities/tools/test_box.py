@@ -53,6 +53,16 @@ async def test_the_workspace_is_written_and_the_rest_is_not(place: Place) -> Non
 
 
 @pytest.mark.usefixtures("bubblewrap")
+async def test_the_box_holds_a_command_in_the_background_too(place: Place) -> None:
+    command = "echo here > in.txt; cd /usr; touch /usr/out.txt"
+    output = await use(Bash(box=IN_BOX), place, command=command, run_in_background=True)
+
+    assert (place.root / "in.txt").read_text() == "here\n"
+    assert "Read-only file system" in str(output.output)
+    assert output.cwd is None
+
+
+@pytest.mark.usefixtures("bubblewrap")
 async def test_home_secrets_and_the_workers_own_files_are_not_seen(place: Place, home: Path, tmp_path: Path) -> None:
     own, secrets = tmp_path / "data", home / "key"
     own.mkdir()

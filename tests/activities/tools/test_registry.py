@@ -99,7 +99,7 @@ def test_parameters_that_cannot_be_named_are_refused() -> None:
         ("{}", "the arguments: 'command' is missing"),
         (
             '{"command": "ls", "cmd": 1}',
-            'the arguments: "cmd" is not known here; known are command, description, timeout',
+            'the arguments: "cmd" is not known here; known are command, description, run_in_background, timeout',
         ),
         ('{"command": "rm a", "command": "ls"}', 'the arguments name "command" twice; give each once'),
         ("[1, 2]", 'the arguments are an array; a JSON object like {"name": "value"} is needed'),

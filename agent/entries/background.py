@@ -1,0 +1,24 @@
+"""Entries about commands in the background. What they have printed comes as a message."""
+
+from typing import Literal
+
+from longhaul.agent.entries.entry import Entry
+from longhaul.agent.values.background import Command, Fate
+
+
+class CommandBegun(Entry):
+    """A call of Bash runs on while the session goes on; the result of the call is another entry."""
+
+    kind: Literal["command_begun"] = "command_begun"
+    command: Command
+
+
+class CommandEnded(Entry):
+    """It is over, as far as the session can know."""
+
+    kind: Literal["command_ended"] = "command_ended"
+    call_id: str
+    fate: Fate
+
+
+BackgroundEntry = CommandBegun | CommandEnded

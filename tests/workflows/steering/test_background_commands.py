@@ -1,0 +1,160 @@
+"""Commands in the background on the real server: answered at once, shown, stopped, and never lost in silence."""
+
+import pytest
+
+from longhaul.agent.values.permission import PermissionContext, PermissionMode
+from longhaul.starter.client.session import Session
+from tests.e2e.processes import WorkerSettings, running_with, worker
+from tests.workflows.conftest import Line, Stage
+from tests.workflows.letters import recorded, until
+from tests.workflows.roomy import failure_of_replay
+
+pytestmark = pytest.mark.server
+
+TOOLS = ("Bash", "BashOutput", "KillShell")
+BYPASS = PermissionContext(mode=PermissionMode.BYPASS)
+STUBBORN = "trap '' TERM; (trap '' TERM; setsid sleep {0} & wait) & sleep {0}"
+"""What ignores SIGTERM, and has a child in a session of its own."""
+
+
+def begun(call_id: str, command: str) -> Line:
+    return {"tool_calls": [{"id": call_id, "name": "Bash", "input": {"command": command, "run_in_background": True}}]}
+
+
+def call(call_id: str, name: str, **given: str) -> Line:
+    return {"tool_calls": [{"id": call_id, "name": name, "input": given}]}
+
+
+def session_of(stage: Stage, *lines: Line, permission: PermissionContext = BYPASS) -> Session:
+    return stage.session(*lines, tools=TOOLS, permission=permission)
+
+
+async def hints(session: Session) -> list[str]:
+    told = [str(block.hint) async for m in session.transcript() for block in m.content if block.type == "hint"]
+    return [hint for hint in told if "command in the background" in hint]
+
+
+async def fates(session: Session) -> list[str]:
+    return [command.fate for command in (await session.status()).commands]
+
+
+async def test_its_end_wakes_the_idle_session_once_with_what_it_printed(stage: Stage) -> None:
+    go = stage.workspace / "go"
+    wait = "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone; exit 3"
+    session = session_of(
+        stage, begun("b1", wait), call("o1", "BashOutput", bash_id="b1"), {"text": "I wait."}, {"text": "Heard."}
+    )
+
+    done = await session.reply("Go")
+    told = {result.name: result.get_text() for result in done.get_tool_results()}
+    assert "its id is 'b1'" in told["Bash"]
+    assert told["BashOutput"] in ("ready\n", "(no output so far)")
+    assert await fates(session) == [""]
+    go.touch()
+
+    async def woken() -> bool:
+        last = [m.get_text_content() async for m in session.transcript() if m.role == "assistant"]
+        return last[-1] == "Heard." and (await session.status()).status == "idle"
+
+    await until(woken)
+    (hint,) = await hints(session)
+    assert "'b1' is over: error." in hint
+    assert "ready\ngone\nexit code 3" in hint
+    assert await fates(session) == ["ended"]
+    assert await failure_of_replay(stage, session) is None
+
+
+async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stage: Stage) -> None:
+    session = session_of(
+        stage,
+        begun("b1", f"echo up; {STUBBORN.format(7117.25)}"),
+        call("k1", "KillShell", shell_id="b1"),
+        call("k2", "KillShell", shell_id="b1"),
+        call("o1", "BashOutput", bash_id="b9"),
+        {"text": "Done."},
+    )
+    done = await session.reply("Go")
+
+    async def stopped() -> bool:
+        return await fates(session) == ["stopped"]
+
+    await until(stopped)
+    assert running_with("7117.25") == []
+    told = [result.get_text() for result in done.get_tool_results()]
+    assert "'b1' is told to stop" in told[1]
+    assert "does not run any more" in told[2]
+    assert "bash_id: there is no command 'b9' in the background" in told[3]
+
+    async def heard() -> bool:
+        return len(await hints(session)) == 1
+
+    await until(heard)
+    assert "stopped, with all that it had started" in (await hints(session))[0]
+    assert (await session.status()).status == "idle"
+
+
+async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
+    session = session_of(stage, begun("b1", STUBBORN.format(7118.25)), {"text": "Never.", "delay_ms": 20_000})
+    reply = await session.submit("Go")
+
+    async def runs() -> bool:
+        return bool(running_with("7118.25"))
+
+    await until(runs)
+    await session.interrupt()
+    await session.wait(reply)
+
+    async def stopped() -> bool:
+        return await fates(session) == ["stopped"]
+
+    await until(stopped)
+    assert running_with("7118.25") == []
+    assert len([entry for entry in await recorded(stage, session) if entry.kind == "started"]) == 1
+
+
+async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved: Stage) -> None:
+    stage = unserved
+    settings = WorkerSettings(
+        address=stage.address,
+        task_queue=stage.settings.task_queue,
+        directory=stage.settings.data_dir,
+        tools=stage.settings.tools,
+    )
+    session = session_of(stage, begun("b1", STUBBORN.format(7119.25)), {"text": "I wait."}, {"text": "Heard."})
+    async with worker(settings) as first:
+        assert (await session.reply("Go")).get_text_content() == "I wait."
+
+        async def runs() -> bool:
+            return bool(running_with("7119.25"))
+
+        await until(runs)
+        await first.kill()
+
+        async def gone() -> bool:
+            return not running_with("7119.25")
+
+        await until(gone)
+    async with stage.another_worker():
+
+        async def told() -> bool:
+            return await fates(session) == ["unknown"] and (await session.status()).status == "idle"
+
+        await until(told)
+        (hint,) = await hints(session)
+        assert "'b1' is over: unknown." in hint
+        assert "Outcome unknown" in hint
+
+
+async def test_permission_and_number_are_as_for_any_command(stage: Stage) -> None:
+    session = session_of(stage, begun("b1", "touch made"), {"text": "So be it."}, permission=PermissionContext())
+    reply = await session.submit("Go")
+
+    async def asked() -> bool:
+        return bool(await session.pending())
+
+    await until(asked)
+    (waiting,) = await session.pending()
+    await session.confirm(waiting, allow=False, reason="not now")
+    assert "not now" in str((await session.wait(reply)).get_tool_results()[0].get_text())
+    assert await fates(session) == []
+    assert not (stage.workspace / "made").exists()

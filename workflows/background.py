@@ -1,0 +1,75 @@
+"""Runs commands in the background: an activity for each, beside whatever else the session does."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.workflow import ActivityHandle
+
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.next.background import begun, ended, lost
+from longhaul.agent.record import Record
+from longhaul.agent.values.tools import Effect
+from longhaul.workflows import activity_inputs, options, outcomes
+from longhaul.workflows.missing_blobs import result_of
+
+
+class Background:
+    """The commands of one run of a session: the server ends them with it."""
+
+    def __init__(
+        self,
+        record: Record,
+        write: Callable[[e.AnyEntry], None],
+        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._record = record
+        self._write = write
+        self._beside = beside
+        self.running: dict[str, ActivityHandle[RawValue]] = {}
+        """By call id, in the order of their start."""
+        self._stopped = set[str]()
+
+    def begin(self, call: OpenCall) -> None:
+        tool = self._record.provided.tools[call.block.name]
+        effect = effect_of(call, tool)
+        ask = activity_inputs.run_tool(self._record, call)
+        liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
+        how = options.run_in_background(effect, liveness, summary)
+        handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
+        self.running[call.block.id] = handle
+        for entry in begun(call):
+            self._write(entry)
+        self._beside(self._until_over(call, effect, handle))
+
+    def stop_unwanted(self) -> None:
+        """Cancel those that are to stop."""
+        for call_id, handle in self.running.items():
+            if self._record.commands[call_id].unwanted and call_id not in self._stopped:
+                self._stopped.add(call_id)
+                handle.cancel()
+
+    def lose(self, call_id: str) -> None:
+        for entry in lost(self._record, call_id, workflow.info().workflow_id):
+            self._write(entry)
+
+    async def _until_over(self, call: OpenCall, effect: Effect, handle: ActivityHandle[RawValue]) -> None:
+        call_id = call.block.id
+        outcome: e.CallOutcome | None
+        try:
+            outcome = result_of(await handle, e.ToolOutcome).root
+        except (ActivityError, asyncio.CancelledError) as error:
+            stopped = self._record.commands[call_id].unwanted and is_cancelled_exception(error)
+            # A run that a worker takes out of its memory is cancelled too, and so is a whole session.
+            if workflow.cancellation_reason() is not None or not (stopped or isinstance(error, ActivityError)):
+                raise
+            outcome = None
+            if not stopped and isinstance(error, ActivityError):
+                outcome = outcomes.call_failed(call, effect, error)
+        del self.running[call_id]
+        for entry in ended(self._record, call_id, outcome, workflow.info().workflow_id):
+            self._write(entry)
