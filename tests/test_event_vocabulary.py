@@ -109,20 +109,14 @@ def paused_and_steered() -> list[AgentEvent]:
     return told(play)
 
 
-def asleep_and_woken() -> list[AgentEvent]:
+def asleep_and_woken_with_a_command_in_the_background() -> list[AgentEvent]:
     play = Play([calls("a wait_for", arguments='{"event": "ebb", "timeout": "1h"}')], tools=(*TOOLS, *INSIDE))
     play.say("Wait for the ebb")
     play.run()
     play.tell("notify", {"event": "ebb", "by": "ben"})
+    play.write(e.CommandBegun(command=Command(call_id="b", shown="make paint")))
+    play.write(e.CommandEnded(call_id="b", fate="unknown"))
     play.run()
-    return told(play)
-
-
-def running_in_the_background() -> list[AgentEvent]:
-    play = Play([text("Red.")])
-    play.say("Paint")
-    play.write(e.CommandBegun(command=Command(call_id="a", shown="make paint")))
-    play.write(e.CommandEnded(call_id="a", fate="unknown"))
     return told(play)
 
 
@@ -335,8 +329,7 @@ STORIES: tuple[Callable[[], Iterable[AgentEvent]], ...] = (
     drawn_and_hinted,
     approved_and_handed_out,
     paused_and_steered,
-    asleep_and_woken,
-    running_in_the_background,
+    asleep_and_woken_with_a_command_in_the_background,
     ruled_about_tools_that_nobody_has,
     interrupted,
     written_down_in_a_memory,

@@ -143,7 +143,7 @@ async def _body_of(request: Request, model: type[BaseModel]) -> BaseModel:
     return model.model_validate(given)
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, most: int = MOST_BODY_BYTES) -> bytes:
     """Raises Problem for one that is too long, or too slow."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("media-type", "Content-Encoding: send the body as it is")
@@ -153,8 +153,8 @@ async def read_body(request: Request) -> bytes:
             async for chunk in request.stream():
                 chunks.append(chunk)
                 size += len(chunk)
-                if size > MOST_BODY_BYTES:
-                    raise Problem("too-large", f"body: send {MOST_BODY_BYTES // 1_000_000} MB at most")
+                if size > most:
+                    raise Problem("too-large", f"body: send {most / 1_000_000:g} MB at most")
     except TimeoutError:
         raise Problem("slow", f"body: it was not there after {SLOWEST_BODY_SECONDS:g} s; send it again") from None
     return b"".join(chunks)

@@ -1,0 +1,150 @@
+"""Webhooks that wake sessions: signed as Standard Webhooks says (standardwebhooks.com), told of an event once each.
+
+A line of the file is `name secret user agent session [events]`: the secret as `whsec_` and base64; user, agent and
+session percent-encoded, a session `*` for those that the signed body names; events joined by commas, any where there
+are none. A name may stand in several lines, while its secret changes. Who is woken, and of what, follows from the line
+and from what is signed: the address says nothing that a signature does not cover.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.starter.client.wire import check_name
+from longhaul.starter.serve.problems import Problem
+
+PREFIX = "whsec_"
+SHORTEST_KEY_BYTES, LONGEST_KEY_BYTES = 24, 64
+"""As the specification says."""
+TOLERANCE_SECONDS = 300
+"""Older or newer by more is refused; what is younger is known by its id."""
+MOST_SIGNATURES = 10
+LONGEST_ID_CHARS = 300
+ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SECONDS = re.compile(r"[0-9]{1,12}")
+
+
+class BadWebhooks(BadSetup):
+    """A file of webhooks that can't be used; the sentence names the file, the line and what to do, and no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One line."""
+
+    name: str
+    key: bytes
+    user: str
+    agent: str
+    session: str
+    """`*`: the body names it."""
+    events: tuple[str, ...] = ()
+    """Empty: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What was sent, before anybody knows who has sent it."""
+
+    hook: str
+    id: str
+    timestamp: str
+    signatures: str
+    body: bytes
+
+
+def read(path: Path) -> tuple[Webhook, ...]:
+    """Those that there are now; none without a file. Blocking. Raises BadWebhooks, also where others may read it."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadWebhooks(f"{str(path)!r} can't be read ({error})") from error
+    if mode & 0o077:
+        raise BadWebhooks(f"{str(path)!r} has mode {mode & 0o777:04o}, so others reach its secrets; `chmod 600` it")
+    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), start=1)]
+    return tuple(
+        _parsed(words, f"{path}: line {number}") for number, words in lines if words and not words[0].startswith("#")
+    )
+
+
+def _parsed(words: Sequence[str], where: str) -> Webhook:
+    if len(words) not in (5, 6) or not _NAME.fullmatch(words[0]):
+        raise BadWebhooks(
+            f"{where} is not `name secret user agent session [events]`; a name has letters, digits, `.`, `_` and `-`"
+        )
+    user, agent, session = (_plain(word, where) for word in words[2:5])
+    events = tuple(words[5].split(",")) if len(words) == 6 else ()
+    return Webhook(words[0], _key(words[1], where), user, agent, session, events)
+
+
+def _plain(word: str, where: str) -> str:
+    try:
+        name = unquote(word, errors="strict")
+        check_name("name", name)
+    except ValueError as error:
+        raise BadWebhooks(f"{where}: {word[:100]!r} can't be a user, an agent or a session ({error})") from error
+    return name
+
+
+def _key(secret: str, where: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True) if secret.startswith(PREFIX) else b""
+    except binascii.Error:
+        key = b""
+    if not SHORTEST_KEY_BYTES <= len(key) <= LONGEST_KEY_BYTES:
+        raise BadWebhooks(
+            f"{where}: the secret has to be `{PREFIX}` and {SHORTEST_KEY_BYTES} to {LONGEST_KEY_BYTES} bytes in "
+            f'base64, as of `echo "{PREFIX}$(openssl rand -base64 32)"`'
+        )
+    return key
+
+
+def signed(key: bytes, delivery_id: str, timestamp: str, body: bytes) -> str:
+    """One signature, as it stands in the header."""
+    content = b".".join((delivery_id.encode(), timestamp.encode(), body))
+    return f"v1,{base64.b64encode(hmac.digest(key, content, hashlib.sha256)).decode()}"
+
+
+def sender_of(delivery: Delivery, hooks: Iterable[Webhook], now: float | None = None) -> Webhook:
+    """Whose delivery it is. Raises Problem: of an unknown hook the same as of a forged signature.
+
+    The time is looked at last, so that nobody learns of it who can't sign.
+    """
+    if not delivery.id or len(delivery.id) > LONGEST_ID_CHARS or not _SECONDS.fullmatch(delivery.timestamp):
+        raise _stranger()
+    given = delivery.signatures.split()[:MOST_SIGNATURES]
+    found: Webhook | None = None
+    for hook in hooks:  # all of them each time: how long it takes says nothing
+        expected = signed(hook.key, delivery.id, delivery.timestamp, delivery.body).encode()
+        matches = [hmac.compare_digest(expected, one.encode("utf-8", "replace")) for one in given]
+        if any(matches) and hook.name == delivery.hook:
+            found = hook
+    if found is None:
+        raise _stranger()
+    if abs((time.time() if now is None else now) - int(delivery.timestamp)) > TOLERANCE_SECONDS:
+        raise Problem(
+            "unauthorized",
+            f"{TIMESTAMP}: it is more than {TOLERANCE_SECONDS} seconds away from this server's clock; sign it anew at "
+            f"each try, with the same {ID}",
+        )
+    return found
+
+
+def _stranger() -> Problem:
+    return Problem(
+        "unauthorized",
+        f"{SIGNATURE}: send {ID}, {TIMESTAMP} in seconds, and `v1,` with the base64 of the HMAC-SHA256 of "
+        "`id.timestamp.body` under the secret of this hook",
+    )
