@@ -19,6 +19,7 @@ INSIDE = {
     "BadTodos": "becomes a result that the model reads",
     "Changed": "becomes a result that the model reads",
     "Declined": "ends the demo when its person said no",
+    "Elsewhere": "becomes another try of the call",
     "Gone": "becomes a restored session without that run",
     "QuestionGone": "becomes another look at what waits",
     "GivenUp": "becomes a result that the model reads",

@@ -237,6 +237,7 @@ from longhaul.starter.reach.connection import Unreachable as Unreachable
 from longhaul.starter.reach.connection_settings import BadConnection as BadConnection
 from longhaul.starter.reach.naming import BadIdKey as BadIdKey
 from longhaul.starter.serve.tokens import BadTokens as BadTokens
+from longhaul.starter.serve.webhooks import BadWebhooks as BadWebhooks
 from longhaul.starter.settings import BadVariable as BadVariable
 from longhaul.starter.settings import Settings as Settings
 from longhaul.starter.telemetry.metrics import BadTelemetrySetting as BadTelemetrySetting
