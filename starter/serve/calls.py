@@ -113,10 +113,22 @@ async def session_to_begin(call: Call) -> Session:
         raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
     model = spec.model or call.app.settings.model
     if not (model or spec.kind) and not await session.stored.is_known():
-        raise Problem(
-            "refused", f"agent: {agent!r} names no model; set `model` in its file, or LONGHAUL_MODEL for the server"
-        )
+        raise Problem("refused", _no_model(agent))
     return call.app.session(session.id, user=session.user, agent=spec.model_copy(update={"model": model}))
+
+
+def spec_to_begin(call: Call, agent: str) -> AgentSpec:
+    """By the agent's file, with a model. Raises Problem, BadAgent and Untrusted."""
+    spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
+    if spec is None:
+        raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
+    if not (model := spec.model or call.app.settings.model):
+        raise Problem("refused", _no_model(agent))
+    return spec.model_copy(update={"model": model})
+
+
+def _no_model(agent: str) -> str:
+    return f"agent: {agent!r} names no model; set `model` in its file, or LONGHAUL_MODEL for the server"
 
 
 def _known_spec(agent: str) -> AgentSpec | None:

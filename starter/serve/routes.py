@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from longhaul.agent.letters.table import row_of
 from longhaul.starter.serve import acts, reads, streaming
+from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.answers import (
     Added,
@@ -38,6 +39,7 @@ from longhaul.starter.serve.bodies import (
     Edits,
     Listing,
     Message,
+    Nothing,
     Observation,
     Paging,
     Reading,
@@ -80,6 +82,36 @@ def _letter(
     return Operation("POST", f"{S}/{row.path}", name or letter, row.does, handler, scope, answers, **{**usual, **more})
 
 
+def _of_schedule(what: str, summary: str, handler: Handler, body: type[BaseModel] = Nothing) -> Operation:
+    path = f"/v1/schedules/{{schedule}}/{what}"
+    return Operation("POST", path, f"{what}Schedule", summary, handler, "answer", NOTHING, Whose, body)
+
+
+SCHEDULES: tuple[Operation, ...] = (
+    _get("/v1/schedules", "schedules", "Requests at times that are set", timed.schedules, timed.ScheduleRows),
+    Operation(
+        "POST",
+        "/v1/schedules",
+        "addSchedule",
+        "Ask at times that are set",
+        timed.add_schedule,
+        "answer",
+        {201: timed.ScheduleBody},
+        Whose,
+        timed.NewSchedule,
+    ),
+    _get(
+        "/v1/schedules/{schedule}",
+        "schedule",
+        "One schedule, and what its newest firings came to",
+        timed.schedule,
+        timed.ScheduleWithFirings,
+    ),
+    _of_schedule("pause", "It fires no more until it is resumed", timed.pause_schedule, timed.Why),
+    _of_schedule("resume", "It fires again", timed.resume_schedule),
+    _of_schedule("trigger", "It fires once now, also when it is paused", timed.trigger_schedule),
+    _of_schedule("remove", "It fires no more; its sessions stay", timed.remove_schedule),
+)
 OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
     Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
@@ -152,6 +184,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Edits,
     ),
+    *SCHEDULES,
     Operation(
         "POST",
         f"{S}/copies",

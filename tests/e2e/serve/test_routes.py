@@ -38,7 +38,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "replaceState": {"state": {"context": []}},
     "editState": {"changes": {"summary": "Nothing yet."}},
     "copy": {"session": "another"},
+    "addSchedule": {"name": "nightly", "prompt": "Look"},
 }
+
+
+NIGHTLY = "routes-nightly"
 
 
 @dataclass
@@ -65,7 +69,8 @@ class Caller:
 
 
 def path_of(operation: Operation, session: str, reply: str = "none") -> str:
-    return operation.path.replace("/v1/sessions/{agent}/{session}", session).replace("{reply_id}", reply)
+    path = operation.path.replace("/v1/sessions/{agent}/{session}", session)
+    return path.replace("{reply_id}", reply).replace("{schedule}", NIGHTLY)
 
 
 @pytest.fixture
@@ -107,6 +112,7 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         rest = (await client.get(f"{session}/history?from=2")).json()
         await look_at_pages_and_workers(ask, served, [*parts[2]["events"], *rest["events"]])
         await keep(ask)
+        await at_times(ask, served)
 
     settled = await one_in_doubt(tmp_path, served)
 
@@ -165,6 +171,30 @@ async def change(ask: Caller) -> None:
     (added,) = (await ask("changeRules", {"add": [rule]}))["added"]
     assert added in [one["id"] for one in (await ask("rules"))["rules"]]
     assert (await ask("compact", {})) == {"compacted": False}
+
+
+async def at_times(ask: Caller, served: Serving) -> None:
+    """A schedule that never fires by itself, in the name of who has added it."""
+    await ask("sessions")
+    agent_name = ask.session.split("/")[-2]
+    new = {"name": NIGHTLY, "agent": agent_name, "prompt": "Look at it", "cron": "0 7 * * *", "zone": "Europe/Berlin"}
+    added = await ask("addSchedule", {**new, "paused": True})
+    assert (added["terms"]["user"], added["paused"]) == ("ana", True)
+    assert (await ask.client.post("/v1/schedules", json=new)).status_code == 422
+    assert (await ask.client.post("/v1/schedules", json={**new, "agent": "nobody"})).status_code == 404
+    async with served.client("bob") as bob:
+        assert (await bob.get("/v1/schedules")).json() == {"schedules": []}
+        assert (await bob.get(f"/v1/schedules/{NIGHTLY}")).status_code == 404
+        assert (await bob.post(f"/v1/schedules/{NIGHTLY}/remove")).status_code == 404
+    await ask("resumeSchedule")
+    await ask("pauseSchedule", {"why": "holidays"})
+    await ask("triggerSchedule")
+    async with asyncio.timeout(SURE_SECONDS):
+        while not (await ask("schedules"))["schedules"]:  # noqa: ASYNC110  the server lists it in a moment
+            await asyncio.sleep(0.1)
+    assert (await ask("schedule"))["schedule"]["note"] == "holidays"
+    await ask("removeSchedule")
+    assert (await ask.client.get(f"/v1/schedules/{NIGHTLY}")).status_code == 404
 
 
 async def keep(ask: Caller) -> None:

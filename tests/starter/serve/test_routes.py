@@ -90,9 +90,12 @@ WANTS: dict[str | None, set[str]] = {
     None: {"health", "ready"},
     "read": {
         *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
-        *("state", "tasks", "tools"),
+        *("state", "tasks", "tools", "schedules", "schedule"),
     },
-    "answer": {"message", "externalResults", "interrupt", "notify", "observe"},
+    "answer": {
+        *("message", "externalResults", "interrupt", "notify", "observe"),
+        *("addSchedule", "pauseSchedule", "resumeSchedule", "triggerSchedule", "removeSchedule"),
+    },
     "approve": {"decide", "settle"},
     "steer": {
         *("configure", "compact", "pause", "step", "resume", "changeBudget", "changeRules"),
