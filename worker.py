@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 from temporalio.client import Client
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
@@ -37,6 +38,7 @@ from longhaul.activities.context.specs import Specs
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
+from longhaul.activities.greet_host import greet_host
 from longhaul.activities.handle_interrupt import Interrupting
 from longhaul.activities.kinds.registry import load_kinds
 from longhaul.activities.kinds.turns import KindTurns
@@ -72,6 +74,7 @@ from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.workspace import host_queue
 from longhaul.agent.views.index import ALL_INDEXED
 from longhaul.starter.hosting import event_loop
 from longhaul.starter.hosting.announcing import announce, version_of
@@ -143,7 +146,9 @@ async def build(
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs), waking, secrets)
         made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
-        async with hints.heard(), made as worker:
+        async with hints.heard(), made[0] as worker, AsyncExitStack() as beside:
+            for of_host in made[1:]:
+                await beside.enter_async_context(of_host)
             yield worker
 
 
@@ -184,10 +189,14 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     hints: Hints,
     identity: str,
     lasting: LongTerm,
-) -> Worker:
+) -> list[Worker]:
+    """That of the queue first; then that of this host's own queue, where the host has a name."""
     toolbox, risks = toolbox_of(settings, segments, lasting), open_analyzers(settings.analyzers, providers)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
-    workspaces, contexts = Workspaces(settings.data_dir, offloaders), Contexts(marked=secrets.out_of_message)
+    workspaces, contexts = (
+        Workspaces(settings.data_dir, offloaders, settings.host),
+        Contexts(marked=secrets.out_of_message),
+    )
     specs, counter = Specs(), TokenCounter()
     rules, live = UserRules(store), waking.streaming
     wrapping = Wrapping(load_middlewares(settings.middlewares))
@@ -231,42 +240,52 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     def dropped(run_id: str) -> None:
         forget(worker, run_id)
 
+    of_host = (
+        preparation.prepare_reply,
+        Thinking(
+            contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping, turns
+        ).call_model,
+        examination.examine_calls,
+        compressing.compress,
+        TakingIn(contexts, returning).take_result,
+        Probing(toolbox, workspaces, secrets).probe_call,
+        Acting(
+            contexts,
+            toolbox,
+            workspaces,
+            examination,
+            returning,
+            live,
+            secrets,
+            wrapping,
+            mcp,
+            SideModels(providers),
+        ).run_tool,
+    )
+    around: dict[str, Any] = {
+        "identity": identity,
+        "interceptors": [Departures(), Lacking(), *around_activities(settings, secrets.masker), waking, FusedBounds()],
+        # Cancellation arrives with a heartbeat, which comes when a hint does; the stock throttle would hold it back.
+        "max_heartbeat_throttle_interval": timedelta(seconds=0.1),
+        "default_heartbeat_throttle_interval": timedelta(seconds=0.1),
+        "graceful_shutdown_timeout": timedelta(seconds=settings.graceful_shutdown_timeout),
+        **version_of(settings),
+    }
     worker = Worker(
         client,
-        identity=identity,
         task_queue=settings.task_queue,
         workflows=[AgentSession, ScheduledFiring, AgentHub, EnvironmentQuestion],
         activities=[
-            preparation.prepare_reply,
-            Thinking(
-                contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping, turns
-            ).call_model,
-            examination.examine_calls,
+            *of_host,
             Memorising(lasting.memories, secrets).record_memory,
             Restoring(store, preparation).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
-            compressing.compress,
-            TakingIn(contexts, returning).take_result,
             Interrupting(wrapping, secrets, turns).handle_interrupt,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,
             Surroundings(place.key_env for place in key_places_of(settings)).tell_environment,
-            Probing(toolbox, workspaces, secrets).probe_call,
-            Acting(
-                contexts,
-                toolbox,
-                workspaces,
-                examination,
-                returning,
-                live,
-                secrets,
-                wrapping,
-                mcp,
-                SideModels(providers),
-            ).run_tool,
         ],
-        interceptors=[Departures(), Lacking(), *around_activities(settings, secrets.masker), waking, FusedBounds()],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.
         workflow_runner=ForgetfulRunner(
@@ -274,15 +293,14 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         ),
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
-        # Cancellation arrives with a heartbeat, which comes when a hint does; the stock throttle would hold it back.
-        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
-        default_heartbeat_throttle_interval=timedelta(seconds=0.1),
-        graceful_shutdown_timeout=timedelta(seconds=settings.graceful_shutdown_timeout),
         max_cached_workflows=1_000,
-        **version_of(settings),
+        **around,
     )
     be_patient(worker)
-    return worker
+    if not settings.host:
+        return [worker]
+    queue = host_queue(settings.task_queue, settings.host)
+    return [worker, Worker(client, task_queue=queue, activities=[*of_host, greet_host], **around)]
 
 
 def around_activities(settings: Settings, masker: Masker) -> list[Interceptor]:

@@ -92,6 +92,14 @@ class InterruptInput(OpenValue):
     """The agent's own, which is asked before the middlewares."""
 
 
+GREET_HOST = "longhaul.greet_host"
+"""Taken by workers of the host that a workspace lies on: whoever answers is back. The answer is `entries.HostBack`."""
+
+
+class GreetHost(OpenValue):
+    host: str
+
+
 RECORD_MEMORY = "longhaul.record_memory"
 """Its answer is `entries.MemoryRecorded`."""
 

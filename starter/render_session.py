@@ -146,7 +146,9 @@ def standing_still(status: Status) -> Iterator[Text]:
         yield Text(f"  to let it go on: {one_line(resume)}", "red" if status.hold else "magenta")
     if status.outage:
         yield Text(one_line(visible(status.outage.told())), "yellow")
-    if status.lacking:
+    if status.host_away:
+        yield Text(f"parked: {one_line(status.host_away)}", "yellow")
+    elif status.lacking:
         yield Text(f"waits for a worker that can go on: {one_line(status.lacking)}", "yellow")
     if status.shutdown_interrupted:
         who = f"worker {one_line(status.left_by)}" if status.left_by else "its worker"

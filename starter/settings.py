@@ -18,6 +18,7 @@ from pydantic_settings import (
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.values.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
+from longhaul.agent.values.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
 from longhaul.starter.trust import BadSettingsFile
 from longhaul.workflows.contract import TASK_QUEUE
@@ -53,6 +54,8 @@ class Settings(BaseSettings):
     folder_counts: ClassVar[bool] = True
 
     task_queue: str = TASK_QUEUE
+    host: Annotated[str, Field(pattern=rf"^({HOST})?$", max_length=LONGEST_HOST)] = ""
+    """Name of this worker's host: sessions whose workspace lies there alone have their work done by workers of it."""
     data_dir: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "longhaul")
     """Workspaces that nobody named, what was offloaded, and the state of `longhaul dev`."""
     project: str = ""

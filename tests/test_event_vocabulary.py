@@ -215,6 +215,8 @@ def left_by_its_worker_and_failing() -> list[AgentEvent]:
     away = {"attempt": 6, "next_at": 1_764_072_012_000, "until": 1_764_072_099_000}
     play.tell("worker_lacks", {"worker": "71@atlas", "doing": "longhaul.call_model", "why": "down", "away": away})
     play.tell("worker_left", {"worker": "71@atlas", "doing": "longhaul.call_model"})
+    play.write(e.WorkerLacks(worker="", doing="longhaul.call_model", why="den is away", host="den"))
+    play.write(e.HostBack(host="den"))
     play.complete()
     play.run()
     return told(play)

@@ -32,6 +32,7 @@ LONGER_FILES: dict[str, str] = {
     "workflows/session.py": "one class, in which the SDK looks for the loop, the handlers and the queries",
     "workflows/activity_inputs.py": "the input of each activity, and what of the record goes into it, in one list",
     "agent/values/messages.py": "one vocabulary: a message, and each kind of block that it may have",
+    "starter/settings.py": "all that may be set on one machine, in one list",
     "agent/values/settings.py": "all that an agent file may say, in one list",
     "agent/views/events.py": "one fold: which events each kind of entry becomes",
     "agent/values/profiles.py": "one profile: all that it may say, and what is looked at of each",

@@ -205,6 +205,8 @@ class Waits(OpenValue):
     paused_by: str = sparse("")
     paused_why: str = sparse("")
     """These as in `Status`."""
+    host_away: str = sparse("")
+    """Why nothing goes on: the host of its workspace is away."""
 
 
 class WaitingRequest(OpenValue):
@@ -295,6 +297,8 @@ class Status(OpenValue):
     """That worker."""
     lacking: str = sparse("")
     """What the next step waits for: no worker that was asked has that tool, folder or middleware."""
+    host_away: str = sparse("")
+    """The same of a workspace that lies on one host, which is away; it is waited for without end."""
     outage: Outage | None = sparse(None)
     """The model's provider is away, and the reply waits for it."""
     checkpoint_error: str = ""

@@ -185,6 +185,8 @@ def _lacking(record: Record) -> list[str]:
     if away := outage(record):
         return [_code(_cut(away.told(), 400))]
     lacking = record.life.lacking
+    if lacking and lacking.host:
+        return [f"parked: {_code(_cut(lacking.why, 300))}"]
     return [f"waits for a worker that can go on: {_code(_cut(lacking.why, 300))}"] if lacking else []
 
 

@@ -30,7 +30,11 @@ class FusedReads:
 
     async def prepare(self, ask: world.PrepareReply) -> e.Prepared | None:
         """None when an activity of its own has to. Raises WorkInterrupted."""
-        if not self._record.spec.react_config.fuse_reads or world.PREPARE_REPLY in self.unfused:
+        if (
+            self._record.spec.host
+            or not self._record.spec.react_config.fuse_reads
+            or world.PREPARE_REPLY in self.unfused
+        ):
             return None
         prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")
         if prepared is None and self._record.interrupted:

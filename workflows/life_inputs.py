@@ -28,7 +28,7 @@ def _ahead(record: Record, session_key: str) -> world.PrepareReply | None:
     begun = Record.of(record.log)
     begun.restore(e.Restored(generation=1, source="nothing"), None, record.latest_at)
     step = decide(begun, Load(at=record.latest_at))
-    if not isinstance(step, Prepare):
+    if not isinstance(step, Prepare) or record.spec.host:
         return None
     begun.write(e.ReplyStarted(reply_id=step.reply_id), record.latest_at)
     return prepare_reply(begun, session_key)

@@ -27,6 +27,9 @@ for ever."""
 FUSED_SECONDS = 1.0
 """Of a read within the session's own task. Four seconds would make it longer than the server waits for a task."""
 
+AWAY_SECONDS = 3.0
+"""How long the workers of a host may leave a task untaken before it counts as away."""
+
 _LOOK_AGAIN = RetryPolicy(
     initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5), maximum_attempts=GIVE_UP_AFTER
 )
@@ -112,6 +115,17 @@ def record_memory() -> ActivityConfig:
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=timedelta(seconds=5),
         retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def greet_host(host: str) -> ActivityConfig:
+    """Waited for as long as the host is away: nothing bounds it but an interrupt."""
+    return ActivityConfig(
+        summary=f"wait for host {host[:60]}",
+        start_to_close_timeout=timedelta(seconds=10),
+        # Nobody has begun it yet, so there is no end to wait for.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        retry_policy=_LOOK_AGAIN,
     )
 
 

@@ -296,6 +296,8 @@ class AgentSession:
         tell_waits(self._record, entry, now)
         self._record.write(entry, now)
         self._doing.background.stop_unwanted()
+        if isinstance(entry, e.HostBack) or (isinstance(entry, e.WorkerLacks) and entry.host):
+            self._showing.show()  # the session stands still in the midst of a step, where nothing else tells of it
 
     async def _next(self) -> Step:
         while isinstance(step := decide(self._record, self._load()), RollOver | Close) and self._turns.waiting:

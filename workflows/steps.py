@@ -21,11 +21,13 @@ from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.tools import Effect
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
 from longhaul.workflows.background import Background
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
+from longhaul.workflows.hosts import AtFiles
 from longhaul.workflows.signals import tell_hub
 from longhaul.workflows.underway import Underway, WorkInterrupted, undisturbed
 
@@ -41,6 +43,7 @@ class Doing:
         self._record = record
         self._write = write
         self.underway = Underway()
+        self._at_files = AtFiles(record, write, self.underway)
         self.fused = FusedReads(record, self.underway)
         self.children = Children(record, write, self.beside)
         self.background = Background(record, write, self.beside)
@@ -91,7 +94,7 @@ class Doing:
         try:
             prepared = await self.fused.prepare(ask)
             if prepared is None:
-                prepared = await self.underway.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
+                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
         except WorkInterrupted:
             words = parting_words(self._record)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
@@ -110,7 +113,7 @@ class Doing:
                 activity_inputs.summary_of_thought(ask),
                 waits=activity_inputs.is_last_model(self._record, model),
             )
-            said = await self.underway.run(world.CALL_MODEL, ask, e.ModelSaid, how)
+            said = await self._at_files.run(world.CALL_MODEL, ask, e.ModelSaid, how)
         except WorkInterrupted:
             self._release(1)  # it had said nothing yet
         except ActivityError as error:
@@ -150,7 +153,7 @@ class Doing:
         try:
             waits = activity_inputs.needs_model(self._record, ask)
             how = options.compress(ask.config, self._record.provided.liveness, waits=waits)
-            shorter = await self.underway.run(world.COMPRESS, ask, e.ContextCompressed, how)
+            shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
             self._release(1)  # nothing has changed, and nobody waits for it any more
         except ActivityError as error:
@@ -173,7 +176,7 @@ class Doing:
         try:
             liveness, analyzed = self._record.provided.liveness, ask.analysis is not None
             how = options.examine(len(calls), liveness, analyzed=analyzed)
-            examined = await self.underway.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
+            examined = await self._at_files.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except WorkInterrupted:
             pass  # the calls are closed with the reply
         except ActivityError as error:
@@ -211,7 +214,9 @@ class Doing:
             summary = activity_inputs.summary_of(call)
             how = options.run_tool(tool, effect, self._record.provided.liveness, summary)
             ask = activity_inputs.run_tool(self._record, call)
-            outcome = (await self.underway.run(tool.name, ask, e.ToolOutcome, how)).root
+            outcome = (
+                await self._at_files.run(tool.name, ask, e.ToolOutcome, how, call_id, once=effect is Effect.ONCE)
+            ).root
         except WorkInterrupted:
             outcome = outcomes.call_interrupted(call)
         except ActivityError as error:
@@ -241,7 +246,7 @@ class Doing:
         ask = activity_inputs.probe_call(self._record, self._record.doubts[call_id])
         try:
             how = options.probe(ask.tool)
-            found = await self.underway.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
+            found = await self._at_files.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
         except WorkInterrupted:
             found = outcomes.not_probed(call_id, "the reply was interrupted")
         except ActivityError as error:
@@ -264,7 +269,7 @@ class Doing:
         ask = activity_inputs.run_tool(self._record, call)
         try:
             how = options.take_result(call.block.name)
-            outcome = await self.underway.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
+            outcome = await self._at_files.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
         except WorkInterrupted:
             return  # the call is closed with the reply
         except ActivityError as error:

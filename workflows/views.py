@@ -145,6 +145,7 @@ def _trouble(record: Record) -> dict[str, Any]:
         **shutdown(record),
         "lacking": lacking(record),
         "outage": outage(record),
+        "host_away": record.life.host_away,
         "notify_error": record.notices.failed.error if record.notices.failed and to_tell(record) else "",
     }
 

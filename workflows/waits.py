@@ -18,7 +18,13 @@ def waits(record: Record) -> str:
     lacks_budget = record.account is not None and record.account.question is not None
     count = len(views.waiting(record)) + len(open_doubts(record)) + lacks_budget
     found = Waits.model_validate(
-        {**told(record), "calls": calls, "left_out": count - len(calls), "hold": record.life.hold}
+        {
+            **told(record),
+            "calls": calls,
+            "left_out": count - len(calls),
+            "hold": record.life.hold,
+            "host_away": record.life.host_away,
+        }
     )
     return "" if found == Waits() else found.model_dump_json()
 

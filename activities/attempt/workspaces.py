@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import NOT_HERE, RecordedPlace
 from longhaul.activities.tool import Place
 from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.settings import Workspace
+from longhaul.agent.values.workspace import Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
@@ -43,8 +43,9 @@ NEIGHBOURS = 1_000
 class Workspaces:
     """The workspaces that this worker can see; those that nobody named lie in its data directory."""
 
-    def __init__(self, data_dir: Path, offloaders: Offloaders | None = None) -> None:
-        """`offloaders`: those whose files its sessions' tools may read back."""
+    def __init__(self, data_dir: Path, offloaders: Offloaders | None = None, host: str = "") -> None:
+        """`offloaders`: those whose files its sessions' tools may read back. `host`: its name, if it has one."""
+        self._host = host
         self._data_dir = data_dir.resolve()
         self._offloaders = offloaders or Offloaders(data_dir)
         self._seen: dict[tuple[str, str], float] = {}
@@ -52,6 +53,8 @@ class Workspaces:
     def bind(self, wanted: Workspace | None, session_key: str) -> tuple[Path, str]:
         """Root and nonce of the workspace, made if it is the session's own. Blocking."""
         if wanted is not None:
+            if wanted.host not in ("", self._host):
+                raise not_here(f"the workspace lies on host {wanted.host!r}, and this worker runs on another one")
             root = Path(wanted.root)
             if not root.is_absolute() or not root.is_dir():
                 raise not_here(f"there is no directory {wanted.root!r} on this worker{nearest_folder(root)}")

@@ -142,6 +142,15 @@ class WorkerLacks(Entry):
     """What is missing, and where."""
     away: Away | None = sparse(None)
     """Of a provider that is away."""
+    host: str = sparse("")
+    """Of a workspace whose host is away: nobody polls its queue. What waits for it does so until it is back."""
+
+
+class HostBack(Entry):
+    """The host of the session's workspace is back; what waited for it goes on."""
+
+    kind: Literal["host_back"] = "host_back"
+    host: str
 
 
 class TimeReached(Entry):
@@ -159,5 +168,6 @@ LifeEntry = (
     | StateReplaced
     | TimeReached
     | WorkerLacks
+    | HostBack
     | WorkerLeft
 )

@@ -193,6 +193,11 @@ class ThisLife:
     lacking: e.WorkerLacks | None = None
     """What the step that is to be taken waits for, as a worker told it that could not take it."""
 
+    @property
+    def host_away(self) -> str:
+        """Why the session is parked: the host of its workspace is away. Empty: it is not."""
+        return self.lacking.why if self.lacking is not None and self.lacking.host else ""
+
 
 @dataclass
 class Keeping:

@@ -20,7 +20,7 @@ from longhaul.agent.values.messages import (
 from longhaul.agent.values.sizes import text_tokens
 from longhaul.agent.values.tools import Effect
 
-PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.LetterRefused, e.WorkerLacks)
+PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.LetterRefused, e.WorkerLacks, e.HostBack)
 """Entries that change nothing that is worth another checkpoint."""
 
 _GOES_ON = (e.ModelSaid, e.ModelFailed, e.ContextCompressed, e.CallUnsettled, e.ReplyFinished)
@@ -64,8 +64,8 @@ def apply(ledger: Ledger, entry: e.LifeEntry) -> None:
             ledger.keeping.failed = None  # tried again from time to time, or an idle session would never close
         case e.WorkerLeft():
             ledger.state.shutdown_interrupted = True
-        case e.WorkerLacks():
-            ledger.life.lacking = entry
+        case e.WorkerLacks() | e.HostBack():
+            ledger.life.lacking = entry if isinstance(entry, e.WorkerLacks) else None
         case _ as never:
             assert_never(never)
 

@@ -23,6 +23,7 @@ def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
     turn = record.current.calls
     return (
         record.spec.react_config.fuse_reads
+        and not record.spec.host
         and not load.running
         and len(ready) == len(turn) <= MOST_FUSED
         and all(_may_be(call, record, load) for call in ready)

@@ -22,7 +22,8 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets, Workspace
+from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.workspace import Workspace
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""
@@ -58,10 +59,16 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "team": own.team or above.team,
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
-            "workspace": own.workspace or Workspace(root=record.provided.workspace_root),
+            "workspace": own.workspace or _workspace(record),
             "idle_close_seconds": IDLE_SECONDS if own.idle_close_seconds == _IDLE else own.idle_close_seconds,
         }
     )
+
+
+def _workspace(record: Record) -> Workspace:
+    """The one of the session, on the same host."""
+    above, root = record.spec.workspace, record.provided.workspace_root
+    return above.model_copy(update={"root": root}) if above is not None else Workspace(root=root)
 
 
 _IDLE: int = AgentSpec.model_fields["idle_close_seconds"].default

@@ -28,6 +28,7 @@ from longhaul.agent.values.prompt import is_template_name
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
+from longhaul.agent.values.workspace import Workspace
 
 
 class ModelConfig(Value):
@@ -190,21 +191,6 @@ SECRETS_NOTE = (
 MARKS_NOTE = " In the arguments of a tool that knows it, `[secret NAME]` stands for the value of NAME."
 
 
-class Workspace(Value):
-    """Where the tools work. `shared`: each worker must see the same files, proven by a marker file."""
-
-    root: str
-    """Absolute path on the worker's machines."""
-    place: Literal["shared"] = sparse("shared")
-
-    @field_validator("root")
-    @classmethod
-    def _the_same_for_every_worker(cls, root: str) -> str:
-        if not root.startswith("/") or "\0" in root:
-            raise ValueError("it has to be an absolute path: workers run in folders of their own")
-        return root
-
-
 def _named_once(names: tuple[str, ...]) -> tuple[str, ...]:
     if not all(names) or len(set(names)) != len(names):
         raise ValueError("a name is empty or stands twice; name each middleware once")
@@ -364,6 +350,11 @@ class AgentSpec(Value):
         starts = [name for name in LEADS_TOOLS if name not in self.tools] if self.agents else []
         known = tools_of(self.long_term_memory_mode, self.knowledge_bases, self.knowledge_mode)
         return (*self.tools, *in_groups(self.tool_groups), *starts, *known)
+
+    @property
+    def host(self) -> str:
+        """The only one whose workers see its workspace; empty: all do."""
+        return self.workspace.host if self.workspace is not None else ""
 
     @property
     def retrieves(self) -> bool:

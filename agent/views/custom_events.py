@@ -44,7 +44,7 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_sleep(entry)
         case e.BudgetExhausted() | e.BudgetChanged():
             return _of_budget(entry)
-        case e.WorkerLeft() | e.WorkerLacks():
+        case e.WorkerLeft() | e.WorkerLacks() | e.HostBack():
             return _of_worker(entry)
         case e.ChildStarted() | e.ChildEnded():
             return _of_child(entry)
@@ -162,10 +162,15 @@ def away_words(away: e.Away) -> dict[str, Any]:
     return {"attempt": away.attempt, "next_try": iso(away.next_at), "until": iso(away.until)}
 
 
-def _of_worker(entry: e.WorkerLeft | e.WorkerLacks) -> AgentEvent:
+def _of_worker(entry: e.WorkerLeft | e.WorkerLacks | e.HostBack) -> AgentEvent:
+    if isinstance(entry, e.HostBack):
+        return AgentEvent(type="CUSTOM", name="host_back", value={"host": entry.host})
     value: dict[str, object] = {"worker": entry.worker, "doing": entry.doing}
     if isinstance(entry, e.WorkerLacks) and entry.away is not None:
         return AgentEvent(type="CUSTOM", name="provider_away", value={"reason": entry.why, **away_words(entry.away)})
+    if isinstance(entry, e.WorkerLacks) and entry.host:
+        told = {"host": entry.host, "doing": entry.doing, "reason": entry.why}
+        return AgentEvent(type="CUSTOM", name="host_away", tool_call_id=entry.call_id, value=told)
     if isinstance(entry, e.WorkerLacks):
         value["reason"] = entry.why
     return AgentEvent(type="CUSTOM", name=entry.kind, tool_call_id=entry.call_id, value=value)

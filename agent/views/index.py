@@ -31,7 +31,7 @@ class IndexRow:
 def status_word(record: Record) -> str:
     if record.pause is not None:
         return "paused"
-    return reply_word(record)
+    return "waiting" if record.life.host_away else reply_word(record)
 
 
 def reply_word(record: Record) -> str:

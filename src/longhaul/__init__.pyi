@@ -144,7 +144,7 @@ from longhaul.agent.values.settings import ContextConfig as ContextConfig
 from longhaul.agent.values.settings import ModelConfig as ModelConfig
 from longhaul.agent.values.settings import ReActConfig as ReActConfig
 from longhaul.agent.values.settings import Secrets as Secrets
-from longhaul.agent.values.settings import Workspace as Workspace
+from longhaul.agent.values.workspace import Workspace as Workspace
 from longhaul.agent.values.stuck_config import StuckConfig as StuckConfig
 from longhaul.agent.values.summary_template import BadTemplate as BadTemplate
 from longhaul.agent.values.tasks import Task as Task

@@ -27,6 +27,8 @@ class Inbox:
     """Sessions that do nothing until somebody resumes them: what they have may be damaged, or not all of it known."""
     paused: list[tuple[SessionCard, Status]] = field(default_factory=list[tuple[SessionCard, Status]])
     """Sessions that somebody has paused; calls that wait in them are among the calls."""
+    parked: list[tuple[SessionCard, str]] = field(default_factory=list[tuple[SessionCard, str]])
+    """Sessions whose workspace lies on a host that is away, and which one. They go on by themselves."""
 
 
 async def gather(
@@ -70,11 +72,14 @@ async def gather(
         silent=sorted(found.silent, key=lambda card: card.waiting_since),
         held=[] if narrowed else sorted(found.held, key=lambda pair: pair[0].waiting_since),
         paused=[] if narrowed else sorted(found.paused, key=lambda pair: pair[1].paused_since),
+        parked=[] if narrowed else sorted(found.parked, key=lambda pair: pair[0].waiting_since),
     )
 
 
 def _take(card: SessionCard, waits: Waits, found: Inbox) -> None:
     found.calls.extend((card, call) for call in waits.calls)
+    if waits.host_away:
+        found.parked.append((card, waits.host_away))
     if waits.hold or waits.paused_since:
         status = Status(
             session_id=card.session_id,
@@ -95,6 +100,8 @@ async def _ask(card: SessionCard, session: Session, found: Inbox) -> None:
     found.calls.extend((card, call) for call in calls)
     if not calls or card.status == "paused":
         status = await session.status()
+        if status.host_away:
+            found.parked.append((card, status.host_away))
         if status.hold:
             found.held.append((card, status))
         elif status.paused_since:

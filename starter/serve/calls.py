@@ -122,7 +122,8 @@ def spec_to_begin(call: Call, agent: str) -> AgentSpec:
     spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
     if spec is None:
         raise Problem("not-found", f"agent: there is no agent {agent!r}; there are: {', '.join(known_agents())}")
-    if not (model := spec.model or call.app.settings.model):
+    model = spec.model or call.app.settings.model
+    if not (model or spec.kind):
         raise Problem("refused", _no_model(agent))
     return spec.model_copy(update={"model": model})
 

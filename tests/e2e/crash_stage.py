@@ -17,8 +17,9 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.agent.values.messages import Msg, ToolResultBlock
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.settings import Settings

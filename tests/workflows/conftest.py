@@ -18,8 +18,9 @@ from temporalio.service import RPCError
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.past import readout
-from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.workspace import Workspace
 from longhaul.starter.client import asking, session_copies
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session

@@ -65,6 +65,16 @@ def farewell(to: str) -> ToolOutput:
 @tool(effect=Effect.ONCE)
 async def dawdle(path: str) -> str:
     """Write down that it has begun, and take until somebody says that it is enough."""
+    return await _until_enough(path)
+
+
+@tool(effect=Effect.READ, read_only=True)
+async def look_long(path: str) -> str:
+    """The same of a look: it may be taken again."""
+    return await _until_enough(path)
+
+
+async def _until_enough(path: str) -> str:
     with Path(path).open("a", encoding="utf-8") as file:  # noqa: ASYNC230  one line
         file.write("begun\n")
     while not Path(path).with_suffix(".enough").exists():  # noqa: ASYNC110  a test makes that file

@@ -126,6 +126,8 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"{value['reason']}"
     ),
     "worker_lacks": lambda value: f"waits for a worker that can go on: {value['reason']}",
+    "host_away": lambda value: f"parked: {value['reason']}",
+    "host_back": lambda value: f"host {value['host']} is back",
     "reminded": lambda _: "somebody was reminded of a call that waits",
     "escalated": lambda value: f"handed up to {value.get('to') or 'somebody else'}: nobody has answered",
     "expired": lambda _: "nobody answered a call in time",

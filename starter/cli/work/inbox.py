@@ -36,7 +36,10 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
     asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
     stopped = [*found.held, *found.paused]
     rows = [*(_row(card, call) for card, call in waiting), *(_stopped(card, why) for card, why in stopped)]
-    screen.document([*rows, *(_row(card, call) for card, call in asleep)])
+    parked = [
+        {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why} for card, why in found.parked
+    ]
+    screen.document([*rows, *(_row(card, call) for card, call in asleep), *parked])
     _mention_silent(found)
     if not waiting and not stopped and not found.silent:
         screen.show(Text("nothing waits for a person"))
@@ -45,6 +48,9 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
         screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, _flags(card)), Text())
     for card, status in stopped:
         screen.show(*_shown_stopped(card, status), Text())
+    for card, why in found.parked:
+        screen.show(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
+        screen.show(Text(f"  parked: {one_line(why)}", "yellow"), Text())
     for card, call in asleep:
         screen.show(*_shown_asleep(card, call), Text())
     return 0

@@ -17,7 +17,8 @@ from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.entries.every import Prepared
 from longhaul.agent.values.messages import HintBlock
-from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.workspace import Workspace
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets, Workspace
+from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.workspace import Workspace
 from tests.agent.family import GLAZIER, HOUSE, Family
 from tests.agent.play import text
 

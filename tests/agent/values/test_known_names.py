@@ -57,7 +57,11 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
         "summary_schema: it has to describe an object",
     ),
     "offloader": ({"offloader": "workspce"}, "no offloader 'workspce'; did you mean 'workspace'?"),
-    "workspace.root": ({"workspace": {"root": "src"}}, "workspace.root: it has to be an absolute path"),
+    "workspace.root": ({"workspace": {"root": "src"}}, "root: it has to be an absolute path"),
+    "workspace.host": (
+        {"workspace": {"root": "/src", "place": "local", "host": "my den"}},
+        "host: 'my den' is no name of a host",
+    ),
 }
 """Refused by whoever reads the agent: a client, an agent file, a session that is started by hand."""
 

@@ -1,0 +1,82 @@
+"""Takes the steps that touch files to where the files are: to any worker, or to those of the one host that has them.
+
+A host that is away is noticed by a step that nobody takes. The session says so and waits, for as long as it takes: a
+task in the host's own queue is answered when somebody polls there again, and the step is taken anew.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio.exceptions import TimeoutError as TemporalTimeout
+from temporalio.workflow import ActivityConfig
+
+from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost
+from longhaul.agent.entries import every as e
+from longhaul.agent.record import Record
+from longhaul.agent.values.workspace import host_queue
+from longhaul.workflows import options
+from longhaul.workflows.underway import Underway
+
+Answer = TypeVar("Answer")
+
+
+class AtFiles:
+    """The activities of one session that touch its files."""
+
+    def __init__(self, record: Record, write: Callable[[e.AnyEntry], None], underway: Underway) -> None:
+        self._record = record
+        self._write = write
+        self._underway = underway
+
+    async def run(
+        self,
+        name: str,
+        ask: object,
+        answer: type[Answer],
+        how: ActivityConfig,
+        call_id: str = "",
+        *,
+        once: bool = False,
+    ) -> Answer:
+        """As `Underway.run`; `call_id` of a tool's call, and whether it may be begun `once` alone."""
+        host = self._record.spec.host
+        if not host:
+            return await self._underway.run(name, ask, answer, how)
+        bound = self._bound(host, how)
+        bound["schedule_to_start_timeout"] = timedelta(seconds=options.AWAY_SECONDS)
+        while True:
+            try:
+                return await self._underway.run(name, ask, answer, bound)
+            except ActivityError as error:
+                if not _may_begin(error, once=once):
+                    raise
+            await self._until_back(host, name, call_id)
+
+    async def _until_back(self, host: str, doing: str, call_id: str) -> None:
+        """Raises WorkInterrupted."""
+        if not self._record.life.host_away:
+            why = (
+                f"its workspace lies on host {host!r}, which is away: no worker takes the work of that host. It goes "
+                f"on as soon as one runs there with LONGHAUL_HOST={host}"
+            )
+            self._write(e.WorkerLacks(worker="", doing=doing, call_id=call_id, why=why, host=host))
+        how = self._bound(host, options.greet_host(host))
+        back = await self._underway.run(GREET_HOST, GreetHost(host=host), e.HostBack, how)
+        if self._record.life.host_away:
+            self._write(back)
+
+    def _bound(self, host: str, how: ActivityConfig) -> ActivityConfig:
+        return {**how, "task_queue": host_queue(workflow.info().task_queue, host)}
+
+
+def _may_begin(error: ActivityError, *, once: bool) -> bool:
+    """Whether the step lay in the queue until its time was up. A `once` call begins anew only where no attempt before
+    that one had done anything: a new activity would know nothing of them."""
+    late = error.cause
+    if not isinstance(late, TemporalTimeout) or late.type is not TimeoutType.SCHEDULE_TO_START:
+        return False
+    before = late.cause
+    return not once or before is None or (isinstance(before, ApplicationError) and before.type == NOT_HERE)
