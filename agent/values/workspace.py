@@ -1,5 +1,6 @@
 """The workspace of an agent: which folder its tools work in, and which workers see it."""
 
+import hashlib
 import re
 from typing import Literal
 
@@ -16,22 +17,44 @@ class Workspace(Value):
 
     root: str
     """Absolute path on the worker's machines."""
-    place: Literal["shared", "local"] = sparse("shared")
-    """`shared`: all workers of the queue see it. `local`: only those of one host, for which it waits."""
+    place: Literal["shared", "local", "worktree"] = sparse("shared")
+    """`shared`: all workers of the queue see it. `local`: only those of one host, for which it waits. `worktree`: the
+    session works in a git working tree of its own, on a branch of its own, of the repository at `root`; a sub-agent
+    may leave the root out, and means that of the session that starts it."""
     host: str = sparse("", max_length=LONGEST_HOST)
-    """Of a local one: the name under which its workers run (`LONGHAUL_HOST`)."""
+    """Of a local one: the name under which its workers run (`LONGHAUL_HOST`). A working tree may lie on one too."""
+    at: str = sparse("", pattern=r"^([0-9a-f]{40}|files)?$")
+    """Of a working tree: the commit whose files it begins with; `files` = as they are at `root` when it is made, also
+    what is not committed; empty = what is checked out there."""
+    snapshots: bool = sparse(False)
+    """Where the root is a git repository: its files are kept before each call that may change any, for copies of the
+    session that go back to a step."""
 
     @model_validator(mode="after")
     def _the_same_for_every_worker(self) -> "Workspace":
+        if self.place == "worktree" and not self.root:
+            return self
         if not self.root.startswith("/") or "\0" in self.root:
             raise ValueError("root: it has to be an absolute path: workers run in folders of their own")
         if self.place == "local" and not re.fullmatch(HOST, self.host):
             raise ValueError(
                 f"host: {self.host!r} is no name of a host; give the one that its workers have as LONGHAUL_HOST"
             )
-        if self.place != "local" and self.host:
+        if self.host and (self.place == "shared" or not re.fullmatch(HOST, self.host)):
             raise ValueError(f"host: {self.host!r} is for place = 'local'; leave it out, or set the place")
+        if self.at and self.place != "worktree":
+            raise ValueError("at: it is for place = 'worktree'; leave it out, or set the place")
         return self
+
+
+BRANCHES = "longhaul/"
+"""What branches of working trees of sessions begin with."""
+FILES_NOW = "files"
+
+
+def branch_of(session_key: str) -> str:
+    """The branch of a session's own working tree. `session_key`: the id of its workflow."""
+    return BRANCHES + hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def host_queue(task_queue: str, host: str) -> str:

@@ -144,7 +144,6 @@ from longhaul.agent.values.settings import ContextConfig as ContextConfig
 from longhaul.agent.values.settings import ModelConfig as ModelConfig
 from longhaul.agent.values.settings import ReActConfig as ReActConfig
 from longhaul.agent.values.settings import Secrets as Secrets
-from longhaul.agent.values.workspace import Workspace as Workspace
 from longhaul.agent.values.stuck_config import StuckConfig as StuckConfig
 from longhaul.agent.values.summary_template import BadTemplate as BadTemplate
 from longhaul.agent.values.tasks import Task as Task
@@ -152,6 +151,7 @@ from longhaul.agent.values.tasks import TasksContext as TasksContext
 from longhaul.agent.values.tool_groups import ToolGroup as ToolGroup
 from longhaul.agent.values.tools import Effect as Effect
 from longhaul.agent.values.tools import ToolDescriptor as ToolDescriptor
+from longhaul.agent.values.workspace import Workspace as Workspace
 from longhaul.agent.views.event import AgentEvent as AgentEvent
 from longhaul.agent.views.event import CustomEvent as CustomEvent
 from longhaul.agent.views.event import DataBlockDeltaEvent as DataBlockDeltaEvent

@@ -1,0 +1,150 @@
+"""Runs git on repositories that nobody trusts, so that no program runs that a repository names.
+
+What touches files (adding, checking out, merging) goes by settings of our own, in a folder of ours that stands in for
+the repository's: without its configuration there are no filters, no merge drivers and no hooks, whatever attributes
+say. The repository itself is only asked for names and told of new ones, with hooks and monitors switched off.
+"""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from longhaul.stores.worktrees.linked import GitProblem, Repository
+
+SECONDS = 60.0
+"""For one run of git; a repository may be of any size, and a file in it a pipe."""
+ZERO = "0" * 40
+
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    "core.autocrlf": "false",
+    "core.safecrlf": "false",
+    "core.logAllRefUpdates": "false",
+    "submodule.recurse": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "advice.addEmbeddedRepo": "false",
+}
+"""Above what the repository says; a hook of `update-ref` would run with every snapshot."""
+
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+    **{
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "Longhaul"), ("EMAIL", "longhaul@localhost"))
+    },
+    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_SETTINGS.values())},
+}
+
+_ATTRIBUTES = "* -text !eol -ident -filter -working-tree-encoding\n"
+"""Above those of the files themselves: each byte stays as it is."""
+_LEFT_OUT = (
+    "/.longhaul/\n.env\n.env.*\n.netrc\n.pgpass\n*.pem\n*.key\n*.p12\n*.pfx\nid_rsa*\nid_dsa*\nid_ecdsa*\nid_ed25519*\n"
+)
+"""Of files that git does not track: ours, and those that usually hold secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """git for one repository."""
+
+    repository: Repository
+    folder: Path
+    """Our own, that stands in for the repository's where files are touched."""
+
+    def ask(self, *arguments: str, missing_is_empty: bool = False) -> str:
+        """Ask or tell the repository itself. Raises GitProblem."""
+        done = self._run({"GIT_DIR": str(self.repository.own)}, arguments)
+        if missing_is_empty and done.returncode == 1:
+            return ""
+        return _said(done, arguments)
+
+    def files(self, *arguments: str, index: Path, root: Path | None = None, stdin: bytes | None = None) -> str:
+        """Touch files, or objects, by our own settings alone. Raises GitProblem."""
+        return _said(self.run_on_files(*arguments, index=index, root=root, stdin=stdin), arguments)
+
+    def run_on_files(
+        self, *arguments: str, index: Path, root: Path | None = None, stdin: bytes | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """The same, whatever it came to."""
+        of_ours = {
+            "GIT_DIR": str(self.folder),
+            "GIT_OBJECT_DIRECTORY": str(self.repository.common / "objects"),
+            "GIT_INDEX_FILE": str(index),
+        }
+        return self._run(of_ours, arguments, root, stdin)
+
+    def _run(
+        self,
+        variables: Mapping[str, str],
+        arguments: tuple[str, ...],
+        root: Path | None = None,
+        stdin: bytes | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        root = root or self.repository.root
+        environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT, "GIT_WORK_TREE": str(root)}
+        command = ["git", *arguments]
+        try:
+            return subprocess.run(
+                command,
+                cwd=root,
+                env={**environment, **variables},
+                capture_output=True,
+                check=False,
+                input=stdin or b"",
+                timeout=SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitProblem(f"git {arguments[0]} took longer than {SECONDS:g} s in {str(root)!r}") from None
+        except (OSError, ValueError) as error:
+            raise GitProblem(f"git could not be run: {error}") from None
+
+
+@contextmanager
+def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
+    """`kept`: a folder of ours for this repository, made where there is none; one at a time works with it."""
+    git = Git(repository, kept)
+    _make(kept)
+    with (kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if git.ask("rev-parse", "--show-object-format") != "sha1":
+            raise GitProblem(f"{str(repository.root)!r} keeps its objects by sha256, which is not supported here")
+        yield git
+
+
+def _make(kept: Path) -> None:
+    for name in ("refs", "objects", "info"):
+        (kept / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (kept / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    (kept / "info" / "attributes").write_text(_ATTRIBUTES)
+    (kept / "info" / "exclude").write_text(_LEFT_OUT)
+    (kept / "HEAD").write_text("ref: refs/heads/none\n")
+
+
+def _said(done: subprocess.CompletedProcess[bytes], arguments: tuple[str, ...]) -> str:
+    if done.returncode:
+        words = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
+        raise GitProblem(f"git {arguments[0]}: {words[:1_000] or f'it ended with {done.returncode}'}")
+    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
