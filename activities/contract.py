@@ -37,6 +37,8 @@ class RecordedPlace(OpenValue):
     sandbox: Literal["off", "proven", "all"] = sparse("off")
     """What the agent wants around commands."""
     sandbox_network: bool | None = sparse(None)
+    snapshots: bool = sparse(False)
+    """The files are kept before a call that may change any."""
 
 
 class Runtime(OpenValue):

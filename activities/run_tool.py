@@ -14,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import once, own_session
 from longhaul.activities.attempt.heartbeat import Stalled, beating
+from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
 from longhaul.activities.attempt.streaming import Streaming
 from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
@@ -77,13 +78,18 @@ class Acting:
         ask = RunTool.model_validate_json(arguments[0].payload.data)
         if ask.effect is not Effect.ONCE:
             start = await self._ready(name, ask)
-            return with_taken(await self._run_to_an_outcome(name, ask, start), start.model)
+            return await self._told(name, ask, start)
         if lost := await once.lost_before():
             return await self._returned(name, ask, ToolOutput(UNKNOWN_OUTCOME.format(lost)), ToolResultState.UNKNOWN)
         with once.beginning():
             start = await self._ready(name, ask)
         with once.started():
-            return with_taken(await self._run_to_an_outcome(name, ask, start), start.model)
+            return await self._told(name, ask, start)
+
+    async def _told(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
+        """With what was asked of a model for it, and the files from before it."""
+        outcome = await self._run_to_an_outcome(name, ask, start)
+        return with_taken(with_snapshot(outcome, start.snapshot), start.model)
 
     async def _ready(self, name: str, ask: RunTool) -> "_Start":
         """Raises NotHere when this worker can't begin; nothing was done."""
@@ -95,7 +101,8 @@ class Acting:
         wrapped = self._wrapping.of_tool_call(ask)
         place = await self._workspaces.find(ask.place)
         arguments = self._secrets.filled(await self._arguments(ask), ask.secrets if ask.filled else ())
-        return _Start(toolbox, tool, wrapped, place, arguments, self._side_models.of(ask, wrapped))
+        kept = await keep_files(self._workspaces, ask)
+        return _Start(toolbox, tool, wrapped, place, arguments, self._side_models.of(ask, wrapped), kept)
 
     async def _run_to_an_outcome(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
         state: ToolResultState | None = None
@@ -239,6 +246,8 @@ class _Start:
     place: Place
     arguments: str
     model: SideModel | None
+    snapshot: str = ""
+    """As of `ToolReturned`."""
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:

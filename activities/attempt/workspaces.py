@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import os
 import secrets
 import stat
@@ -21,6 +22,11 @@ from longhaul.agent.values.workspace import Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.worktrees import worktrees
+from longhaul.stores.worktrees.linked import GitProblem
+from longhaul.stores.worktrees.snapshots import take
+
+log = logging.getLogger(__name__)
 
 MARKER = Path(".longhaul") / "workspace"
 """In each workspace: a nonce. A worker that reads another one, or none, sees other files."""
@@ -58,12 +64,29 @@ class Workspaces:
             root = Path(wanted.root)
             if not root.is_absolute() or not root.is_dir():
                 raise not_here(f"there is no directory {wanted.root!r} on this worker{nearest_folder(root)}")
+            if wanted.place == "worktree":
+                root = self._own_tree(root, session_key, wanted.at)
         else:
             name = hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()[:24]
             root = self._data_dir / "workspaces" / name
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root = root.resolve()
         return root, _nonce(root)
+
+    def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
+        try:
+            return worktrees.make(root.resolve(), self._data_dir, session_key, at)
+        except (GitProblem, OSError) as error:
+            raise not_here(f"no working tree could be made: {error}") from error
+
+    def snapshot(self, recorded: RecordedPlace, session_key: str, call_id: str, *, again: bool) -> str:
+        """The commit that keeps the files; empty, with a line in the log, where they can't be kept: the call goes on
+        all the same. Blocking."""
+        try:
+            return take(Path(recorded.root), self._data_dir, session_key, call_id, again=again)
+        except (GitProblem, OSError) as error:
+            log.warning("the files of session %s were not kept before call %s: %s", session_key, call_id, error)
+            return ""
 
     async def find(self, recorded: RecordedPlace) -> Place:
         """The place as this worker sees it; NotHere when the marker says that it is another."""

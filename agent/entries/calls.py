@@ -90,6 +90,8 @@ class ToolReturned(Entry):
     """Handed in from outside for an external tool."""
     sampled: Sampled | None = sparse(None)
     """What a model was asked in the name of its server."""
+    snapshot: str = sparse("")
+    """The commit that keeps the files as they were before the call; empty: none was kept."""
 
 
 class ResultReceived(Entry):

@@ -8,6 +8,7 @@ from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.record import Record
 from longhaul.agent.values.prompt import hint_message
 from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.workspace import FILES_NOW
 
 SOURCE = "fork"
 FILES_STAY = (
@@ -15,6 +16,12 @@ FILES_STAY = (
     "before stay with the first one. Do not count on them; look, and make again what you need."
 )
 """Told to the model of a copy whose first session worked in a folder of its own."""
+FILES_COPIED = (
+    "You go on in a copy of this conversation, in a git working tree of your own with a copy of the files as they were "
+    "at this point. Paths below {root} that were used before lead to the files of the first session: do not touch "
+    "those. Use relative paths, or ask `pwd` for the new place."
+)
+"""Told to the model of a copy that has the files too."""
 
 
 class NoSuchStep(BadInput, ValueError):
@@ -47,6 +54,12 @@ class StepFold:
         return reached and not record.open_calls
 
     @property
+    def keeps_files(self) -> bool:
+        """Whether the files were kept before calls that may change them."""
+        workspace = self._record.spec.workspace if self._record else None
+        return workspace is not None and workspace.snapshots
+
+    @property
     def ledger(self) -> Ledger:
         """What the session was then; results that have not come yet are missing. Raises NoSuchStep."""
         if self._entry:
@@ -74,8 +87,21 @@ def state_of_copy(ledger: Ledger) -> AgentState:
     return state
 
 
+def spec_of_copy(ledger: Ledger, snapshot: str) -> AgentSpec:
+    """The settings of a copy: in a git working tree of its own where the first session had one, or kept its files.
+    `snapshot`: the files to begin with; empty = as they are when it begins."""
+    wanted, root = ledger.spec.workspace, ledger.provided.workspace_root
+    if wanted is None or not root or not (wanted.snapshots or wanted.place == "worktree"):
+        return ledger.spec
+    own = wanted.model_copy(update={"place": "worktree", "root": root, "at": snapshot or FILES_NOW})
+    return ledger.spec.model_copy(update={"workspace": own})
+
+
 def told_of_its_files(state: AgentState, ledger: Ledger) -> AgentState:
     """The state of a copy, whose model hears that the files of the first session are not in its own folder."""
+    workspace = ledger.spec.workspace
+    if workspace is not None and workspace.place == "worktree" and workspace.at:
+        state.context.append(hint_message(FILES_COPIED.format(root=workspace.root), SOURCE))
     if ledger.provided.workspace_root and ledger.spec.workspace is None:
         state.context.append(hint_message(FILES_STAY, SOURCE))
     return state
@@ -84,6 +110,9 @@ def told_of_its_files(state: AgentState, ledger: Ledger) -> AgentState:
 def files_of_copy(spec: AgentSpec, root: str) -> str:
     """What becomes of the files of a session that is copied, for a person. `root`: where they are; empty: there are
     none yet."""
+    if spec.workspace is not None and spec.workspace.place == "worktree" and spec.workspace.at:
+        how = "as they are when it begins" if spec.workspace.at == FILES_NOW else "as they were at that step"
+        return f"it has a git working tree of its own, with the files of {spec.workspace.root} {how}"
     if spec.workspace is not None:
         return f"it works in the same files as the session that it is a copy of, as they are now: {spec.workspace.root}"
     if not root:

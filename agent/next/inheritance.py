@@ -49,7 +49,7 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
     return own.model_copy(
         update={
             **_model(above, own),
-            "system_prompt": f"{own.system_prompt}\n\n{_where(record)}",
+            "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(own.workspace)}",
             "permission": permission(record, own.permission),
             "secrets": secrets(above.secrets, own.secrets),
             "sandbox": max(above.sandbox, own.sandbox, key=_SANDBOXES.index),
@@ -59,16 +59,29 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "team": own.team or above.team,
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
-            "workspace": own.workspace or _workspace(record),
+            "workspace": _workspace(record, own.workspace),
             "idle_close_seconds": IDLE_SECONDS if own.idle_close_seconds == _IDLE else own.idle_close_seconds,
         }
     )
 
 
-def _workspace(record: Record) -> Workspace:
-    """The one of the session, on the same host."""
+def _workspace(record: Record, own: Workspace | None) -> Workspace:
+    """The folder of the session, on the same host; or a working tree of it, where the agent file wants one."""
     above, root = record.spec.workspace, record.provided.workspace_root
-    return above.model_copy(update={"root": root}) if above is not None else Workspace(root=root)
+    host = above.host if above is not None else ""
+    if own is None:
+        place: Literal["local", "shared"] = "local" if host else "shared"
+        return Workspace(root=root, place=place, host=host, snapshots=above is not None and above.snapshots)
+    return own if own.root else own.model_copy(update={"root": root, "host": own.host or host})
+
+
+def _of_its_own(workspace: Workspace | None) -> str:
+    if workspace is None or workspace.place != "worktree":
+        return ""
+    return (
+        " You work in a git working tree of your own: it begins with what was committed, nobody else sees your files, "
+        "and they go to whoever merges your branch."
+    )
 
 
 _IDLE: int = AgentSpec.model_fields["idle_close_seconds"].default

@@ -9,6 +9,7 @@ from longhaul.agent.values.amount import GIVEN_BACK, Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.workspace import BRANCHES
 from longhaul.agent.views.transcript import reply_message
 
 BETWEEN = " › "
@@ -37,7 +38,9 @@ def report(record: Record) -> ChildReport | None:
         call_id=record.parent.call_id,
         session_id=record.state.session_id,
         state=_STATES.get(ended.reason, "error"),
-        output=_cut(_told(record, ended.reason, ended.error.message if ended.error else "", words)),
+        output=_cut(
+            f"{_told(record, ended.reason, ended.error.message if ended.error else '', words)}{_files(record)}"
+        ),
         tainted=record.state.tainted[:1_000],
         **_spent(record),
     )
@@ -80,6 +83,18 @@ def _told(record: Record, reason: FinishedReason, error: str, words: str) -> str
     how = f"The sub-agent {name!r} did not complete its task ({reason.value}{f': {error}' if error else ''})."
     done = f" What it did stands in its session {session!r}."
     return f"{how}{done} Its last words:\n{words}" if words else f"{how}{done}"
+
+
+def _files(record: Record) -> str:
+    """Where to find what it made, of one with a working tree of its own."""
+    root = record.provided.workspace_root
+    if record.spec.workspace is None or record.spec.workspace.place != "worktree" or not root:
+        return ""
+    branch = f"{BRANCHES}{root.rpartition('/')[2]}"
+    return (
+        f"\n\n[Its files lie in {root}, on branch {branch}; `longhaul worktree merge {branch}` takes them over, "
+        f"`longhaul worktree discard {branch}` throws them away.]"
+    )
 
 
 def _cut(text: str) -> str:

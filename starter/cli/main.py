@@ -24,6 +24,7 @@ from longhaul.starter.cli.commands import (
     steering,
     trust,
     views,
+    worktree,
 )
 from longhaul.starter.cli.commands import lifecycle as keeping
 from longhaul.starter.cli.commands import serve as serving
@@ -42,6 +43,7 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(hub.app, name="hub")
+app.add_typer(worktree.app, name="worktree")
 app.add_typer(serving.app, name="serve")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(memory.app, name="memory")

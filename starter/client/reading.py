@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from longhaul.agent.entries.every import ToolReturned
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.life.forking import StepFold
@@ -104,14 +105,18 @@ class SessionReader:
                 pages = Pages()
         return Carried.model_validate_json(pages.text).ledger
 
-    async def ledger_after(self, step: int, entry: int = 0) -> Ledger:
-        """The same as of the end of the `step`-th model call and its results, or of the step that an entry belongs to.
-        Raises NoSuchStep, HistoryUnreadable."""
+    async def ledger_after(self, step: int, entry: int = 0) -> tuple[Ledger, str]:
+        """The same as of the end of the `step`-th model call and its results, or of the step that an entry belongs to,
+        and the commit that keeps the files from then, if there is one. Raises NoSuchStep, HistoryUnreadable."""
         fold = StepFold(step, entry=entry)
         async for each in self._entries.all():
-            if fold.take(each):
+            if not fold.take(each):
+                continue
+            if not fold.keeps_files:
                 break
-        return fold.ledger
+            if isinstance(each, ToolReturned) and each.snapshot:  # before the first call that could change any
+                return fold.ledger, each.snapshot
+        return fold.ledger, ""
 
     async def _earlier_messages(self, start: int, end: int) -> AsyncIterator[Msg]:
         async for _, message in self._entries.sealed_messages(start, end):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.fold.state import AgentState
-from longhaul.agent.life.forking import files_of_copy
+from longhaul.agent.life.forking import files_of_copy, spec_of_copy
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.starter.client.asking import Asking, NoSession
 from longhaul.starter.client.reading import SessionReader
@@ -122,15 +122,20 @@ class Stored:
         None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done
         again, and calls that were open are closed as cancelled. The copy has the agent's settings: it works in the same
         files if a workspace is named there, and else in a folder of its own, of which its model is told that it is
-        empty. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
+        empty. Where the workspace keeps snapshots it has a git working tree of its own, with the files as they were
+        after that step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
         """
-        ledger = await self._open_or_not(
-            lambda: self._reading.ledger_after(at or 0, entry) if at is not None or entry else self._reading.ledger()
-        )
+        ledger, snapshot = await self._open_or_not(lambda: self._stood(at, entry))
+        ledger.spec = spec_of_copy(ledger, snapshot)
         copy = self._another(new_id, ledger.spec)
         why = f"a copy of {self._kept.workflow_id} after {ledger.spent.model_calls} model calls"
         await copy.stored.begin_as(ledger, by=by, why=why)
         return copy
+
+    async def _stood(self, at: int | None, entry: int) -> tuple[Ledger, str]:
+        if at is None and not entry:
+            return await self._reading.ledger(), ""
+        return await self._reading.ledger_after(at or 0, entry)
 
     async def begin_as(self, ledger: Ledger, *, by: str, why: str) -> None:
         """Begin with the state of another session. Raises Refused when there is or was a session of this name."""

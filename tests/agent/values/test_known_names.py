@@ -58,6 +58,10 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "offloader": ({"offloader": "workspce"}, "no offloader 'workspce'; did you mean 'workspace'?"),
     "workspace.root": ({"workspace": {"root": "src"}}, "root: it has to be an absolute path"),
+    "workspace.at": (
+        {"workspace": {"root": "/src", "place": "worktree", "at": "main"}},
+        "at: String should match pattern",
+    ),
     "workspace.host": (
         {"workspace": {"root": "/src", "place": "local", "host": "my den"}},
         "host: 'my den' is no name of a host",

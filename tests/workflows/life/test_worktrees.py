@@ -1,0 +1,118 @@
+"""Files of a git repository come back with a copy that goes back to a step; sub-agents work side by side on it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from longhaul.agent.values.workspace import Workspace, branch_of
+from longhaul.starter.cli.main import app as commands
+from longhaul.stores.worktrees.linked import repository_at
+from longhaul.stores.worktrees.worktrees import listed
+from tests.stores.worktrees.repositories import FIRST, git, repository, texts
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results
+
+pytestmark = pytest.mark.server
+
+FREE: dict[str, Any] = {"mode": "bypass"}
+
+
+async def typed(command: str, root: Path, *branches: str) -> str:
+    """What `longhaul worktree` prints."""
+    words = ["worktree", command, *branches, "--repository", str(root), "--json"]
+    done = await asyncio.to_thread(CliRunner().invoke, commands, words)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+async def test_a_copy_that_goes_back_to_a_step_has_the_files_of_that_step(stage: Stage) -> None:
+    root = repository(stage.folder)
+    # A copy's model begins its script anew: the first call shows what it has, and writes there.
+    lines = [
+        calls("Bash", command="cat a.txt poem.txt win.txt; echo one > a.txt"),
+        calls("Bash", command="echo two > a.txt; echo Thorn > poem.txt; rm win.txt"),
+        {"text": "Done."},
+    ]
+    workspace = Workspace(root=str(root), snapshots=True)
+    session = stage.session(*lines, tools=("Bash",), permission=FREE, workspace=workspace)
+    await session.reply("Begin")
+
+    back = await session.stored.fork(f"{session.id}-back", at=1)
+    now = await session.stored.fork(f"{session.id}-now")
+    notes = [(await one.status()).note for one in (back, now)]
+    first, second = [results(await one.reply("Go on"))[0][1] for one in (back, now)]
+    of_back = Path((await back.status()).workspace_root)
+
+    assert "as they were at that step" in notes[0]
+    assert "as they are when it begins" in notes[1]
+    assert first.startswith("one\nRose\none\r\ntwo\r")
+    assert second.startswith("two\nThorn\ncat: win.txt")
+    kept = {name: text for name, text in FIRST.items() if name != "win.txt"}
+    assert texts(root) == texts(of_back) == {**kept, "a.txt": "two\n", "poem.txt": "Thorn\n"}
+    assert git(root, "log", "--oneline").count("\n") == 0
+
+
+async def test_without_snapshots_nothing_of_git_is_touched(stage: Stage) -> None:
+    root = repository(stage.folder)
+    before = git(root, "for-each-ref")
+    session = stage.session(
+        calls("Bash", command="echo two > a.txt"),
+        {"text": "Done."},
+        tools=("Bash",),
+        permission=FREE,
+        workspace=Workspace(root=str(root)),
+    )
+
+    await session.reply("Begin")
+
+    assert (git(root, "for-each-ref"), (stage.settings.data_dir / "git").exists()) == (before, False)
+
+
+async def test_of_two_sub_agents_in_trees_of_their_own_one_is_merged_and_one_thrown_away(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(stage.folder)
+    lead: list[dict[str, Any]] = [
+        {
+            "tool_calls": [
+                {"name": "Agent", "input": {"agent": name, "task": "Write."}} for name in ("gardener", "vandal")
+            ]
+        },
+        {"text": "Both."},
+    ]
+    agents = {
+        name: {
+            "description": name,
+            "model": stage.script(calls("Bash", command=f"echo {name} > poem.txt"), {"text": "Written."}),
+            "tools": ["Bash"],
+            "workspace": {"root": "", "place": "worktree"},
+        }
+        for name in ("gardener", "vandal")
+    }
+    session = stage.session(
+        *lead, tools=("Agent",), agents=agents, permission=FREE, workspace=Workspace(root=str(root))
+    )
+
+    done = await session.reply("Begin")
+    children = {child.agent: child for child in (await session.status()).children}
+    trees = {one.branch: one for one in listed(repository_at(root))}
+    good, bad = (branch_of(children[name].workflow_id) for name in ("gardener", "vandal"))
+    apart = {branch: (one.root / "poem.txt").read_text() for branch, one in trees.items()}
+    meanwhile = (root / "poem.txt").read_text()
+    monkeypatch.setenv("LONGHAUL_DATA_DIR", str(stage.settings.data_dir))
+    shown = await typed("list", root)
+    merged = await typed("merge", root, good)
+    gone = await typed("discard", root, bad)
+
+    assert f"on branch {good}" in "".join(told for _, told in results(done))
+    assert apart == {good: "gardener\n", bad: "vandal\n"}
+    assert meanwhile == "Rose\n"
+    assert {row["branch"] for row in json.loads(shown)} == {good, bad}
+    assert (json.loads(merged)["branch"], json.loads(gone)["branch"]) == (good, bad)
+    assert texts(root) == {**FIRST, "poem.txt": "gardener\n"}
+    assert git(root, "status", "--porcelain") == "?? .longhaul/"
+    assert (git(root, "branch", "--list"), listed(repository_at(root))) == ("* main", [])
