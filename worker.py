@@ -69,6 +69,7 @@ from longhaul.activities.telemetry.opening import begin_logs, counting, logged, 
 from longhaul.activities.telemetry.prices import load_prices
 from longhaul.activities.tell_environment import Surroundings
 from longhaul.activities.tools.agent import StartAgent
+from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
@@ -169,10 +170,19 @@ def key_places_of(settings: Settings) -> list[KeyPlace]:
     return [*read_key_places(settings.model_keys), *keys_of(read_profiles(settings.models))]
 
 
+def box_of(settings: Settings) -> Box:
+    return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
+
+
 def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
-    box = Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
-    ours = [*default_tools(box=box), *inside_tools(), StartAgent(), Recall(segments), *memory_tools(lasting)]
+    ours = [
+        *default_tools(box=box_of(settings)),
+        *inside_tools(),
+        StartAgent(),
+        Recall(segments),
+        *memory_tools(lasting),
+    ]
     return Toolbox([*ours, *load_modules(settings.tools)])
 
 
@@ -260,6 +270,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             wrapping,
             mcp,
             SideModels(providers),
+            Boxes(box_of(settings)),
         ).run_tool,
     )
     around: dict[str, Any] = {

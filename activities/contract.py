@@ -13,6 +13,7 @@ from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.values.workspace import Seal
 
 
 class RecordedPlace(OpenValue):
@@ -37,6 +38,8 @@ class RecordedPlace(OpenValue):
     sandbox: Literal["off", "proven", "all"] = sparse("off")
     """What the agent wants around commands."""
     sandbox_network: bool | None = sparse(None)
+    seal: Seal | None = sparse(None)
+    """All tools work in a sandbox."""
     snapshots: bool = sparse(False)
     """The files are kept before a call that may change any."""
 

@@ -34,6 +34,7 @@ from longhaul.activities.process.progress import told_to
 from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded
+from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
@@ -64,8 +65,9 @@ class Acting:
         wrapping: Wrapping | None = None,
         mcp: McpServers | None = None,
         side_models: SideModels | None = None,
+        boxes: Boxes | None = None,
     ) -> None:
-        self._mcp, self._wrapping = mcp or McpServers(), wrapping or Wrapping()
+        self._mcp, self._wrapping, self._boxes = mcp or McpServers(), wrapping or Wrapping(), boxes or Boxes()
         self._side_models, self._streaming = side_models or SideModels(), streaming
         self._secrets = secrets
         self._contexts, self._toolbox, self._workspaces = contexts, toolbox, workspaces
@@ -177,7 +179,7 @@ class Acting:
         try:
             with told_to(partial(outlet.write, "output")), given(call.secrets):
                 async with limit:
-                    output = await tool.run(call)
+                    output = await self._boxes.run(tool, call)
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -15,6 +15,7 @@ from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.messages import DataBlock, TextBlock
 from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.workspace import Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 
 
@@ -37,6 +38,8 @@ class Place:
     sandbox: Sandbox = "off"
     sandbox_network: bool | None = None
     """What the agent wants around commands; the worker may want more."""
+    seal: Seal | None = None
+    """The sandbox that all tools work in which say where they are found in it."""
     owner: MemoryOwner = NOBODY
     """Whose memories its tools may read and write."""
     session_id: str = ""
@@ -140,6 +143,8 @@ class Tool:
     """Its results are what others wrote: a page, a mail."""
     quick: bool = False
     """It only reads, mostly in a moment, asks nothing of its session, and can't take its worker along."""
+    boxed_from: str = ""
+    """The module in which a sandbox finds it, at the top, as an instance or a class; empty: it runs in the worker."""
     deadline: Deadline | None = None
     """How long a call may wait for a person or an outside system, where the agent's settings do not name the tool."""
 

@@ -81,6 +81,7 @@ def place(record: Record) -> world.RecordedPlace:
         opened=record.permission.working_directories,
         sandbox=record.spec.sandbox,
         sandbox_network=record.spec.sandbox_network,
+        seal=record.spec.seal,
         snapshots=record.spec.workspace is not None and record.spec.workspace.snapshots,
     )
 

@@ -106,6 +106,7 @@ class Workspaces:
             opened=tuple(map(Path, recorded.opened)),
             sandbox=recorded.sandbox,
             sandbox_network=recorded.sandbox_network,
+            seal=recorded.seal,
             owner=MemoryOwner(recorded.user_id, recorded.agent),
             session_id=recorded.session_id,
         )

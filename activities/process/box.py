@@ -4,7 +4,7 @@ import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,7 @@ from typing import Literal
 from longhaul.activities.process.box_view import HOLDING, TMP_BYTES, unseeable, view_of
 from longhaul.agent.permission.facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.values.workspace import Seal
 
 Sandbox = Literal["off", "proven", "all"]
 STRICTNESS: tuple[Sandbox, ...] = ("off", "proven", "all")
@@ -37,6 +38,15 @@ class Limits:
     processes: int = 4_096
     memory_mb: int = 8_192
     """Of its data; address space that is only reserved does not count."""
+
+    def within(self, seal: Seal) -> "Limits":
+        """The lower ones of both."""
+        return replace(
+            self,
+            file_mb=min(self.file_mb, seal.file_mb or self.file_mb),
+            processes=min(self.processes, seal.processes or self.processes),
+            memory_mb=min(self.memory_mb, seal.memory_mb or self.memory_mb),
+        )
 
     def words(self) -> str:
         """As the supervisor takes them: names of `resource`, and bytes."""
@@ -127,6 +137,24 @@ def boxed(
     isolated = (*HOLDING, "--share-net") if box.network else HOLDING
     whole = (_bwrap(), *covered, *isolated, "--chdir", str(where), "--", *command)
     return Boxed(whole, limits, "all", root, empty)
+
+
+def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be seen
+    box: Box, seal: Seal, command: Sequence[str], root: Path, cwd: Path, opened: Sequence[Path], also: Mapping[str, str]
+) -> Boxed:
+    """The same around all tools of a workspace: nothing but that, and the programs, is there. Raises CantConfine."""
+    if problem := bwrap_problem() or unseeable(root):
+        raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    seen = view_of(root, cwd, opened, box.hidden, writing=True, guarded=False, also=also)
+    isolated = (*HOLDING, "--share-net") if seal.network and box.network else HOLDING
+    resolver = (
+        []
+        if not (seal.network and box.network and _RESOLVER.exists())
+        else ["--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER)]
+    )
+    whole = (_bwrap(), *seen[:-2], *resolver, *seen[-2:], *isolated, "--chdir", str(cwd), "--", *command)
+    limits = box.limits.within(seal).words()
+    return Boxed(whole, limits, "all", root, tuple(map(Path, _EMPTY)))
 
 
 @functools.cache

@@ -26,6 +26,7 @@ _MANAGERS = frozenset({".pyenv", ".rbenv", ".nodenv", ".nvm", ".volta", ".asdf",
 _GIT_SETTINGS = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
 _SETTINGS_BYTES = 100_000
 _TELLS = re.compile(rb"://[^/\s]*@|header|passw|token|secret|credential", re.IGNORECASE)
+_NONE: Mapping[str, str] = {}
 _UNUSUAL = ("/proc", "/sys", "/dev")
 
 
@@ -38,10 +39,20 @@ def unseeable(root: Path) -> str:
     return ""
 
 
-def view_of(root: Path, cwd: Path, opened: Sequence[Path], hidden: Sequence[Path], *, writing: bool) -> list[str]:
+def view_of(  # noqa: PLR0913  one for each thing that can be seen
+    root: Path,
+    cwd: Path,
+    opened: Sequence[Path],
+    hidden: Sequence[Path],
+    *,
+    writing: bool,
+    guarded: bool = True,
+    also: Mapping[str, str] = _NONE,
+) -> list[str]:
     """bubblewrap's arguments. `writing`: the root and the opened folders can be written, but not what others run there.
 
-    Raises nothing: what is not there is not shown.
+    Not `guarded`: all files of the root are as they are, also those with secrets. `also`: further folders, and how they
+    are shown. Raises nothing: what is not there is not shown.
     """
     folders = [root, *(folder for folder in opened if _is_plain_folder(folder))]
     roots = [str(folder) for folder in folders]
@@ -52,7 +63,8 @@ def view_of(root: Path, cwd: Path, opened: Sequence[Path], hidden: Sequence[Path
     shown |= dict.fromkeys(
         (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots), _EMPTY
     )
-    covered = [covered_in(one) for one in folders]
+    shown |= also
+    covered = [covered_in(one) for one in folders] if guarded else []
     if writing:
         kept = [*shown, *(path for names in covered for path in (*names.secrets, *names.run_by_others))]
         movable = (folder for folder in _on_the_way(roots, kept) if _mount_of(folder, shown) == "--bind")

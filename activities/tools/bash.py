@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed
+from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed, sealed
 from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.masked_bytes import MaskedBytes
 from longhaul.activities.process.supervised import Ending, run_supervised
@@ -106,7 +106,7 @@ class Bash(Tool):
 
     def _box_at(self, place: Place) -> Box:
         """The worker's, or the agent's: the stricter of both."""
-        return self._box.narrowed(place.sandbox, place.sandbox_network)
+        return self._box.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
 
     def seconds_for(self, arguments: dict[str, Any]) -> float:
         return LONGEST_SECONDS + 30 if arguments.get("run_in_background") else self.timeout_seconds
@@ -163,6 +163,8 @@ class Bash(Tool):
     async def _confined(self, call: ToolCall, shell: tuple[str, ...], cwd: Path) -> Boxed:
         place = call.place
         try:
+            if place.seal is not None and not call.confined:
+                return await asyncio.to_thread(sealed, self._box, place.seal, shell, place.root, cwd, place.opened, {})
             return await asyncio.to_thread(
                 boxed, self._box_at(place), shell, place.root, cwd, call.confined, place.opened
             )

@@ -31,6 +31,7 @@ INPUT_SCHEMA: dict[str, Any] = {
 class Edit(FileChange):
     """Replaces `old_string` by `new_string` in a UTF-8 file."""
 
+    boxed_from = __name__
     name = "Edit"
     description = DESCRIPTION
     input_schema = INPUT_SCHEMA

@@ -59,6 +59,7 @@ class Where:
 class Glob(Tool):
     """Finds files; never above its base, because `..` is refused and links are not followed."""
 
+    boxed_from = __name__
     name = "Glob"
     description = DESCRIPTION
     effect = Effect.READ

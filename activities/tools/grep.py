@@ -93,6 +93,7 @@ class LineWindow:
 class Grep(Tool):
     """Finds text in files. `ripgrep` is the program's path."""
 
+    boxed_from = __name__
     name = "Grep"
     description = DESCRIPTION
     effect = Effect.READ

@@ -59,6 +59,7 @@ INPUT_SCHEMA: dict[str, Any] = {
 class Read(Tool):
     """Text by lines; images whole."""
 
+    boxed_from = __name__
     name = "Read"
     description = DESCRIPTION
     effect = Effect.READ

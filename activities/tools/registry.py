@@ -160,6 +160,8 @@ def load_modules(names: str) -> list[Tool]:
         tools = [value for value in vars(module).values() if isinstance(value, Tool)]
         if not tools and not any(isinstance(value, Postprocessor) or is_kind(value) for value in vars(module).values()):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
+        for tool in tools:
+            tool.boxed_from = "" if tool.inside or tool.child or tool.is_external_tool else name
         # One that two modules import is still one tool.
         found += [tool for tool in tools if not any(tool is known for known in found)]
     return found

@@ -26,6 +26,7 @@ INPUT_SCHEMA: dict[str, Any] = {
 class Write(FileChange):
     """Replaces a file by `content`, in one step."""
 
+    boxed_from = __name__
     name = "Write"
     description = DESCRIPTION
     input_schema = INPUT_SCHEMA

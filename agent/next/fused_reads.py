@@ -24,6 +24,7 @@ def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
     return (
         record.spec.react_config.fuse_reads
         and not record.spec.host
+        and record.spec.seal is None
         and not load.running
         and len(ready) == len(turn) <= MOST_FUSED
         and all(_may_be(call, record, load) for call in ready)

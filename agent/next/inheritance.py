@@ -70,6 +70,8 @@ def _workspace(record: Record, own: Workspace | None) -> Workspace:
     above, root = record.spec.workspace, record.provided.workspace_root
     host = above.host if above is not None else ""
     if own is None:
+        if above is not None and above.place == "sandbox":
+            return above.model_copy(update={"root": root})
         place: Literal["local", "shared"] = "local" if host else "shared"
         return Workspace(root=root, place=place, host=host, snapshots=above is not None and above.snapshots)
     return own if own.root else own.model_copy(update={"root": root, "host": own.host or host})

@@ -28,7 +28,7 @@ from longhaul.agent.values.prompt import is_template_name
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.workspace import Seal, Workspace
 
 
 class ModelConfig(Value):
@@ -355,6 +355,12 @@ class AgentSpec(Value):
     def host(self) -> str:
         """The only one whose workers see its workspace; empty: all do."""
         return self.workspace.host if self.workspace is not None else ""
+
+    @property
+    def seal(self) -> Seal | None:
+        """The sandbox that its tools work in; None: they work as the worker does."""
+        workspace = self.workspace
+        return workspace.seal if workspace is not None and workspace.place == "sandbox" else None
 
     @property
     def retrieves(self) -> bool:

@@ -12,15 +12,31 @@ HOST = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 LONGEST_HOST = 100
 
 
+class Seal(Value):
+    """The sandbox that all tools of a workspace work in. Of limits the lower one holds, the worker's or its own."""
+
+    network: bool = sparse(False)
+    """Whether they reach it, where the worker allows that too."""
+    memory_mb: int | None = sparse(None, ge=64)
+    """Of each process."""
+    processes: int | None = sparse(None, ge=1)
+    """Of the worker's user; it binds no worker that runs as root."""
+    file_mb: int | None = sparse(None, ge=1)
+    """Of each file that is written. What is not in the workspace lies in memory, 256 MB of it."""
+
+
 class Workspace(Value):
     """Where the tools work. Each worker that touches it proves by a marker file that it sees the same files."""
 
     root: str
     """Absolute path on the worker's machines."""
-    place: Literal["shared", "local", "worktree"] = sparse("shared")
+    place: Literal["shared", "local", "worktree", "sandbox"] = sparse("shared")
     """`shared`: all workers of the queue see it. `local`: only those of one host, for which it waits. `worktree`: the
     session works in a git working tree of its own, on a branch of its own, of the repository at `root`; a sub-agent
-    may leave the root out, and means that of the session that starts it."""
+    may leave the root out, and means that of the session that starts it. `sandbox`: all tools work in a sandbox in
+    which nothing but the root is there."""
+    seal: Seal = sparse(Seal())
+    """Of a sandbox."""
     host: str = sparse("", max_length=LONGEST_HOST)
     """Of a local one: the name under which its workers run (`LONGHAUL_HOST`). A working tree may lie on one too."""
     at: str = sparse("", pattern=r"^([0-9a-f]{40}|files)?$")
@@ -42,6 +58,8 @@ class Workspace(Value):
             )
         if self.host and (self.place == "shared" or not re.fullmatch(HOST, self.host)):
             raise ValueError(f"host: {self.host!r} is for place = 'local'; leave it out, or set the place")
+        if self.seal != Seal() and self.place != "sandbox":
+            raise ValueError("seal: it is for place = 'sandbox'; leave it out, or set the place")
         if self.at and self.place != "worktree":
             raise ValueError("at: it is for place = 'worktree'; leave it out, or set the place")
         return self

@@ -1,0 +1,172 @@
+"""Runs a tool's call in the sandbox of its workspace: a process of its own, in which only the workspace is there.
+
+What comes back was written by a process that hostile content may have taken over: it is read as text from outside, in
+bounded size, and nothing is decided by it.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+import longhaul
+from longhaul.activities.process.box import Box, Boxed, CantConfine, sealed
+from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.messages import DataBlock, TextBlock
+from longhaul.agent.values.workspace import Seal
+
+PROGRAM = "longhaul.activities.tools.boxed_program"
+ASK, ANSWER = "ask", "answer"
+ANSWER_CAP_BYTES = 64_000_000
+_SHOWN = "--ro-bind"
+
+
+class BoxedAsk(OpenValue):
+    """What the process in the sandbox is told."""
+
+    module: str
+    tool: str
+    call_id: str
+    arguments: dict[str, Any]
+    facts: dict[str, Any]
+    attempt: int
+    root: str
+    cwd: str
+    offloaded: tuple[str, ...]
+    ruled: tuple[str, ...]
+    closed: tuple[tuple[str, str], ...]
+    opened: tuple[str, ...]
+    secrets: dict[str, str]
+
+
+class BoxedAnswer(OpenValue):
+    """And what it says."""
+
+    how: Literal["output", "error", "undecided", "failed"]
+    output: str | tuple[TextBlock | DataBlock, ...] = ""
+    failed: bool = False
+    metadata: dict[str, Any] = sparse({})
+
+
+class Boxes:
+    """Those of one worker."""
+
+    def __init__(self, box: Box | None = None) -> None:
+        self._box = box or Box()
+
+    async def run(self, tool: Tool, call: ToolCall) -> ToolOutput:
+        """As `Tool.run`, in the sandbox if the workspace is one and the tool can be found in it."""
+        if call.place.seal is None or not tool.boxed_from:
+            return await tool.run(call)
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="longhaul-box-"))
+        try:
+            return await self._run(tool, call, call.place.seal, folder)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _run(self, tool: Tool, call: ToolCall, seal: Seal, folder: Path) -> ToolOutput:
+        answer = await asyncio.to_thread(_prepared, folder, _ask(tool, call))
+        try:
+            said = ClippedBytes()
+            boxed = await asyncio.to_thread(self._boxed, tool, call.place, seal, folder)
+            environment = {
+                **scrubbed(os.environ),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
+            }
+            seconds = tool.timeout_seconds + 5
+            ending = await run_supervised(boxed.command, call.place.root, environment, seconds, said, boxed.limits)
+            found = await asyncio.to_thread(_answered, answer)
+        finally:
+            os.close(answer)
+        return await _output(tool, call, found, ending, said.text())
+
+    def _boxed(self, tool: Tool, place: Place, seal: Seal, folder: Path) -> Boxed:
+        cwd = place.cwd if place.cwd.is_relative_to(place.root) and place.cwd.is_dir() else place.root
+        also = {
+            str(folder): "--bind",
+            **{str(one): _SHOWN for one in (*_programs(tool), *place.offloaded) if one.is_dir()},
+        }
+        command = (sys.executable, "-m", PROGRAM, str(folder))
+        try:
+            return sealed(self._box, seal, command, place.root, cwd, place.opened, also)
+        except CantConfine as why:
+            raise ToolError(str(why)) from None
+
+
+def _programs(tool: Tool) -> list[Path]:
+    """Where Python lies, what it is made of here, and the tool's own package."""
+    ours = [folder.resolve() for folder in Path(longhaul.__path__[0]).iterdir() if folder.is_dir()]
+    top = sys.modules.get(tool.boxed_from.partition(":")[0].partition(".")[0])
+    own = [Path(one).resolve() for one in getattr(top, "__path__", ())]
+    if top is not None and not own and getattr(top, "__file__", None):
+        own = [Path(str(top.__file__)).resolve().parent]
+    return [Path(sys.prefix), Path(sys.base_prefix), Path(longhaul.__path__[0]).resolve(), *ours, *own]
+
+
+def _ask(tool: Tool, call: ToolCall) -> BoxedAsk:
+    place = call.place
+    return BoxedAsk(
+        module=tool.boxed_from,
+        tool=tool.name,
+        call_id=call.id,
+        arguments=call.arguments,
+        facts=call.facts.model_dump(mode="json"),
+        attempt=call.attempt,
+        root=str(place.root),
+        cwd=str(place.cwd),
+        offloaded=tuple(map(str, place.offloaded)),
+        ruled=place.ruled,
+        closed=place.closed,
+        opened=tuple(map(str, place.opened)),
+        secrets=dict(call.secrets),
+    )
+
+
+def _prepared(folder: Path, ask: BoxedAsk) -> int:
+    """The descriptor from which the answer is read: the name is taken away before the tool begins."""
+    (folder / ASK).write_text(ask.model_dump_json(), encoding="utf-8")
+    return os.open(folder / ANSWER, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+def _answered(descriptor: int) -> BoxedAnswer | None:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        said = file.read(ANSWER_CAP_BYTES + 1)
+    try:
+        return BoxedAnswer.model_validate_json(said) if 0 < len(said) <= ANSWER_CAP_BYTES else None
+    except ValidationError:
+        return None
+
+
+async def _output(tool: Tool, call: ToolCall, found: BoxedAnswer | None, ending: Ending, said: str) -> ToolOutput:
+    if found is None and said.startswith("bwrap: "):
+        raise ToolError(f"nothing ran, for its sandbox could not be made: {said.strip()[:500]}")
+    if found is None:
+        raise GivenUp(
+            f"{tool.name} ended in its sandbox without an answer ({ending.how} {ending.status}): {said[-500:].strip()} "
+            "It may have done part of its work."
+        )
+    match found.how:
+        case "output":
+            return ToolOutput(found.output, found.failed, {**found.metadata, "sandbox": "all"})
+        case "undecided":
+            # What it found is not believed: it is looked at again from outside. Where nothing has changed there, a new
+            # decision would come to the same, again and again: only in the sandbox it is not there.
+            fresh, why = await tool.examine(call.arguments, call.place), str(found.output)[:1_000]
+            if (fresh.cwd, fresh.paths, fresh.before) == (call.facts.cwd, call.facts.paths, call.facts.before):
+                raise ToolError(f"it is not in the sandbox that this workspace is, and nothing was done ({why})")
+            raise NeedsDecision(fresh, why)
+        case "error":
+            raise ToolError(str(found.output))
+        case "failed":
+            return ToolOutput(str(found.output), failed=True)

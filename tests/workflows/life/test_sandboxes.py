@@ -1,0 +1,43 @@
+"""A session whose workspace is a sandbox: its tools work there, and what lies outside is not there for them."""
+
+from typing import Any
+
+import pytest
+
+from longhaul.activities.process.box import bwrap_problem
+from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.workspace import Workspace
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results
+
+pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")]
+
+FREE: dict[str, Any] = {"mode": "bypass"}
+
+
+async def test_whatever_a_session_does_in_a_sandbox_stays_in_it(stage: Stage) -> None:
+    outside = stage.folder / "outside.txt"
+    outside.write_text("the-neighbours-words")
+    (stage.workspace / "poem.txt").write_text("Rose\n")
+    lines = [
+        calls("Read", file_path="poem.txt"),
+        calls("Read", file_path=str(outside)),
+        calls("Edit", file_path=str(outside), old_string="words", new_string="lies"),
+        calls("Bash", command=f"cat {outside}; echo more >> poem.txt"),
+        calls("send", to="Ana", text="from the sandbox"),
+        {"text": "Done."},
+    ]
+    session = stage.session(
+        *lines,
+        tools=("Read", "Edit", "Bash", "send"),
+        permission=FREE,
+        workspace=Workspace(root=str(stage.workspace), place="sandbox"),
+    )
+
+    done = await session.reply("Begin")
+
+    (ok, read), (_, outer), (edit, _), (_, bash), (sent, said) = results(done)
+    assert (ok, sent) == (ToolResultState.SUCCESS,) * 2
+    assert ("Rose" in read, "sent 'from the sandbox' to Ana" in said) == (True, True)
+    assert (edit, "neighbours" in f"{outer}{bash}") == (ToolResultState.ERROR, False)
+    assert (outside.read_text(), (stage.workspace / "poem.txt").read_text()) == ("the-neighbours-words", "Rose\nmore\n")
