@@ -13,12 +13,14 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from tests.activities.models.wire import chat_chunk, chunks, claude_turn, response_turn
+from tests.activities.models.wire import chat_chunk, chunks, claude_turn, google_chunk, response_turn
 
 PRESERVED = "platform.claude.com/docs/build-with-claude/preserved-thinking"
 VISION = "platform.claude.com/docs/build-with-claude/vision"
+WORDS, AWAY = "Noted", "The model that was asked for does not exist."
+SKIPPED = b"skip_thought_signature_validator"
 BOUND = (
     "Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set "
     '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
@@ -32,11 +34,16 @@ class Refused(Exception):
         self.fields = {"type": "invalid_request_error", "message": message, "param": param, "code": code}
 
 
+Call = tuple[str, str, dict[str, Any]]
+"""Its id, its tool, its arguments."""
+
+
 @dataclass
 class Strict:
     url: str = ""
-    says: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    """Calls to make, each instead of an answer in words: id, tool, arguments."""
+    says: list[Call | list[Call] | Literal["away", "half"]] = field(default_factory=list)
+    """What it does instead of an answer in words, where it is offered tools: a call, some at once, to know of no such
+    model, or to fall silent in the midst of its words until whoever asks hangs up."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     signed: dict[str, str] = field(default_factory=dict)
@@ -47,26 +54,41 @@ class Strict:
     """How it says that its model takes no images; empty: it does."""
     betas: str = ""
     """Those that came with the last request."""
+    fell_silent: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(int(x.split(":")[1]) for x in head.split("\r\n") if x.lower().startswith("content-length"))
         body = json.loads(await reader.readexactly(length))
+        if named := re.search(r"/models/([^/:]+):streamGenerateContent", head):
+            body["model"] = named[1]
         self.bodies.append(body)
         self.betas = ",".join(
             x.partition(": ")[2] for x in head.split("\r\n") if x.lower().startswith("anthropic-beta:")
         )
-        status, kind = 200, "text/event-stream"
+        status, kind, half = 200, "text/event-stream", self._is_next("half", body)
         try:
+            self._be_away(body)
             answer = self._answer(head.split(" ")[1], body)
         except Refused as refused:
             self.refusals.append(str(refused))
             status, kind = refused.status, "application/json"
             answer = json.dumps({"type": "error", "error": refused.fields}).encode()
         lines = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", f"content-length: {len(answer)}", "", ""]
-        writer.write("\r\n".join(lines).encode() + answer)
+        writer.write("\r\n".join(lines).encode() + (_half(answer) if half else answer))
         await writer.drain()
+        if half:
+            self.fell_silent.set()
+            await reader.read()
         writer.close()
+
+    def _be_away(self, body: dict[str, Any]) -> None:
+        if self._is_next("away", body):
+            self.says.pop(0)
+            raise Refused(AWAY, status=404)
+
+    def _is_next(self, what: str, body: dict[str, Any]) -> bool:
+        return bool(self.says and self.says[0] == what and body.get("tools"))
 
     def _answer(self, path: str, body: dict[str, Any]) -> bytes:
         if self.always:
@@ -76,46 +98,66 @@ class Strict:
             forced = body.get("tool_choice", {}).get("type") == "tool"
             signature = self._sign(beginning_of(body, len(body["messages"])))
             thought = None if forced else (f"I think of {len(self.signed)}.", signature)
-            return claude_turn(thought, self._said(body), self._call(body))
+            return claude_turn(thought, self._said(body), *self._calls(body))
         if path.endswith("/responses"):
             check_input(body, self)
-            return response_turn(self._sign(""), self._said(body), self._call(body), f"rs_{len(self.signed)}")
+            signature, words, calls = self._sign(""), self._said(body), self._calls(body)
+            return response_turn(signature, words, *calls, reasoning_id=f"rs_{len(self.signed)}")
+        if "contents" in body:
+            check_contents(body, self)
+            return self._generated(str(body["model"]), self._said(body), self._calls(body))
         check_chat(body, self)
-        return self._chatted(str(body["model"]), self._said(body), self._call(body))
+        return self._chatted(str(body["model"]), self._said(body), self._calls(body))
 
-    def _chatted(self, model: str, words: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
+    def _chatted(self, model: str, words: str, calls: list[Call]) -> bytes:
         """With reasoning or a signature, where a server of this model gives one."""
-        if call is None:
-            said: dict[str, Any] = {"content": words}
-        else:
-            function = {"name": call[1], "arguments": json.dumps(call[2])}
-            said = {"tool_calls": [{"index": 0, "id": call[0], "type": "function", "function": function}]}
-            if "gemini" in model:
-                said["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": self._sign(model)}}
+        said: dict[str, Any] = {} if calls else {"content": words}
+        for index, (call_id, name, arguments) in enumerate(calls):
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            made = {"index": index, "id": call_id, "type": "function", "function": function}
+            if "gemini" in model and index == 0:
+                made["extra_content"] = {"google": {"thought_signature": self._sign(model)}}
+            said.setdefault("tool_calls", []).append(made)
         before = [chat_chunk({"reasoning_content": self._sign(model)})] if re.search("deepseek|kimi", model) else []
-        reason = "tool_calls" if call else "stop"
+        reason = "tool_calls" if calls else "stop"
         return chunks(*before, chat_chunk({"role": "assistant", **said}), chat_chunk({}, reason))
+
+    def _generated(self, model: str, words: str, calls: list[Call]) -> bytes:
+        """A thought, then calls, of which the first is signed, or words that are signed."""
+        signature = base64.b64encode(self._sign(model).encode()).decode()
+        made = [{"functionCall": {"id": call[0], "name": call[1], "args": call[2]}} for call in calls]
+        first, *others = made or [{"text": words}]
+        told = google_chunk({"text": "Hm.", "thought": True}, {**first, "thoughtSignature": signature}, *others)
+        return chunks(told, google_chunk({"text": ""}, reason="STOP"), done=False)
 
     def _sign(self, beginning: str) -> str:
         signature = f"signed-{hashlib.sha256(f'{self.url} {len(self.signed)}'.encode()).hexdigest()}"
         self.signed[signature] = beginning
         return signature
 
-    def _call(self, body: dict[str, Any]) -> tuple[str, str, dict[str, Any]] | None:
+    def _calls(self, body: dict[str, Any]) -> list[Call]:
         """The one that is forced, with arguments that fit, or the next of `says`."""
         choice = body.get("tool_choice")
         name = choice.get("name", choice.get("function", {}).get("name")) if isinstance(choice, dict) else None
         for tool in body.get("tools", ()) if name else ():
             about = tool.get("function", tool)
             if about["name"] == name:
-                return "toolu_forced", str(name), _example(about.get("input_schema") or about["parameters"])
-        return self.says.pop(0) if self.says and body.get("tools") else None
+                return [("toolu_forced", str(name), _example(about.get("input_schema") or about["parameters"]))]
+        if not (self.says and body.get("tools")):
+            return []
+        told = self.says.pop(0)
+        return told if isinstance(told, list) else [told] if isinstance(told, tuple) else []
 
     def _said(self, body: dict[str, Any]) -> str:
         content = body["messages"][-1]["content"] if "messages" in body else ""
         last: str = content if isinstance(content, str) else content[-1].get("text", "")
         _, asked, schema = last.partition("fit this JSON schema:\n")
-        return json.dumps(_example(json.loads(schema))) if asked else f"Noted, {len(self.bodies)}."
+        return json.dumps(_example(json.loads(schema))) if asked else f"{WORDS}, {len(self.bodies)}."
+
+
+def _half(answer: bytes) -> bytes:
+    """Up to the event that has the words, and this one too where it tells of no end."""
+    return answer[: answer.index(b"\n\n", answer.index(WORDS.encode())) + 2]
 
 
 def _example(schema: dict[str, Any]) -> dict[str, Any]:
@@ -276,6 +318,18 @@ def _check_reasoning(message: dict[str, Any], model: str, server: Strict) -> Non
             raise Refused("Function call is missing a thought_signature in functionCall parts.")
         if signature not in (None, "skip_thought_signature_validator") and server.signed.get(signature) != model:
             raise Refused("Corrupted thought signature.")
+
+
+def check_contents(body: dict[str, Any], server: Strict) -> None:
+    """Google's own API: ai.google.dev/gemini-api/docs/thought-signatures, as of 2026-11-23."""
+    for content in body["contents"]:
+        calls = [part for part in content["parts"] if "functionCall" in part]
+        if calls and "thoughtSignature" not in calls[0]:
+            raise Refused("Function call is missing a thought_signature in functionCall parts.")
+        for part in content["parts"]:
+            signature = base64.urlsafe_b64decode(part.get("thoughtSignature", "").replace("+", "-").replace("/", "_"))
+            if signature not in (b"", SKIPPED) and server.signed.get(signature.decode()) != body["model"]:
+                raise Refused("Corrupted thought signature.")
 
 
 def _check_url(url: str, where: str, server: Strict) -> None:

@@ -163,24 +163,25 @@ def gpt_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:
     return chunks(chat_chunk({"role": "assistant", "tool_calls": [call]}), chat_chunk({}, "tool_calls"))
 
 
-def claude_turn(thought: tuple[str, str] | None, text: str, call: tuple[str, str, dict[str, Any]] | None) -> bytes:
-    """A signed thought, then a call or words. Of a call: its id, its tool, its arguments."""
+def claude_turn(thought: tuple[str, str] | None, text: str, *calls: tuple[str, str, dict[str, Any]] | None) -> bytes:
+    """A signed thought, then calls or words. Of a call: its id, its tool, its arguments."""
+    made = [call for call in calls if call is not None]
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if thought is not None:
         begun = {"type": "thinking", "thinking": "", "signature": ""}
         signed = {"type": "signature_delta", "signature": thought[1]}
         blocks.append((begun, [{"type": "thinking_delta", "thinking": thought[0]}, signed]))
-    if call is not None:
+    for call in made:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
         blocks.append(({"type": "tool_use", "id": call[0], "name": call[1], "input": {}}, [delta]))
-    else:
+    if not made:
         blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": text}]))
     told: list[dict[str, Any]] = []
     for index, (block, deltas) in enumerate(blocks):
         told.append({"type": "content_block_start", "index": index, "content_block": block})
         told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         told.append({"type": "content_block_stop", "index": index})
-    end = {"stop_reason": "end_turn" if call is None else "tool_use"}
+    end = {"stop_reason": "tool_use" if made else "end_turn"}
     return events(
         {"type": "message_start", "message": claude_message(input_tokens=11, output_tokens=1)},
         *told,
@@ -190,19 +191,26 @@ def claude_turn(thought: tuple[str, str] | None, text: str, call: tuple[str, str
 
 
 def response_turn(
-    encrypted: str, text: str, call: tuple[str, str, dict[str, Any]] | None, reasoning_id: str = "rs_1"
+    encrypted: str, text: str, *calls: tuple[str, str, dict[str, Any]] | None, reasoning_id: str = "rs_1"
 ) -> bytes:
-    """Encrypted reasoning, then a call or words."""
+    """Encrypted reasoning, then calls or words."""
     reasoning = {"type": "reasoning", "id": reasoning_id, "summary": [], "encrypted_content": encrypted}
     item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     item["content"] = [{"type": "output_text", "text": text, "annotations": []}]
-    if call is not None:
-        named = {"call_id": call[0], "name": call[1], "arguments": json.dumps(call[2])}
-        item = {"type": "function_call", "id": "fc_1", **named}
+    made = [
+        {
+            "type": "function_call",
+            "id": f"fc_{reasoning_id}_{place}",
+            "call_id": call[0],
+            "name": call[1],
+            "arguments": json.dumps(call[2]),
+        }
+        for place, call in enumerate(calls)
+        if call is not None
+    ]
     done = {"type": "response.output_item.done", "sequence_number": 3}
     return events(
-        {**done, "output_index": 0, "item": reasoning},
-        {**done, "output_index": 1, "item": item},
+        *({**done, "output_index": at, "item": told} for at, told in enumerate([reasoning, *(made or [item])])),
         response_event("response.completed", status="completed"),
     )
 

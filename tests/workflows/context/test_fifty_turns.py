@@ -1,44 +1,101 @@
-"""Fifty calls with thoughts, closing calls and a compression: none is refused, and each begins as the last did."""
+"""Fifty calls of each API with thoughts, calls at once, closing calls and a compression, a model that is away, an
+interrupt and other rules of the folder: none is refused, and each begins as the last of its model did."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from longhaul.activities.models.key_places import KeyPlace
+from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.vendors import VENDORS
+from longhaul.agent.values.messages import FinishedReason
 from longhaul.agent.values.settings import ContextConfig, ReActConfig
-from tests.activities.models.strict import Strict
+from longhaul.starter.client.session import Session
+from tests.activities.models.requests import KEYS
+from tests.activities.models.strict import AWAY, Call, Strict
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_poison import BOUND, CLAUDE, DEEPSEEK, GEMINI, GPT
 
 pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
 
-REPLIES, CALLS = 5, 10
+REPLIES, ROUNDS, AT_ONCE = 5, 10, 3
 LOW = ContextConfig(trigger_ratio=0.01, reserve_ratio=0.005)
 REUSED = 0.95
+THROUGH_AI = ("ai:deepseek:deepseek-v4-pro", "ai:google:gemini-3-pro", "ai:openrouter:openai/gpt-5.1")
+KEY_OF = {f"ai:{vendor}": about.key_env for vendor, about in VENDORS.items()}
 
 
-@pytest.mark.parametrize("model", [CLAUDE, BOUND, GPT, DEEPSEEK, GEMINI])
-async def test_no_request_is_refused_and_each_begins_as_the_last(stage: Stage, strict: Strict, model: str) -> None:
-    config = {"base_url": strict.url, "context_length": 200_000, "thinking_budget_tokens": 2_048}
-    session = stage.session(
-        model=model, tools=("fetch",), model_config=config, react_config=ReActConfig(max_iters=CALLS)
+@pytest.fixture
+async def served(unserved: Stage) -> AsyncIterator[Stage]:
+    """With a worker that has a key for each provider."""
+    keys = {**KEYS, **{name: f"sk-of-{name.lower()}" for name in KEY_OF.values()}}
+    unserved.providers = Providers(keys, unserved.places)
+    async with unserved.another_worker():
+        yield unserved
+
+
+def session_of(stage: Stage, strict: Strict, model: str) -> Session:
+    stage.places += [KeyPlace(name, strict.url) for name in KEY_OF.values()]
+    spare = {"provider": "openai-chat", "model": "gpt-4o", "base_url": strict.url, "api_key_env": "OPENAI_API_KEY"}
+    thinks = {"reasoning_effort": "low"} if model.startswith("ai:") else {"thinking_budget_tokens": 2_048}
+    config = {"base_url": strict.url, "context_length": 200_000, "fallback_model": "spare", **thinks}
+    return stage.session(
+        model=model,
+        models={"spare": spare},
+        tools=("fetch",),
+        agent_context={"repo_skills": True},
+        model_config=config,
+        react_config=ReActConfig(max_iters=ROUNDS),
     )
+
+
+def turn(reply: int, round_: int) -> list[Call]:
+    return [(f"toolu_{reply}_{round_}_{at}", "fetch", {"page": round_, "chars": 40 + at}) for at in range(AT_ONCE)]
+
+
+@pytest.mark.parametrize("model", [CLAUDE, BOUND, GPT, DEEPSEEK, GEMINI, *THROUGH_AI])
+async def test_no_request_is_refused_and_each_begins_as_the_last(served: Stage, strict: Strict, model: str) -> None:
+    rules = served.workspace / "AGENTS.md"
+    rules.write_text("Say little.")
+    session = session_of(served, strict, model)
     parts: list[list[dict[str, Any]]] = []
     for reply in range(REPLIES):
-        strict.says = [(f"toolu_{reply}_{call}", "fetch", {"page": call}) for call in range(CALLS)]
+        strict.says = [turn(reply, round_) for round_ in range(ROUNDS)]
         begins = len(strict.bodies)
-        done = await session.reply(f"Read chapter {reply}. " + "It is long. " * 200)
+        match reply:
+            case 1:
+                strict.says.insert(4, "away")
+            case 2:
+                strict.says.insert(7, "half")
+            case 3:
+                rules.write_text("Say much.")
+        asked = await session.submit(f"Read chapter {reply}. " + "It is long. " * 200)
+        if reply == 2:
+            await asyncio.wait_for(strict.fell_silent.wait(), 60)
+            await session.interrupt()
+        done = await session.wait(asked)
         assert done.error is None
+        assert done.finished_reason == (FinishedReason.INTERRUPTED if reply == 2 else FinishedReason.EXCEED_MAX_ITERS)
         parts.append(strict.bodies[begins:])
-        if reply == REPLIES // 2:
+        if reply == 2:
+            strict.says = []
             assert await session.compress_context(LOW)
 
-    assert [words for words in strict.refusals if "forced tool use" not in words] == []
-    assert sum(len(part) for part in parts) >= REPLIES * CALLS
-    for part in parts:
-        assert reused(part) >= REUSED
-    assert reused([*parts[0], *parts[1]]) >= REUSED
+    assert [words for words in strict.refusals if "forced tool use" not in words] == [AWAY]
+    assert sum(len(part) for part in parts) >= REPLIES * ROUNDS - 3
+    assert [len({name_of(body) for body in part}) for part in parts] == [1, 2, 1, 1, 1]
+    assert "Say much." in json.dumps(parts[3][0])
+    before_the_compression = [body for part in parts[:3] for body in part]
+    for bodies in (*parts, before_the_compression):
+        assert reused([body for body in bodies if name_of(body) == name_of(parts[0][0])]) >= REUSED
+
+
+def name_of(body: dict[str, Any]) -> str:
+    return str(body["model"])
 
 
 def reused(bodies: list[dict[str, Any]]) -> float:
@@ -49,8 +106,9 @@ def reused(bodies: list[dict[str, Any]]) -> float:
 
 
 def told(body: dict[str, Any]) -> str:
-    growing = body.get("messages") or body["input"]
-    return json.dumps([body.get("system"), body.get("tools")]) + json.dumps(plain(growing))[:-1]
+    growing = body.get("messages") or body.get("contents") or body["input"]
+    before = [body.get("system") or body.get("systemInstruction") or body.get("instructions"), body.get("tools")]
+    return json.dumps(before) + json.dumps(plain(growing))[:-1]
 
 
 def plain(value: Any) -> Any:
