@@ -88,7 +88,7 @@ class Thinking:
         """One model call. Raises what the verdict table says: retry, retry after, or ModelFailed for good."""
         billing = Billing(ask.attempts_paid)
         earlier = billing.earlier
-        async with beating(earlier.details), billing.counted(), counted(ask.config.max_retries, earlier):
+        async with beating(*earlier.telling), billing.counted(), counted(ask.config.max_retries, earlier):
             place, wrapped = await self._workspaces.find(ask.place), self._wrapping.of_model_call(ask)
             outlet = self._streaming.model_call(ask.call_number, ask.model)
             epoch = ask.context.epoch
@@ -116,8 +116,8 @@ class Thinking:
                 return half.model_copy(update={"lost_attempts": billing.lost})
             outlet.end()
             said = await self._recorded(ask, place, reply, spec)
-            beside = await self._beside(said, ask, spec, system, session)
-            said = said.model_copy(update={**beside, "repair": fit.repair, "lost_attempts": billing.lost})
+            beside = await self._beside(said, ask, billing, session)
+            said = said.model_copy(update={**beside, "sent_digest": _changed(system, spec), "repair": fit.repair})
             return _in_context(said, session)
 
     async def _step_of_kind(self, ask: CallModel, step: KindStep, of: "OfKind") -> ModelSaid:
@@ -141,13 +141,13 @@ class Thinking:
         return _in_context(said.model_copy(update=beside), of.session)
 
     async def _beside(
-        self, said: ModelSaid, ask: CallModel, spec: SpecTexts, system: str, session: SessionContext
+        self, said: ModelSaid, ask: CallModel, billing: Billing, session: SessionContext
     ) -> dict[str, object]:
         """What is recorded with an answer beside its words."""
         estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
-        digest = "" if system == spec.system_prompt else prompt_digest(system)
-        sent = {"message": _accounted(said, estimate), "sent_digest": digest, "input_estimate": estimate}
-        return {**sent, "marked": session.take_marked(), "words": self._secrets.out_of_words(ask.words)}
+        sent = {"message": _accounted(said, estimate), "input_estimate": estimate}
+        lost = {"lost_attempts": billing.lost, "lost": billing.lost_usage(estimate)}
+        return {**sent, **lost, "marked": session.take_marked(), "words": self._secrets.out_of_words(ask.words)}
 
     async def _hooked(self, system_prompt: str, ask: CallModel) -> str:
         about = PromptContext(ask.agent, ask.place.user_id, ask.place.session_id, ask.model, ask.call_number)
@@ -272,6 +272,11 @@ def _request(ask: CallModel, spec: SpecTexts, system: str, told: list[Msg]) -> M
         call_number=ask.call_number,
         attempt=activity.info().attempt,
     )
+
+
+def _changed(system: str, spec: SpecTexts) -> str:
+    """The digest of a system prompt that is not the recorded one."""
+    return "" if system == spec.system_prompt else prompt_digest(system)
 
 
 def _accounted(said: ModelSaid, input_estimate: int) -> Msg:

@@ -85,7 +85,7 @@ class Compressing:
         details are [ErrorInfo, Usage]; nothing has changed then."""
         billing = Billing(ask.attempts_paid)
         earlier = billing.earlier
-        async with beating(earlier.details), billing.counted(), counted(ask.config.max_retries, earlier):
+        async with beating(*earlier.telling), billing.counted(), counted(ask.config.max_retries, earlier):
             epoch = ask.context.epoch
             session = self._contexts.session(own_session.key(), epoch)
             messages = await self._contexts.resolve(

@@ -95,7 +95,16 @@ def cost(status: Status) -> str:
     """What it took so far."""
     about = "about " if status.tokens_estimated else ""
     calls = _counted(status.model_calls, "step" if status.kind else "model call")
-    return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}"
+    return f"cost {about}{status.input_tokens} tokens in, {status.output_tokens} out, {calls}{lost(status)}"
+
+
+def lost(status: Status) -> str:
+    """What nobody was told the use of."""
+    if not (calls := status.lost.calls):
+        return ""
+    usage = status.lost.usage
+    tried = f"{_counted(calls, 'lost attempt')} (estimated)"
+    return f"; beside it {tried}: {usage.input_tokens} in, {usage.output_tokens} out, perhaps billed"
 
 
 def keeping(status: Status) -> Iterator[Text]:

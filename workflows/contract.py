@@ -29,7 +29,7 @@ from longhaul.agent.values.messages import ErrorInfo, Msg
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.server_questions import ServerAsked
 from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.spent import ModelSpent
+from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
@@ -255,6 +255,9 @@ class Status(OpenValue):
     output_tokens: int = 0
     by_model: dict[str, ModelSpent] = sparse({})
     """By the names that the models answer under."""
+    lost: ModelSpent = sparse(NOTHING_SPENT)
+    """What attempts that were lost with their worker, or broke off, may have been billed: estimated, and in none of
+    the counts above."""
     tokens_estimated: bool = sparse(False)
     """Not all of them were reported: some are the workers' own count."""
     budget: BudgetStanding | None = sparse(None)

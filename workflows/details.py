@@ -153,7 +153,9 @@ def _cost(record: Record) -> str:
     calls = f"{record.spent.model_calls} model call{'' if record.spent.model_calls == 1 else 's'}"
     usage = record.spent.usage
     about = "about " if usage.estimated else ""
-    return f"{calls} · {about}{usage.input_tokens} tokens in, {usage.output_tokens} out"
+    lost = record.spent.lost
+    beside = f" · lost, estimated: {lost.usage.input_tokens} in, {lost.usage.output_tokens} out" if lost.calls else ""
+    return f"{calls} · {about}{usage.input_tokens} tokens in, {usage.output_tokens} out{beside}"
 
 
 def _budget(record: Record) -> list[str]:

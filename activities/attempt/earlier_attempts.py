@@ -1,5 +1,7 @@
 """Carries from attempt to attempt at a model call what those before have told, in the details of their heartbeats."""
 
+from collections.abc import Callable
+
 from temporalio import activity
 
 
@@ -8,10 +10,14 @@ class EarlierAttempts:
 
     def __init__(self) -> None:
         info = activity.info()
-        free, heard = (*info.heartbeat_details, 0, 0)[:2]
+        free, heard, streamed = (*info.heartbeat_details, 0, 0, 0)[:3]
         self._attempt, self._heard = info.attempt, int(heard)
         self.free = int(free)
-        """How many have cost nothing; counted for sessions with a budget."""
+        """How many have cost nothing."""
+        self.streamed = int(streamed)
+        """Bytes that those before this one had heard of answers of which nobody has heard the end."""
+        self.hears = 0
+        """The same of this one."""
 
     @property
     def lost_in_a_row(self) -> int:
@@ -24,4 +30,14 @@ class EarlierAttempts:
 
     def details(self) -> tuple[str, ...]:
         """For each heartbeat: one without them would make the next attempt forget."""
-        return (str(self.free), str(self._heard)) if self.free or self._heard else ()
+        told = (self.free, self._heard, self.streamed + self.hears)
+        return tuple(str(number) for number in told) if any(told) else ()
+
+    @property
+    def telling(self) -> tuple[Callable[[], tuple[str, ...]], Callable[[], object]]:
+        """As `beating` takes it."""
+        return self.details, self._presses
+
+    def _presses(self) -> tuple[int, int]:
+        """What of it can't wait for the next heartbeat. Each piece of an answer would be one."""
+        return self.free, self._heard

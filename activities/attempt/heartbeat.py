@@ -25,14 +25,16 @@ class Stalled(Exception):
 
 
 @asynccontextmanager
-async def beating(details: Callable[[], tuple[str, ...]] = tuple) -> AsyncIterator[None]:
-    """Beat until the block is left, each time with these details. Cancels the block, and raises Stalled, when beats
-    came too late."""
+async def beating(
+    details: Callable[[], tuple[str, ...]] = tuple, presses: Callable[[], object] | None = None
+) -> AsyncIterator[None]:
+    """Beat until the block is left, each time with these details, and at once when what `presses` gives has changed:
+    the details, if it is not given. Cancels the block, and raises Stalled, when beats came too late."""
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield
         return
-    watch = _Watch(timeout.total_seconds(), details)
+    watch = _Watch(timeout.total_seconds(), details, presses or details)
     beats = asyncio.create_task(watch.beat())
     _watching.add(watch)
     for begun in _listening:
@@ -90,9 +92,9 @@ async def some_call() -> None:
 
 
 class _Watch:
-    def __init__(self, timeout: float, details: Callable[[], tuple[str, ...]]) -> None:
-        self._details = details
-        self._told = tuple[str, ...]()
+    def __init__(self, timeout: float, details: Callable[[], tuple[str, ...]], presses: Callable[[], object]) -> None:
+        self._details, self._presses = details, presses
+        self._told: object = presses() if not details() else None
         self.workflow_id = activity.info().workflow_id
         self.poked = asyncio.Event()
         self.late = 0.0
@@ -107,8 +109,8 @@ class _Watch:
             # none left to make, so that the block is cancelled before it comes to do more.
             await self._until_due()
             self.poked.clear()
-            self._told = self._details()
-            activity.heartbeat(*self._told)
+            self._told = self._presses()
+            activity.heartbeat(*self._details())
             gap, self._last = loop.time() - self._last, loop.time()
             if gap > self._timeout and self._block is not None:
                 self.late = gap
@@ -125,7 +127,7 @@ class _Watch:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(min(due, now + between)):
                     await self.poked.wait()
-            if self._details() != self._told:
+            if self._presses() != self._told:
                 return
 
 

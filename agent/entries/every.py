@@ -31,7 +31,7 @@ from longhaul.agent.entries.waiting import *
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.children import Parent
-from longhaul.agent.values.messages import ErrorInfo, Msg
+from longhaul.agent.values.messages import ErrorInfo, Msg, Usage
 from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.stops import StopReason
 
@@ -99,7 +99,9 @@ class ModelSaid(Entry):
     """What the provider's API could not express of the request or of the answer, where the session was not told so of
     this model before."""
     lost_attempts: int = sparse(0)
-    """Earlier attempts at this call that may have been billed; looked for where there is a budget."""
+    """Earlier attempts at this call that may have been billed."""
+    lost: Usage | None = sparse(None)
+    """An estimate of what they were asked and had answered, of which no provider has told anybody."""
     goes_on: bool = sparse(False)
     """It is a step of an agent kind, which is asked for the next one: no answer yet, although it calls nothing."""
 

@@ -14,6 +14,10 @@ NAME_CHARS = 200
 
 
 def take(ledger: Ledger, entry: e.AnyEntry) -> None:
+    if isinstance(entry, e.ModelSaid) and entry.lost_attempts:
+        before = ledger.spent.lost
+        usage = before.usage + (entry.lost or Usage(estimated=True))
+        ledger.spent.lost = ModelSpent(calls=before.calls + entry.lost_attempts, usage=usage)
     match entry:
         case e.ModelSaid() if not entry.cut_short:
             _count(ledger, entry.model or ledger.spec.model, entry.message.usage or Usage(), _asked(ledger))

@@ -22,7 +22,7 @@ from longhaul.agent.fold.ledger_values import (
 from longhaul.agent.values.liveness import FAST_SECONDS
 from longhaul.agent.values.messages import ErrorInfo, Msg, Usage
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spent import ModelSpent
+from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.tools import ToolDescriptor
 
 
@@ -235,3 +235,5 @@ class Spent:
         default_factory=dict[str, ModelSpent]
     )
     """By the names that the models answer under. Sessions of earlier releases have spent more than stands here."""
+    lost: Annotated[ModelSpent, Field(exclude_if=lambda lost: lost == NOTHING_SPENT)] = NOTHING_SPENT
+    """Of attempts at calls that were lost with their worker or broke off, and that nobody has told the use of."""

@@ -81,7 +81,8 @@ async def about(visit: Visit) -> ASGIApp:
 
 
 def amounts(status: Status) -> Iterator[AmountRow]:
-    """A line for each model, and for what an earlier release has not counted by model; the sum behind several."""
+    """A line for each model, and for what an earlier release has not counted by model; the sum behind several; then
+    what nobody has told the use of."""
     by_model = status.by_model
     known = ModelSpent(
         calls=sum(one.calls for one in by_model.values()),
@@ -97,6 +98,8 @@ def amounts(status: Status) -> Iterator[AmountRow]:
     yield from lines
     if len(lines) > 1:
         yield _amount("together", known)
+    if status.lost.calls:
+        yield _amount("lost (estimated)", status.lost)
 
 
 def _amount(model: str, spent: ModelSpent) -> AmountRow:

@@ -114,7 +114,7 @@ class Strict:
         said: dict[str, Any] = {} if calls else {"content": words}
         for index, (call_id, name, arguments) in enumerate(calls):
             function = {"name": name, "arguments": json.dumps(arguments)}
-            made = {"index": index, "id": call_id, "type": "function", "function": function}
+            made: dict[str, Any] = {"index": index, "id": call_id, "type": "function", "function": function}
             if "gemini" in model and index == 0:
                 made["extra_content"] = {"google": {"thought_signature": self._sign(model)}}
             said.setdefault("tool_calls", []).append(made)
@@ -125,7 +125,9 @@ class Strict:
     def _generated(self, model: str, words: str, calls: list[Call]) -> bytes:
         """A thought, then calls, of which the first is signed, or words that are signed."""
         signature = base64.b64encode(self._sign(model).encode()).decode()
-        made = [{"functionCall": {"id": call[0], "name": call[1], "args": call[2]}} for call in calls]
+        made: list[dict[str, Any]] = [
+            {"functionCall": {"id": call[0], "name": call[1], "args": call[2]}} for call in calls
+        ]
         first, *others = made or [{"text": words}]
         told = google_chunk({"text": "Hm.", "thought": True}, {**first, "thoughtSignature": signature}, *others)
         return chunks(told, google_chunk({"text": ""}, reason="STOP"), done=False)
