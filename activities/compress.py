@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -27,8 +28,10 @@ from longhaul.activities.context.specs import Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.privacy import for_a_person
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.retries import failed_for_good
+from longhaul.activities.models.said_once import MOST_NOTES
 from longhaul.agent.entries.every import ContextCompressed
 from longhaul.agent.values.messages import ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.prompt import summary_message
@@ -88,19 +91,17 @@ class Compressing:
         async with beating(*earlier.telling), billing.counted(), counted(ask.config.max_retries, earlier):
             epoch = ask.context.epoch
             session = self._contexts.session(own_session.key(), epoch)
-            messages = await self._contexts.resolve(
-                session, ask.context, lambda start: own_session.pull_page(epoch, start)
-            )
+            messages = await self._contexts.resolve(session, ask.context, partial(own_session.pull_page, epoch))
             source_digest = session.chain[-1] if session.chain else ""
             spec = await self._specs.get(ask.spec_digest, own_session.pull_spec)
             asking = self._asking(ask, billing)
             view = self._view(ask, messages, spec.system_prompt, asking)
             name, made = await self._condensed(ask, view, asking)
-            made = self._masked(made)
-            entry = await self._entry(ask, view, made)
+            entry = await self._entry(ask, view, self._masked(made))
             usage = asking.usage + (made.usage or Usage())
             return entry.model_copy(
                 update={
+                    "adjusted": self._told(asking),
                     "condenser": name,
                     "source_digest": source_digest,
                     "usage": usage if usage != Usage() else None,
@@ -131,15 +132,11 @@ class Compressing:
         )
 
     async def _call(self, model: str, request: ModelRequest, billing: Billing) -> ModelReply:
-        hears = billing.asks(_unheard)
         try:
-            reply = await self._providers.call(model, request, hears)
+            return await self._providers.call(model, request, billing.asks(_unheard))
         except Exception as error:
             billing.failed(error)
             raise
-        for note in reply.notes:
-            log.warning("%s: %s", model, note)
-        return reply
 
     def _view(self, ask: CompressInput, messages: list[Msg], system_prompt: str, asking: SummaryCall) -> View:
         old_summary = messages[0].get_text_content() if ask.has_summary and messages else ""
@@ -169,6 +166,9 @@ class Compressing:
                 raise failure from None
             info = ErrorInfo.model_validate(failure.details[0])
             raise failed_for_good(info.type, info.message, asking.usage) from None
+
+    def _told(self, asking: SummaryCall) -> tuple[str, ...]:
+        return tuple(for_a_person(self._secrets.masker.masked(note)) for note in asking.notes[:MOST_NOTES])
 
     def _masked(self, made: Condensation) -> Condensation:
         summary = None if made.summary is None else self._secrets.masker.masked(made.summary)

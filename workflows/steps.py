@@ -163,7 +163,7 @@ class Doing:
             else:
                 self._write(outcomes.compression_failed(error, lost))
         else:
-            self._write(shorter)
+            self._write(with_new_adjustments(shorter, self._record))
 
     def _release(self, lost: int) -> None:
         """What was put aside for a call that gave no answer."""

@@ -73,6 +73,8 @@ class SummaryCall:
         self._attempt = attempt
         self._count = count
         self.usage = Usage()
+        self.notes = tuple[str, ...]()
+        """What the API of the model that has answered could not express."""
 
     async def ask(self, question: Question) -> SummaryAnswer:
         """The first usable answer. Raises ApplicationError: retryable while attempts are left, else ModelFailed."""
@@ -100,6 +102,7 @@ class SummaryCall:
         for _ in range(2):
             reply = await self._fitting_call(candidate, question, problem)
             self.usage += reply.usage
+            self.notes = reply.notes
             try:
                 return _read(reply, question)
             except BadAnswer as bad:

@@ -46,6 +46,8 @@ class ContextCompressed(Entry):
     offloaded: str = sparse("")
     """Where the dropped messages were written for the agent to read; empty when nowhere."""
     usage: Usage | None = sparse(None)
+    adjusted: tuple[str, ...] = sparse(())
+    """Of the request for a summary, as of `ModelSaid`."""
     lost_attempts: int = sparse(0)
     """As of `ModelSaid`."""
     context_digest: str = sparse("")

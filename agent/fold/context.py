@@ -5,7 +5,7 @@ from typing import assert_never
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import compaction
 from longhaul.agent.fold.compaction import MASK
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger import KEPT_ADJUSTMENTS, Ledger
 from longhaul.agent.fold.ledger_values import Anchor, Mark
 from longhaul.agent.fold.reminders import standing_hints
 from longhaul.agent.values.messages import Msg, ToolResultBlock, Usage, with_content
@@ -55,6 +55,12 @@ def _without(entry: e.AnyEntry, came: Msg, shown: Msg) -> e.AnyEntry:
     return entry if messages == entry.messages else entry.model_copy(update={"messages": messages})
 
 
+def note_adjusted(ledger: Ledger, entry: e.ModelSaid | e.ContextCompressed) -> None:
+    if entry.adjusted:
+        told = [*ledger.context.adjusted, *((entry.model, each) for each in entry.adjusted)]
+        ledger.context.adjusted = told[-KEPT_ADJUSTMENTS:]
+
+
 def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
     messages, marks = ledger.state.context, ledger.context.marks
     kept = [*entry.pinned, *range(entry.keep_from, len(messages))]
@@ -71,6 +77,7 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
     ledger.context.reminders = standing_hints(ledger)
     ledger.compaction.changed_at, ledger.compaction.failed_at = ledger.messages_total, 0
     ledger.compaction.error = None
+    note_adjusted(ledger, entry)
     _tried(ledger, entry.usage)
 
 

@@ -31,7 +31,7 @@ from longhaul.agent.fold import life as kept
 from longhaul.agent.fold import pausing as paused
 from longhaul.agent.fold import stuck as circles
 from longhaul.agent.fold.batches import too_many
-from longhaul.agent.fold.ledger import KEPT_ADJUSTMENTS, KEPT_REFUSALS, Ledger
+from longhaul.agent.fold.ledger import KEPT_REFUSALS, Ledger
 from longhaul.agent.fold.ledger_values import Anchor, Heard
 from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_rules, take_user_rules
@@ -179,7 +179,7 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         return
     if entry.repair is not None:
         repairs.apply(ledger, entry.repair)
-    _note_adjusted(ledger, entry)
+    context.note_adjusted(ledger, entry)
     if entry.stop in REFUSALS:
         stops.refused(ledger, entry)
         return
@@ -212,12 +212,6 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
     asked_again = stops.goes_on(ledger, entry) or circles.note_words(ledger, message)
     reply.answered = not reply.calls and not asked_again and not stops.lacks_its_form(reply)
     reply.cur_iter += not reply.calls
-
-
-def _note_adjusted(ledger: Ledger, entry: e.ModelSaid) -> None:
-    if entry.adjusted:
-        told = [*ledger.context.adjusted, *((entry.model, each) for each in entry.adjusted)]
-        ledger.context.adjusted = told[-KEPT_ADJUSTMENTS:]
 
 
 def _hear(ledger: Ledger, entry: e.ModelSaid, usage: Usage) -> None:

@@ -1,10 +1,15 @@
 """Drops from an answer what its session was told before: that a model's API could not express part of a request."""
 
+from typing import TypeVar
+
+from longhaul.agent.entries.context import ContextCompressed
 from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.record import Record
 
+Told = TypeVar("Told", ModelSaid, ContextCompressed)
 
-def with_new_adjustments(said: ModelSaid, record: Record) -> ModelSaid:
+
+def with_new_adjustments(said: Told, record: Record) -> Told:
     """The entry without what the session was told before of the same model."""
     if not said.adjusted:
         return said

@@ -62,7 +62,16 @@ def customs(entry: e.AnyEntry) -> Iterator[AgentEvent]:
     """All that an entry tells which has no events but these."""
     if isinstance(entry, e.Configured):
         yield from _unbound(entry)
+    if isinstance(entry, e.ContextCompressed):
+        yield from adjusted(entry)
     yield from filter(None, (custom(entry),))
+
+
+def adjusted(entry: e.ModelSaid | e.ContextCompressed) -> Iterator[AgentEvent]:
+    """What the model's API could not express."""
+    if entry.adjusted:
+        value = {"adjusted": list(entry.adjusted)}
+        yield AgentEvent(type="CUSTOM", name="request_adjusted", model_name=entry.model, value=value)
 
 
 def prepared(entry: e.Prepared) -> Iterator[AgentEvent]:

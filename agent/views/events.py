@@ -25,7 +25,7 @@ from longhaul.agent.values.prompt import cut_short, hint_message
 from longhaul.agent.values.server_questions import in_words
 from longhaul.agent.values.stops import REFUSALS, ends_as
 from longhaul.agent.views import block_events
-from longhaul.agent.views.custom_events import changes, custom, customs, prepared, repaired, stopped
+from longhaul.agent.views.custom_events import adjusted, changes, custom, customs, prepared, repaired, stopped
 from longhaul.agent.views.event import AgentEvent, EventsSoFar, EventType
 
 
@@ -118,9 +118,7 @@ class EventFold:
     def _model_said(self, entry: e.ModelSaid) -> Iterator[AgentEvent]:
         if entry.repair is not None:
             yield repaired(entry.repair)
-        if entry.adjusted:
-            value = {"adjusted": list(entry.adjusted)}
-            yield AgentEvent(type="CUSTOM", name="request_adjusted", model_name=entry.model, value=value)
+        yield from adjusted(entry)
         yield AgentEvent(type="MODEL_CALL_START", model_name=entry.model)
         for index, block in enumerate(() if entry.stop in REFUSALS else entry.message.content):
             if isinstance(block, ToolCallBlock):
