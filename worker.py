@@ -53,6 +53,7 @@ from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.registry import load_middlewares
 from longhaul.activities.middlewares.side_models import SideModels
 from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.embeddings import open_meaning
 from longhaul.activities.models.key_places import KeyPlace, read_key_places
 from longhaul.activities.models.profiles import keys_of, read_profiles
 from longhaul.activities.models.providers import Providers
@@ -129,8 +130,10 @@ async def build(
     async with AsyncExitStack() as opened:
         store = open_store(settings.store, data_dir=settings.data_dir)
         opened.push_async_callback(store.close)
+        meaning = open_meaning(settings.embeddings, settings.retrieval, providers, secrets.masker.masked)
         lasting = LongTerm(
-            open_memories(settings.memory, settings.data_dir), open_knowledge(settings.knowledge, settings.data_dir)
+            open_memories(settings.memory, settings.data_dir, meaning),
+            open_knowledge(settings.knowledge, settings.data_dir, meaning),
         )
         opened.push_async_callback(lasting.close)
         blobs = stored_in(client.data_converter)

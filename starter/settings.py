@@ -21,6 +21,7 @@ from longhaul.agent.values.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
 from longhaul.agent.values.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
 from longhaul.starter.trust import BadSettingsFile
+from longhaul.stores.memories.vectors import Retrieval
 from longhaul.workflows.contract import TASK_QUEUE
 
 OF_A_FOLDER = frozenset(
@@ -110,6 +111,11 @@ class Settings(BaseSettings):
     memory: str = "sqlite"
     knowledge: str = "sqlite"
     """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
+    embeddings: str = ""
+    """The model that makes vectors of memories and passages: openai:NAME, or a profile of `models`; empty: they are found
+    by their words."""
+    retrieval: Retrieval = "hybrid"
+    """With embeddings: by words and vectors together, or by `vectors` alone."""
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""

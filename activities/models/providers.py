@@ -91,7 +91,7 @@ class Providers:
             raise
 
     def _limit_of(self, base_url: str, key_env: str) -> KeyLimit:
-        digest = key_digest(self._read_key(key_env), base_url if key_env == NO_KEY else "")
+        digest = key_digest(self.read_key(key_env), base_url if key_env == NO_KEY else "")
         return self._limits.setdefault(digest, KeyLimit(digest))
 
     @property
@@ -163,7 +163,7 @@ class Providers:
         wanted = (provider_name, base_url, key_env)
         async with self._making:
             if wanted not in self._models:
-                api_key = self._read_key(key_env)
+                api_key = self.read_key(key_env)
                 # Of another account the SDKs would add what the environment says of the usual one.
                 own = key_env == provider.key_env and self._is_own(provider, base_url)
                 # In a thread: importing an SDK takes a second or two, which the event loop must not stand still for.
@@ -202,7 +202,8 @@ class Providers:
         own = (provider.base_url, self._environ.get(provider.base_url_env, "").strip())
         return base_url in own or any(is_within(base_url, place) for place in own if place)
 
-    def _read_key(self, key_env: str) -> str:
+    def read_key(self, key_env: str) -> str:
+        """Raises SetupError where the worker has none."""
         if key_env == NO_KEY:
             return NO_KEY
         key = self._environ.get(key_env, "").strip()

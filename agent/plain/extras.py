@@ -5,10 +5,12 @@ from longhaul.agent.plain.errors import BadSetup
 EXTRAS: dict[str, tuple[str, ...]] = {
     "ai": ("groq", "mistralai", "pydantic_ai"),
     "cli": ("prompt_toolkit", "rich", "typer"),
+    "knowledge": ("pypdf",),
     "mcp": ("mcp", "mcp_types"),
     "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "python_multipart", "starlette", "uvicorn"),
     "sql": ("psycopg", "pymysql", "sqlalchemy"),
     "telemetry": ("opentelemetry",),
+    "vectors": ("numpy",),
     "worker": (
         "anthropic", "httpx2", "jsonschema", "openai", "pythonjsonlogger", "referencing",
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",

@@ -21,6 +21,8 @@ class KnownDocument:
     passages: int
     at: str
     """When it was put in: ISO 8601 in UTC."""
+    digest: str = ""
+    """As it was put in with; `longhaul knowledge add` does not read a file whose digest it is. Empty: not told."""
 
 
 class KnowledgeBases(Protocol):

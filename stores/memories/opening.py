@@ -11,6 +11,9 @@ from longhaul.stores.memories.knowledge import KnowledgeBases
 from longhaul.stores.memories.memories import Memories
 from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
+from longhaul.stores.memories.vector_knowledge import VectorKnowledge
+from longhaul.stores.memories.vector_memories import VectorMemories
+from longhaul.stores.memories.vectors import Meaning
 from longhaul.stores.state.store import BadStoreSetting
 
 OF_MEMORIES = ("record", "retrieve", "list_memories", "delete", "close")
@@ -29,15 +32,19 @@ class LongTerm:
         await self.knowledge.close()
 
 
-def open_memories(setting: str, data_dir: Path) -> Memories:
-    """It connects when it is first used. Raises BadStoreSetting."""
+def open_memories(setting: str, data_dir: Path, meaning: Meaning | None = None) -> Memories:
+    """It connects when it is first used; a class of the operator's does without `meaning`. Raises BadStoreSetting."""
     path = _path("memory", setting, data_dir)
+    if path and meaning:
+        return VectorMemories(path, meaning)
     return SqliteMemories(path) if path else cast(Memories, _own("memory", setting, OF_MEMORIES))
 
 
-def open_knowledge(setting: str, data_dir: Path) -> KnowledgeBases:
-    """It connects when it is first used. Raises BadStoreSetting."""
+def open_knowledge(setting: str, data_dir: Path, meaning: Meaning | None = None) -> KnowledgeBases:
+    """As `open_memories`."""
     path = _path("knowledge", setting, data_dir)
+    if path and meaning:
+        return VectorKnowledge(path, meaning)
     return SqliteKnowledge(path) if path else cast(KnowledgeBases, _own("knowledge", setting, OF_KNOWLEDGE))
 
 

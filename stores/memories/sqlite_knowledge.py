@@ -11,7 +11,7 @@ from longhaul.stores.memories.knowledge import KnownDocument, Passage
 from longhaul.stores.memories.sqlite_file import SqliteFile
 from longhaul.stores.memories.words import indexed, query_of
 
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS documents_1 (
     id INTEGER PRIMARY KEY, base TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, passages INTEGER NOT NULL,
     at TEXT NOT NULL, UNIQUE (base, name)
@@ -25,11 +25,14 @@ _NAMED = "base = :base AND (:names IS NULL OR name IN (SELECT value FROM json_ea
 
 class SqliteKnowledge:
     def __init__(self, path: Path) -> None:
-        self._file = SqliteFile(path, _TABLES)
+        self._file = SqliteFile(path, TABLES)
 
     async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> bool:
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        return await self._file.run(lambda connection: _put(connection, base, document, (digest, at), passages))
+        return await self._file.run(lambda connection: put_in(connection, base, document, (digest, at), passages))
+
+    async def has(self, base: str, document: str, digest: str) -> bool:
+        return await self._file.run(lambda connection: is_there(connection, base, document, digest))
 
     async def search(self, bases: Sequence[str], query: str, limit: int) -> list[Passage]:
         if not (match := query_of(query)):
@@ -51,7 +54,8 @@ class SqliteKnowledge:
 
     async def list_documents(self, base: str | None) -> list[KnownDocument]:
         statement = (
-            "SELECT base, name, passages, at FROM documents_1 WHERE :base IS NULL OR base = :base ORDER BY base, name"
+            "SELECT base, name, passages, at, digest FROM documents_1 WHERE :base IS NULL OR base = :base "
+            "ORDER BY base, name"
         )
         rows = await self._file.run(lambda connection: connection.execute(statement, {"base": base}).fetchall())
         return [KnownDocument(*row) for row in rows]
@@ -63,12 +67,16 @@ class SqliteKnowledge:
         """Nothing is held open."""
 
 
-def _put(
+def is_there(connection: sqlite3.Connection, base: str, document: str, digest: str) -> bool:
+    same = "SELECT 1 FROM documents_1 WHERE base = ? AND name = ? AND digest = ?"
+    return connection.execute(same, (base, document, digest)).fetchone() is not None
+
+
+def put_in(
     connection: sqlite3.Connection, base: str, document: str, stamp: tuple[str, str], passages: Sequence[str]
 ) -> bool:
     digest, at = stamp
-    same = "SELECT 1 FROM documents_1 WHERE base = ? AND name = ? AND digest = ?"
-    if connection.execute(same, (base, document, digest)).fetchone():
+    if is_there(connection, base, document, digest):
         return False
     _remove(connection, base, [document])
     number = connection.execute(
