@@ -21,7 +21,6 @@ from longhaul.agent.values.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
 from longhaul.agent.values.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
 from longhaul.starter.trust import BadSettingsFile
-from longhaul.stores.memories.vectors import Retrieval
 from longhaul.workflows.contract import TASK_QUEUE
 
 OF_A_FOLDER = frozenset(
@@ -35,9 +34,8 @@ elsewhere, or a wall falls: what is not in here is the user's, new settings incl
 
 
 PREFIX, SECRET = "LONGHAUL_", "LONGHAUL_SECRET_"
-OTHER_VARIABLES = frozenset(
-    {f"{PREFIX}{name}" for name in ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "UID", "GID")},
-)
+_OTHERS = ("TRUST", "TEMPORAL_CLI", "LOG", "NOTIFY_KEY", "UID", "GID")
+OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in _OTHERS)
 """Read elsewhere, or by the composition alone."""
 NEARLY = 0.8
 """As `difflib` measures; so far off is one letter too few, or two in the wrong order."""
@@ -112,10 +110,8 @@ class Settings(BaseSettings):
     knowledge: str = "sqlite"
     """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
     embeddings: str = ""
-    """The model that makes vectors of memories and passages: openai:NAME, or a profile of `models`; empty: they are found
-    by their words."""
-    retrieval: Retrieval = "hybrid"
-    """With embeddings: by words and vectors together, or by `vectors` alone."""
+    retrieval: Literal["hybrid", "vectors"] = "hybrid"
+    """What makes vectors of both, for finding by words and vectors or by `vectors` alone: openai:NAME, or a profile."""
     shared: bool = False
     """On where workers of several hosts poll one queue: a store or blobs of one host are refused then."""
     notify: str | list[str] = ""
@@ -132,8 +128,7 @@ class Settings(BaseSettings):
     build: str = ""
     """Which version; empty: the package's version and a digest of its code."""
     grpc_compression: Literal["none", "gzip"] = "none"
-    """Of what is sent to Temporal and comes from there. Gzip takes a tenth of both sides' processor time: it is for
-    lines that are narrow or paid for by the byte."""
+    """Of what is sent to Temporal and comes from there. Gzip takes a tenth of both sides' processor time."""
     search_attributes: bool = True
     """Off where the server does not let the worker register them; `inbox` then has to look into each session."""
     opaque_ids: bool = False
@@ -156,7 +151,6 @@ class Settings(BaseSettings):
     """Of web pages that may ask `longhaul serve`, comma-separated, as in https://console.example."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
-
     player: str = ""
     """Of sound, for `--play`: a command, to which the file is added; empty: the first of the usual ones on PATH."""
 

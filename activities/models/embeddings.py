@@ -14,7 +14,6 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.text import scrub_json
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.extras import MissingExtra
-from longhaul.agent.values.known_names import is_profile_name
 from longhaul.agent.values.settings import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed
 
@@ -37,8 +36,11 @@ class BadEmbeddings(BadSetup):
 def open_meaning(
     setting: str, retrieval: Retrieval, providers: Providers, masked: Callable[[str], str], *, patient: bool = False
 ) -> Meaning | None:
-    """What the setting names; None where embeddings are off. `masked`: takes secrets out of what is sent. `patient`: nobody waits for a reply.
-    Nothing is asked yet, and no SDK imported. Raises BadEmbeddings, SetupError and MissingExtra."""
+    """What the setting names; None where embeddings are off. Nothing is asked yet, and no SDK imported.
+
+    `masked` takes secrets out of what is sent. `patient`: nobody waits for a reply. Raises BadEmbeddings, SetupError
+    and MissingExtra.
+    """
     if not setting:
         return None
     if importlib.util.find_spec("numpy") is None:
@@ -74,9 +76,9 @@ class Embeddings:
         try:
             said = await self._asked(asked)
             vectors = {each.index: packed(each.embedding) for each in said.data}
-        except (NoVectors, asyncio.CancelledError):
+        except NoVectors:
             raise
-        except Exception as error:  # Whatever a server answers, the SDK may raise of it; texts are found by words then.
+        except Exception as error:  # noqa: BLE001  the SDK may raise anything of what a server answers; see the docstring
             why = self._masked(str(error).replace(self._key(), "…"))[:300]
             raise NoVectors(f"{SETTING}: no vectors came: {type(error).__name__}: {why}") from None
         if set(vectors) != set(range(len(texts))):

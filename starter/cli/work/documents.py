@@ -1,21 +1,25 @@
 """Files as documents of a knowledge base: which ones a folder has, their text, and the passages that it is cut into."""
 
 import hashlib
+import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 
 from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.work import words_of_file
 from longhaul.stores.memories.knowledge import MOST_PASSAGES_OF_A_DOCUMENT
 
 LARGEST_BYTES = 5_000_000
+LARGEST_PDF_BYTES = 50_000_000
 MOST_FILES = 5_000
 PASSAGE_CHARS = 1_500
-_HTML = (".html", ".htm", ".xhtml")
-_NO_WORDS = ("script", "style", "template")
-_LINES = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "pre")
+PARSE_SECONDS = 60.0
+_KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}
+_TOO_MUCH = f"to read it takes {words_of_file.CPU_SECONDS} seconds or too much memory; make a text file of it"
 
 
 class NoDocument(Exception):
@@ -55,25 +59,62 @@ def _files(folder: Path) -> Iterator[Path]:
         )
 
 
+def digest_of(path: Path) -> str:
+    """Of what the file holds. Blocking. Raises NoDocument."""
+    return hashlib.sha256(_content(path)).hexdigest()
+
+
 def read_document(path: Path) -> Document:
     """Blocking. Raises NoDocument."""
+    content, kind = _content(path), _KINDS.get(path.suffix.lower(), "")
+    if kind == "pdf" or content.startswith(b"%PDF-"):
+        text = _words_of(content, "pdf")
+    else:
+        text = _decoded(content)
+        text = _words_of(content, "html") if kind else text
+    passages = passages_of(text)
+    if not passages:
+        raise NoDocument("it has no text")
+    return Document(hashlib.sha256(content).hexdigest(), passages[:MOST_PASSAGES_OF_A_DOCUMENT])
+
+
+def _content(path: Path) -> bytes:
+    most = LARGEST_PDF_BYTES if _KINDS.get(path.suffix.lower()) == "pdf" else LARGEST_BYTES
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
+            content = file.read(most + 1)
     except OSError as error:
         raise NoDocument(f"it can't be read: {error.strerror}") from error
-    if len(content) > LARGEST_BYTES:
-        raise NoDocument(f"it has more than {LARGEST_BYTES // 1_000_000} MB; cut it up")
+    if len(content) > most:
+        raise NoDocument(f"it has more than {most // 1_000_000} MB; cut it up")
+    return content
+
+
+def _decoded(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise NoDocument("it is no text in UTF-8; make a text file of it")
-    passages = passages_of(_words_of(text) if path.suffix.lower() in _HTML else text)
-    if not passages:
-        raise NoDocument("it has no text")
-    return Document(hashlib.sha256(content).hexdigest(), passages[:MOST_PASSAGES_OF_A_DOCUMENT])
+    return text
+
+
+def _words_of(content: bytes, kind: str) -> str:
+    """By a program that is ended where it takes too long. Raises NoDocument."""
+    if kind == "pdf" and importlib.util.find_spec("pypdf") is None:
+        raise NoDocument("PDFs are read by an extra: pip install 'longhaul-agents[knowledge]'")
+    command = [sys.executable, "-I", words_of_file.__file__, kind]
+    try:
+        done = subprocess.run(command, input=content, capture_output=True, timeout=PARSE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise NoDocument(_TOO_MUCH) from None
+    if done.returncode not in (0, words_of_file.REFUSED):
+        raise NoDocument(_TOO_MUCH)
+    text = done.stdout.decode("utf-8", "replace")
+    if done.returncode:
+        raise NoDocument(text)
+    return text
 
 
 def passages_of(text: str) -> list[str]:
@@ -94,30 +135,3 @@ def _pieces(paragraph: str) -> Iterator[str]:
         paragraph = paragraph[cut:].strip()
     if paragraph:
         yield paragraph
-
-
-class _Page(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self._silent += tag in _NO_WORDS
-        if tag in _LINES:
-            self.words.append("\n\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent = max(self._silent - (tag in _NO_WORDS), 0)
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.words.append(data)
-
-
-def _words_of(html: str) -> str:
-    page = _Page()
-    page.feed(html)
-    page.close()
-    return "".join(page.words)

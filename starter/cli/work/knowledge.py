@@ -11,7 +11,8 @@ from rich.text import Text
 from longhaul.agent.values.memory import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.documents import NoDocument, documents_in, read_document
+from longhaul.starter.cli.work.documents import NoDocument, digest_of, documents_in, read_document
+from longhaul.starter.reach.meaning import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
 from longhaul.stores.memories.knowledge import KnowledgeBases
@@ -23,8 +24,12 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
     files = await asyncio.to_thread(documents_in, paths)
     added, same, left_out = list[str](), 0, dict[str, str]()
     async with _opened(base) as knowledge:
+        known = {each.name: each.digest for each in await knowledge.list_documents(base)}
         for name, path in files.items():
             try:
+                if known.get(name) and known[name] == await asyncio.to_thread(digest_of, path):
+                    same += 1  # to read it again could take a minute
+                    continue
                 document = await asyncio.to_thread(read_document, path)
             except NoDocument as error:
                 left_out[name] = str(error)
@@ -88,7 +93,7 @@ async def _opened(base: str | None) -> AsyncIterator[KnowledgeBases]:
     except ValueError as error:
         raise Misuse(str(error)) from None
     settings = Settings()
-    knowledge = open_knowledge(settings.knowledge, settings.data_dir)
+    knowledge = open_knowledge(settings.knowledge, settings.data_dir, meaning_of(settings, patient=True))
     try:
         yield knowledge
     finally:

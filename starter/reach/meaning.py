@@ -1,0 +1,18 @@
+"""How texts are found where no worker does it: by the embeddings of the settings, as the workers' own are."""
+
+from longhaul.starter.settings import Settings
+from longhaul.stores.memories.vectors import Meaning
+
+
+def meaning_of(settings: Settings, *, patient: bool = False) -> Meaning | None:
+    """None where embeddings are off. `patient`: nobody waits for a reply. Raises BadSetup."""
+    if not settings.embeddings:
+        return None
+    # What asks a model is loaded where one is asked.
+    from longhaul.activities.models.embeddings import open_meaning  # noqa: PLC0415
+    from longhaul.activities.models.key_places import read_key_places  # noqa: PLC0415
+    from longhaul.activities.models.profiles import read_profiles  # noqa: PLC0415
+    from longhaul.activities.models.providers import Providers  # noqa: PLC0415
+
+    providers = Providers(places=read_key_places(settings.model_keys), profiles=read_profiles(settings.models))
+    return open_meaning(settings.embeddings, settings.retrieval, providers, str, patient=patient)
