@@ -15,6 +15,7 @@ from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hubs import Hub, Members
 from longhaul.starter.client.inbox import Inbox, gather
+from longhaul.starter.client.lasting import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.rules import RulesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session
@@ -34,6 +35,8 @@ class Longhaul:
         self._naming = Naming(self.settings)
         self.schedules = Schedules(client, self.settings)
         """Requests at times that are set."""
+        self.knowledge = KnowledgeOfWorkers(self.settings)
+        """Documents that agents may search."""
         self.hooks = hooks_for_all(self.settings.client_hooks)
         """Functions before and after what every session's handle does that is made from here: reply, observe, print."""
 
@@ -90,6 +93,11 @@ class Longhaul:
         """The rules that hold in all sessions of this user, kept in the workers' state store."""
         check_name("user", user)
         return RulesOfUser(self.client, self.settings, user)
+
+    def memories_of(self, user: str | None) -> MemoriesOfUser:
+        """What agents have written down of this user; None: of sessions without one."""
+        check_name("user", user or "")
+        return MemoriesOfUser(self.settings, user)
 
     async def sessions(
         self,

@@ -1,11 +1,11 @@
 """Bodies of requests, where they are not what sessions themselves take."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from longhaul.agent.letters.bodies import ExternalResultItem, Observe, Rules, Submit
-from longhaul.agent.plain.values import Value
+from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind
 
 LONGEST_WAIT_SECONDS = 60
@@ -64,6 +64,60 @@ class Sorting(Whose):
     team: str | None = Field(default=None, description="Of agents with this `team`")
     tool: str | None = Field(default=None, description="Calls of this tool")
     overdue: bool = Field(default=False, description="Reminded of, escalated or expired")
+
+
+class Remembering(Whose):
+    agent: str | None = Field(default=None, max_length=200, description="Only what this agent has written down")
+    query: str = Field(default="", max_length=8_000, description="What they have to do with; without it, the newest")
+    limit: int = Field(default=50, ge=1, le=1_000, description="How many at most")
+
+
+class Shelf(Value):
+    """Documents, of one base or of all."""
+
+    base: str | None = Field(default=None, max_length=100, description="Only those of this base")
+
+
+class Looking(Value):
+    """What is looked for in a base."""
+
+    base: str = Field(default="", max_length=100, description="The base, as agents name it")
+    query: str = Field(default="", max_length=8_000, description="What an agent would ask")
+    limit: int = Field(default=5, ge=1, le=50, description="How many at most")
+
+
+class Forgetting(Value):
+    """Delete memories for good: those of these ids, or with `all` every one of the user's, or of that agent's."""
+
+    ids: Many[Annotated[str, Field(max_length=200)]] = sparse((), max_length=1_000)
+    """As the list has them."""
+    all: bool = False
+    """In place of ids."""
+    agent: str | None = Field(default=None, max_length=200)
+    """With `all`: only what this one has written down."""
+
+    @model_validator(mode="after")
+    def _say_which(self) -> "Forgetting":
+        if self.all == bool(self.ids) or (self.agent is not None and not self.all):
+            raise ValueError('send the ids of some, or "all": true, with an agent or without')
+        return self
+
+
+class Discarding(Value):
+    """Take documents out of a base for good: these, or with `all` the whole base."""
+
+    base: str = Field(min_length=1, max_length=100)
+    """As agents name it."""
+    documents: Many[Annotated[str, Field(max_length=4_000)]] = sparse((), max_length=1_000)
+    """As the list has them."""
+    all: bool = False
+    """In place of documents."""
+
+    @model_validator(mode="after")
+    def _say_which(self) -> "Discarding":
+        if self.all == bool(self.documents):
+            raise ValueError('send the names of documents, or "all": true')
+        return self
 
 
 class Nothing(Value):

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.table import row_of
-from longhaul.starter.serve import acts, reads, streaming
+from longhaul.starter.serve import acts, lasting, reads, streaming
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.answers import (
@@ -36,19 +36,25 @@ from longhaul.starter.serve.bodies import (
     LONGEST_WAIT_SECONDS,
     Copy,
     Decision,
+    Discarding,
     Edits,
+    Forgetting,
     Listing,
+    Looking,
     Message,
     Nothing,
     Observation,
     Paging,
     Reading,
+    Remembering,
     Results,
+    Shelf,
     Sorting,
     Stretch,
     Waiting,
     Whose,
 )
+from longhaul.starter.serve.lasting_answers import DocumentRows, Gone, MemoryRows, PassageRows
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.tokens import Scope
 from longhaul.workflows.contract import ReplyResult, Status
@@ -65,6 +71,12 @@ def _get(
     path: str, name: str, summary: str, handler: Handler, answer: type[BaseModel], query: type[BaseModel] = Whose
 ) -> Operation:
     return Operation("GET", path, name, summary, handler, "read", {200: answer}, query)
+
+
+def _delete(
+    path: str, name: str, summary: str, handler: Handler, query: type[BaseModel], body: type[BaseModel]
+) -> Operation:
+    return Operation("POST", path, name, summary, handler, "steer", {200: Gone}, query, body)
 
 
 def _letter(
@@ -196,4 +208,9 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Copy,
     ),
+    _get("/v1/memories", "memories", "What agents remember of the user", lasting.memories, MemoryRows, Remembering),
+    _delete("/v1/memories/delete", "forget", "Delete memories for good", lasting.forget, Whose, Forgetting),
+    _get("/v1/knowledge", "documents", "The documents of knowledge bases", lasting.documents, DocumentRows, Shelf),
+    _get("/v1/knowledge/passages", "passages", "What an agent would find", lasting.passages, PassageRows, Looking),
+    _delete("/v1/knowledge/delete", "discard", "Take documents out for good", lasting.discard, Nothing, Discarding),
 )

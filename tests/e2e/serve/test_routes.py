@@ -39,6 +39,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "editState": {"changes": {"summary": "Nothing yet."}},
     "copy": {"session": "another"},
     "addSchedule": {"name": "nightly", "prompt": "Look"},
+    "forget": {"all": True},
+    "discard": {"base": "harbour", "all": True},
 }
 
 
@@ -114,13 +116,13 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         await keep(ask)
         await at_times(ask, served)
 
-    settled = await one_in_doubt(tmp_path, served)
+    others = await one_in_doubt(tmp_path, served) | await what_lasts(served)
 
     assert found["message"]["content"][-1]["text"] == "Done."
     assert reader.recorded == list(range(1, len(reader.recorded) + 1))
     assert [part["next"] for part in parts] == [2, 2, 2]
     assert rest["events"][0]["seq"] >= parts[2]["events"][-1]["seq"]
-    assert ask.called | settled == set(NAMED)
+    assert ask.called | others == set(NAMED)
 
 
 async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[Any]) -> None:
@@ -148,6 +150,20 @@ async def one_in_doubt(tmp_path: Path, served: Serving) -> set[str]:
         await ask("message", {"messages": "Engrave"}, status=200, wait=30)
         await ask("settle", {"call_id": "ring-1", "happened": False})
     return ask.called
+
+
+async def what_lasts(served: Serving) -> set[str]:
+    """Memories of one's own, and the bases, which are the operator's."""
+    async with served.client() as ana, served.client("max") as operator:
+        own, all_bases = Caller(ana, ""), Caller(operator, "")
+        assert await own("memories", query="tides") == {"memories": []}
+        assert await own("forget", {"all": True}) == {"deleted": 0}
+        assert await all_bases("documents") == {"documents": []}
+        assert await all_bases("passages", base="harbour", query="tides") == {"passages": []}
+        assert await all_bases("discard", {"base": "harbour", "documents": ["tides.md"]}) == {"deleted": 0}
+        for path in ("knowledge", "knowledge/passages", "memories?user=ben", "memories?anonymous=true"):
+            assert (await ana.get(f"/v1/{path}")).status_code == httpx.codes.FORBIDDEN, path
+    return own.called | all_bases.called
 
 
 async def stand_and_go_on(ask: Caller) -> None:

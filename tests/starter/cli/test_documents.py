@@ -93,7 +93,7 @@ def test_a_page_that_keeps_its_reader_busy_is_left_out_in_time(
     monkeypatch.setattr(documents, "PARSE_SECONDS", 1.0)
     (tmp_path / "odd.html").write_text(piece * 700_000)
 
-    with pytest.raises(NoDocument, match="too much memory; make a text file|it has no text"):
+    with pytest.raises(NoDocument, match=r"too much memory|it has no text"):
         read_document(tmp_path / "odd.html")
 
 

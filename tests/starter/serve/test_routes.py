@@ -90,7 +90,7 @@ WANTS: dict[str | None, set[str]] = {
     None: {"health", "ready"},
     "read": {
         *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
-        *("state", "tasks", "tools", "schedules", "schedule"),
+        *("state", "tasks", "tools", "schedules", "schedule", "memories", "documents", "passages"),
     },
     "answer": {
         *("message", "externalResults", "interrupt", "notify", "observe"),
@@ -99,7 +99,7 @@ WANTS: dict[str | None, set[str]] = {
     "approve": {"decide", "settle"},
     "steer": {
         *("configure", "compact", "pause", "step", "resume", "changeBudget", "changeRules"),
-        *("replaceState", "editState", "copy"),
+        *("replaceState", "editState", "copy", "forget", "discard"),
     },
     "admin": {"workers"},
 }

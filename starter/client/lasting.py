@@ -1,0 +1,97 @@
+"""What outlives sessions, from outside: the memories of a user, and the knowledge bases. They are read where the
+settings say, which have to be the workers' own."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+from longhaul.agent.plain.errors import LonghaulError
+from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.reach.meaning import meaning_of
+from longhaul.starter.settings import Settings
+from longhaul.stores.memories.knowledge import KnowledgeBases, KnownDocument, Passage
+from longhaul.stores.memories.memories import Memories, Memory, MemoryOwner
+from longhaul.stores.memories.opening import open_knowledge, open_memories
+
+__all__ = ["KnowledgeOfWorkers", "MemoriesOfUser"]
+
+
+class MemoriesOfUser:
+    """Get it as `app.memories_of(user)`. Each memory says of which agent and session it is. `agent`: only what that one
+    has written down. All methods raise Unreachable."""
+
+    def __init__(self, settings: Settings, user: str | None) -> None:
+        self._settings = settings
+        self._user = user
+
+    async def listed(self, *, agent: str | None = None, limit: int = 50) -> list[Memory]:
+        """The newest first."""
+        async with self._opened() as memories:
+            return await memories.list_memories(MemoryOwner(self._user, agent), limit)
+
+    async def search(self, query: str, *, agent: str | None = None, limit: int = 5) -> list[Memory]:
+        """As an agent would find them, the best first."""
+        async with self._opened() as memories:
+            return await memories.retrieve(MemoryOwner(self._user, agent), query, limit)
+
+    async def delete(self, *ids: str) -> int:
+        """How many there were of these; those of other users count as none, and stay."""
+        async with self._opened() as memories:
+            return await memories.delete(MemoryOwner(self._user, None), ids)
+
+    async def delete_all(self, *, agent: str | None = None) -> int:
+        async with self._opened() as memories:
+            return await memories.delete(MemoryOwner(self._user, agent), None)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Memories]:
+        with _reached("LONGHAUL_MEMORY"):
+            meaning = meaning_of(self._settings)
+            memories = open_memories(self._settings.memory, self._settings.data_dir, meaning)
+            try:
+                yield memories
+            finally:
+                await memories.close()
+
+
+class KnowledgeOfWorkers:
+    """Get it as `app.knowledge`. No user owns a base. All methods raise Unreachable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def listed(self, base: str | None = None) -> list[KnownDocument]:
+        """The documents, by base and name."""
+        async with self._opened() as knowledge:
+            return await knowledge.list_documents(base)
+
+    async def search(self, bases: Sequence[str], query: str, *, limit: int = 5) -> list[Passage]:
+        """As an agent that names these bases would find them, the best first."""
+        async with self._opened() as knowledge:
+            return await knowledge.search(bases, query, limit)
+
+    async def delete(self, base: str, *documents: str) -> int:
+        """How many there were of these."""
+        async with self._opened() as knowledge:
+            return await knowledge.delete(base, documents)
+
+    async def delete_all(self, base: str) -> int:
+        async with self._opened() as knowledge:
+            return await knowledge.delete(base, None)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[KnowledgeBases]:
+        with _reached("LONGHAUL_KNOWLEDGE"):
+            meaning = meaning_of(self._settings)
+            knowledge = open_knowledge(self._settings.knowledge, self._settings.data_dir, meaning)
+            try:
+                yield knowledge
+            finally:
+                await knowledge.close()
+
+
+@contextmanager
+def _reached(variable: str) -> Iterator[None]:
+    try:
+        yield
+    except LonghaulError as error:
+        raise Unreachable(f"{error}; set {variable} as for the workers") from error

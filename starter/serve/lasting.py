@@ -1,0 +1,63 @@
+"""Requests about what outlives sessions: memories, each caller's own, and knowledge bases, which are the operator's."""
+
+from longhaul.starter.client.lasting import MemoriesOfUser
+from longhaul.starter.serve.bodies import Discarding, Forgetting, Looking, Remembering, Shelf
+from longhaul.starter.serve.calls import Call, user_meant
+from longhaul.starter.serve.lasting_answers import (
+    DocumentRow,
+    DocumentRows,
+    Gone,
+    MemoryRow,
+    MemoryRows,
+    PassageRow,
+    PassageRows,
+)
+from longhaul.starter.serve.problems import Problem
+
+
+async def memories(call: Call) -> MemoryRows:
+    query: Remembering = call.query
+    asked, mine = query.query.strip(), _memories_of(call)
+    found = (
+        await mine.search(asked, agent=query.agent, limit=query.limit)
+        if asked
+        else await mine.listed(agent=query.agent, limit=query.limit)
+    )
+    return MemoryRows(memories=tuple(MemoryRow.model_validate(each) for each in found))
+
+
+async def forget(call: Call) -> Gone:
+    body: Forgetting = call.body
+    mine = _memories_of(call)
+    return Gone(deleted=await (mine.delete_all(agent=body.agent) if body.all else mine.delete(*body.ids)))
+
+
+async def documents(call: Call) -> DocumentRows:
+    query: Shelf = call.query
+    _check_admin(call)
+    found = await call.app.knowledge.listed(query.base)
+    return DocumentRows(documents=tuple(DocumentRow.model_validate(each) for each in found))
+
+
+async def passages(call: Call) -> PassageRows:
+    query: Looking = call.query
+    _check_admin(call)
+    found = await call.app.knowledge.search([query.base], query.query, limit=query.limit)
+    return PassageRows(passages=tuple(PassageRow.model_validate(each) for each in found))
+
+
+async def discard(call: Call) -> Gone:
+    body: Discarding = call.body
+    _check_admin(call)
+    bases = call.app.knowledge
+    return Gone(deleted=await (bases.delete_all(body.base) if body.all else bases.delete(body.base, *body.documents)))
+
+
+def _memories_of(call: Call) -> MemoriesOfUser:
+    return call.app.memories_of(user_meant(call))
+
+
+def _check_admin(call: Call) -> None:
+    """Which agent may read which base, its file says; a token that may talk to some agents says nothing of it."""
+    if "admin" not in call.caller.scopes:
+        raise Problem("forbidden", "knowledge bases want a token with the scope 'admin'")
