@@ -12,7 +12,6 @@ from longhaul.activities.models.failures import SetupError
 from longhaul.activities.models.model_names import Called
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.text import scrub_json
-from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.extras import MissingExtra
 from longhaul.agent.values.settings import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed
@@ -29,17 +28,13 @@ LONGEST_CHARS = 8_000
 """Of one text: servers refuse what has more than 8,191 tokens."""
 
 
-class BadEmbeddings(BadSetup):
-    """The setting can't be used; the sentence says why."""
-
-
 def open_meaning(
     setting: str, retrieval: Retrieval, providers: Providers, masked: Callable[[str], str], *, patient: bool = False
 ) -> Meaning | None:
     """What the setting names; None where embeddings are off. Nothing is asked yet, and no SDK imported.
 
-    `masked` takes secrets out of what is sent. `patient`: nobody waits for a reply. Raises BadEmbeddings, SetupError
-    and MissingExtra.
+    `masked` takes secrets out of what is sent. `patient`: nobody waits for a reply. Raises SetupError and
+    MissingExtra.
     """
     if not setting:
         return None
@@ -47,7 +42,7 @@ def open_meaning(
         raise MissingExtra(f"{SETTING}: 'numpy' is not installed: pip install 'longhaul-agents[vectors]'")
     called = providers.look_up(setting, ModelConfig())
     if called is None or called.name.provider not in ("openai", "openai-chat"):
-        raise BadEmbeddings(
+        raise SetupError(
             f"{SETTING}: {setting[:100]!r} names no model of embeddings; write openai:NAME, or the name of a profile "
             'whose provider is "openai"'
         )

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from longhaul.agent.plain.errors import Unavailable
-
 Retrieval = Literal["hybrid", "vectors"]
 MOST_NUMBERS = 16_384
 """Of one vector."""
@@ -20,7 +18,7 @@ _EVENING = 60
 Found = TypeVar("Found", bound=Hashable)
 
 
-class NoVectors(Unavailable):
+class NoVectors(Exception):
     """The model of the embeddings can't be asked now, or its answer can't be used."""
 
 
