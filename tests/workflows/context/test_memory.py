@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from longhaul.activities import contract as world
+from longhaul.activities.models.profiles import read_profiles
+from longhaul.activities.models.providers import Providers
 from longhaul.starter.client.session import Session
 from longhaul.stores.memories.memories import Memory, MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_knowledge import SqliteKnowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from tests.e2e.processes import WorkerSettings, worker
+from tests.embedding_server import KEY, embedding_server
 from tests.workflows import own_memories
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
@@ -204,6 +207,29 @@ async def test_a_store_that_can_not_be_used_is_told_of_and_holds_nothing_up(stag
     assert (answer.error, answer.get_text_content()) == (None, "Without.")
     (recorded,) = await entries(stage, session, "memory_recorded")
     assert "not a database" in recorded["error"]
+
+
+async def test_a_session_finds_a_memory_by_its_vector_and_the_server_hears_no_secret(
+    unserved: Stage, tmp_path: Path
+) -> None:
+    value = "a-longer-value-of-the-pier"
+    (tmp_path / "secrets.toml").write_text(f'PIER_KEY = "{value}"\n')
+    (tmp_path / "secrets.toml").chmod(0o600)
+    by_vectors = {"embeddings": "near", "retrieval": "vectors", "secrets_file": tmp_path / "secrets.toml"}
+    with embedding_server() as server:
+        profile = {"provider": "openai", "model": "pieces", "base_url": server.url, "api_key_env": "NEAR_KEY"}
+        providers = Providers({"NEAR_KEY": KEY}, (), read_profiles({"near": profile}))
+        settings = unserved.settings.model_copy(update=by_vectors)
+        stage = replace(unserved, settings=settings, providers=providers)
+        first = stage.session({"text": "Noted."}, user="ana", **STATIC)
+        found = {"text": "14.", "expect": {"last_contains": "The Grauwal lies in berth fourteen."}}
+        second = stage.session(found, user="ana", **STATIC)
+        async with stage.another_worker():
+            await first.reply(f"The Grauwal lies in berth fourteen. Its key: {value}")
+            answer = await second.reply("Gruawal breth")
+        assert (answer.error, answer.get_text_content()) == (None, "14.")
+        assert any("berth fourteen" in text for text in server.texts)
+        assert value not in str(server.asked)
 
 
 async def test_a_secret_is_masked_before_it_is_written_down(unserved: Stage, tmp_path: Path) -> None:
