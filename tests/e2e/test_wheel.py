@@ -139,7 +139,7 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 @pytest.fixture(scope="module")
 def every(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """With the one extra that `all` does not bring."""
-    return Installed.of(wheel, tmp_path_factory.mktemp("every"), {"all", "ai"})
+    return Installed.of(wheel, tmp_path_factory.mktemp("every"), {"all", "ai", "vectors"})
 
 
 @pytest.fixture(scope="module")
