@@ -65,7 +65,7 @@ def embedding_server() -> Iterator[EmbeddingServer]:
             self.end_headers()
             self.wfile.write(said)
 
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  as the standard library names it
             """Nothing: a test's output is for what fails."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)

@@ -64,7 +64,7 @@ WHILE_IT_LASTS = {
     *("ReplyFold._results", "ReplyFold._live", "FusedReads.unfused", "Turns._queue", "Snapshot._kept"),
     *("Doing.running", "Underway._handles", "AgentHub._telling", "_Instance._under_way"),
 }
-"""Of one call, one reply or one run of a workflow, and gone with it; the runs are bounded by `ParkedRuns` and the SDK."""
+"""Of one call, one reply or one run of a workflow, and gone with it; `ParkedRuns` and the SDK bound the runs."""
 UNDER_WAY = {
     *("Hints._telling", "CallThreads._begun", "CallThreads._left", "Publisher._waiting", "Publisher._writing"),
     *("Publisher._later", "Threads._work"),

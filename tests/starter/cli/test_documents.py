@@ -12,7 +12,7 @@ from pypdf import PdfReader, PdfWriter
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work import documents, knowledge
-from longhaul.starter.cli.work.documents import NoDocument, read_document
+from longhaul.starter.cli.work.documents import Document, NoDocument, read_document
 
 
 def pdf_of(*pages: bytes, kids: str = "", length: str = "") -> bytes:
@@ -111,7 +111,12 @@ async def test_a_file_that_has_not_changed_is_not_read_again(
     monkeypatch.setenv("LONGHAUL_DATA_DIR", str(tmp_path / "data"))
     (tmp_path / "tides.pdf").write_bytes(TIDES)
     read = list[Path]()
-    monkeypatch.setattr(knowledge, "read_document", lambda path: read.append(path) or read_document(path))
+
+    def noted(path: Path) -> Document:
+        read.append(path)
+        return read_document(path)
+
+    monkeypatch.setattr(knowledge, "read_document", noted)
 
     async def added() -> Any:
         assert await knowledge.add(Screen(as_json=True), "harbour", [tmp_path / "tides.pdf"]) == Exit.DONE
