@@ -204,8 +204,8 @@ from longhaul.starter.client.hubs import Hub as Hub
 from longhaul.starter.client.hubs import HubAgent as HubAgent
 from longhaul.starter.client.hubs import NotHeard as NotHeard
 from longhaul.starter.client.inbox import Inbox as Inbox
-from longhaul.starter.client.lasting import KnowledgeOfWorkers as KnowledgeOfWorkers
-from longhaul.starter.client.lasting import MemoriesOfUser as MemoriesOfUser
+from longhaul.starter.client.memories import KnowledgeOfWorkers as KnowledgeOfWorkers
+from longhaul.starter.client.memories import MemoriesOfUser as MemoriesOfUser
 from longhaul.starter.client.pipelines import fanout_pipeline as fanout_pipeline
 from longhaul.starter.client.pipelines import sequential_pipeline as sequential_pipeline
 from longhaul.starter.client.rescue import Rescued as Rescued

@@ -15,7 +15,7 @@ from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hubs import Hub, Members
 from longhaul.starter.client.inbox import Inbox, gather
-from longhaul.starter.client.lasting import KnowledgeOfWorkers, MemoriesOfUser
+from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.rules import RulesOfUser
 from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.table import row_of
-from longhaul.starter.serve import acts, lasting, reads, streaming
+from longhaul.starter.serve import acts, memories, reads, streaming
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.answers import (
@@ -54,7 +54,7 @@ from longhaul.starter.serve.bodies import (
     Waiting,
     Whose,
 )
-from longhaul.starter.serve.lasting_answers import DocumentRows, Gone, MemoryRows, PassageRows
+from longhaul.starter.serve.memory_rows import DeletedCount, DocumentRows, MemoryRows, PassageRows
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.tokens import Scope
 from longhaul.workflows.contract import ReplyResult, Status
@@ -76,7 +76,7 @@ def _get(
 def _delete(
     path: str, name: str, summary: str, handler: Handler, query: type[BaseModel], body: type[BaseModel]
 ) -> Operation:
-    return Operation("POST", path, name, summary, handler, "steer", {200: Gone}, query, body)
+    return Operation("POST", path, name, summary, handler, "steer", {200: DeletedCount}, query, body)
 
 
 def _letter(
@@ -208,9 +208,9 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Copy,
     ),
-    _get("/v1/memories", "memories", "What agents remember of the user", lasting.memories, MemoryRows, Remembering),
-    _delete("/v1/memories/delete", "forget", "Delete memories for good", lasting.forget, Whose, Forgetting),
-    _get("/v1/knowledge", "documents", "The documents of knowledge bases", lasting.documents, DocumentRows, Shelf),
-    _get("/v1/knowledge/passages", "passages", "What an agent would find", lasting.passages, PassageRows, Looking),
-    _delete("/v1/knowledge/delete", "discard", "Take documents out for good", lasting.discard, Nothing, Discarding),
+    _get("/v1/memories", "memories", "What agents remember of the user", memories.memories, MemoryRows, Remembering),
+    _delete("/v1/memories/delete", "forget", "Delete memories for good", memories.forget, Whose, Forgetting),
+    _get("/v1/knowledge", "documents", "The documents of knowledge bases", memories.documents, DocumentRows, Shelf),
+    _get("/v1/knowledge/passages", "passages", "What an agent would find", memories.passages, PassageRows, Looking),
+    _delete("/v1/knowledge/delete", "discard", "Take documents out for good", memories.discard, Nothing, Discarding),
 )

@@ -12,7 +12,7 @@ from longhaul.agent.values.memory import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.documents import NoDocument, digest_of, documents_in, read_document
-from longhaul.starter.reach.meaning import meaning_of
+from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
 from longhaul.stores.memories.knowledge import KnowledgeBases

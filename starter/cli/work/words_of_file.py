@@ -18,7 +18,7 @@ _NO_WORDS = ("script", "style", "template")
 _LINES = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "pre")
 
 
-class Refused(Exception):
+class NoWords(Exception):
     """The sentence says why."""
 
 
@@ -50,13 +50,13 @@ def of_html(content: bytes) -> str:
 
 
 def of_pdf(content: bytes) -> str:
-    """Raises Refused."""
+    """Raises NoWords."""
     try:
         return _of_pages(content)
-    except Refused:
+    except NoWords:
         raise
     except Exception as error:  # of what strangers wrote, a parser raises anything
-        raise Refused(f"it is a PDF that can't be read ({type(error).__name__}); save it anew, or as text") from error
+        raise NoWords(f"it is a PDF that can't be read ({type(error).__name__}); save it anew, or as text") from error
 
 
 def _of_pages(content: bytes) -> str:
@@ -65,17 +65,17 @@ def _of_pages(content: bytes) -> str:
 
     reader = PdfReader(io.BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Refused("it is a PDF with a password; save it without one")
+        raise NoWords("it is a PDF with a password; save it without one")
     if len(reader.pages) > MOST_PAGES:
-        raise Refused(f"it is a PDF with more than {MOST_PAGES} pages; cut it up")
+        raise NoWords(f"it is a PDF with more than {MOST_PAGES} pages; cut it up")
     pages, size = list[str](), 0
     for page in reader.pages:
         pages.append(page.extract_text())
         size += len(pages[-1])
         if size > MOST_CHARS:
-            raise Refused(f"it is a PDF with more than {MOST_CHARS // 1_000_000} million characters; cut it up")
+            raise NoWords(f"it is a PDF with more than {MOST_CHARS // 1_000_000} million characters; cut it up")
     if not "".join(pages).strip():
-        raise Refused("it is a PDF without text, as of pages that were scanned; have a program read them first (OCR)")
+        raise NoWords("it is a PDF without text, as of pages that were scanned; have a program read them first (OCR)")
     return "\n\n".join(pages)
 
 
@@ -86,7 +86,7 @@ def main() -> int:
     content = sys.stdin.buffer.read()
     try:
         words, code = (of_pdf if sys.argv[1] == "pdf" else of_html)(content), 0
-    except Refused as error:
+    except NoWords as error:
         words, code = str(error), REFUSED
     sys.stdout.buffer.write(words.replace("\0", " ").encode("utf-8", "replace"))
     return code

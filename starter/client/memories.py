@@ -1,12 +1,12 @@
-"""What outlives sessions, from outside: the memories of a user, and the knowledge bases. They are read where the
-settings say, which have to be the workers' own."""
+"""The memories of a user, and the knowledge bases, from outside. They are read where the settings say, which have
+to be the workers' own."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.starter.reach.connection import Unreachable
-from longhaul.starter.reach.meaning import meaning_of
+from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.knowledge import KnowledgeBases, KnownDocument, Passage
 from longhaul.stores.memories.memories import Memories, Memory, MemoryOwner

@@ -57,7 +57,7 @@ class PassageRows(BaseModel):
     passages: tuple[PassageRow, ...]
 
 
-class Gone(BaseModel):
+class DeletedCount(BaseModel):
     """How many there were of what was to be deleted."""
 
     deleted: int

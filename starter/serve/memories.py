@@ -1,12 +1,12 @@
 """Requests about what outlives sessions: memories, each caller's own, and knowledge bases, which are the operator's."""
 
-from longhaul.starter.client.lasting import MemoriesOfUser
+from longhaul.starter.client.memories import MemoriesOfUser
 from longhaul.starter.serve.bodies import Discarding, Forgetting, Looking, Remembering, Shelf
 from longhaul.starter.serve.calls import Call, user_meant
-from longhaul.starter.serve.lasting_answers import (
+from longhaul.starter.serve.memory_rows import (
+    DeletedCount,
     DocumentRow,
     DocumentRows,
-    Gone,
     MemoryRow,
     MemoryRows,
     PassageRow,
@@ -26,10 +26,10 @@ async def memories(call: Call) -> MemoryRows:
     return MemoryRows(memories=tuple(MemoryRow.model_validate(each) for each in found))
 
 
-async def forget(call: Call) -> Gone:
+async def forget(call: Call) -> DeletedCount:
     body: Forgetting = call.body
     mine = _memories_of(call)
-    return Gone(deleted=await (mine.delete_all(agent=body.agent) if body.all else mine.delete(*body.ids)))
+    return DeletedCount(deleted=await (mine.delete_all(agent=body.agent) if body.all else mine.delete(*body.ids)))
 
 
 async def documents(call: Call) -> DocumentRows:
@@ -46,11 +46,13 @@ async def passages(call: Call) -> PassageRows:
     return PassageRows(passages=tuple(PassageRow.model_validate(each) for each in found))
 
 
-async def discard(call: Call) -> Gone:
+async def discard(call: Call) -> DeletedCount:
     body: Discarding = call.body
     _check_admin(call)
     bases = call.app.knowledge
-    return Gone(deleted=await (bases.delete_all(body.base) if body.all else bases.delete(body.base, *body.documents)))
+    return DeletedCount(
+        deleted=await (bases.delete_all(body.base) if body.all else bases.delete(body.base, *body.documents))
+    )
 
 
 def _memories_of(call: Call) -> MemoriesOfUser:

@@ -1,4 +1,4 @@
-"""How texts are found where no worker does it: by the embeddings of the settings, as the workers' own are."""
+"""The embeddings of the settings, where texts are put in or looked for without a worker."""
 
 from longhaul.starter.settings import Settings
 from longhaul.stores.memories.vectors import Meaning
