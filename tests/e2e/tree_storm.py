@@ -10,8 +10,9 @@ from typing import TypeVar
 from temporalio.service import RPCError
 
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec, Workspace
+from longhaul.agent.values.settings import AgentSpec
 from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.workspace import Workspace
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.starter.client.asking import SILENCES, NoSession
 from longhaul.starter.client.session import Session

@@ -92,14 +92,12 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
     session = agent(tmp_path, WANTS_TO_EDIT, ASKS_OUTSIDE, {"text": "Done."}, more=may_ask_outside)
     async with served.client() as client:
         ask = Caller(client, session)
-        for probe in ("health", "ready"):
-            await ask(probe)
+        await asyncio.gather(ask("health"), ask("ready"))
         taken = await ask("message", {"messages": "Greet", "context": {"ticket": 7}}, status=200, wait=30)
         (call,) = (await ask("pending"))["calls"]
         await listed(client, session.rpartition("/")[2])
         await ask("inbox")
-        for look in ("tools", "tasks"):
-            await ask(look)
+        await asyncio.gather(ask("tools"), ask("tasks"))
         await ask("decide", {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]})
         reader = Reader()
         async with asyncio.timeout(SURE_SECONDS):
@@ -114,7 +112,6 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         rest = (await client.get(f"{session}/history?from=2")).json()
         await look_at_pages_and_workers(ask, served, [*parts[2]["events"], *rest["events"]])
         await keep(ask)
-        await at_times(ask, served)
 
     others = await one_in_doubt(tmp_path, served) | await what_lasts(served)
 
@@ -126,7 +123,7 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
 
 
 async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[Any]) -> None:
-    """The same steps in pages of three that each begin at an entry; and who works, for eve."""
+    """The same steps in pages of three that each begin at an entry; who works, for eve; and what is asked at times."""
     found = list[Any]()
     asked: dict[str, Any] = {"entry": 1, "limit": 3}
     while asked:
@@ -137,6 +134,7 @@ async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[An
     async with served.client("eve") as eve:
         working = await Caller(eve, ask.session, ask.called)("workers")
 
+    await at_times(ask, served)
     assert found == steps
     assert [one["store"] for one in working["workers"]]
 
