@@ -36,6 +36,8 @@ FILLED = {"Contexts._sessions", "Offloaders._opened", "ParkedRuns._waiting", "Sa
 """Over sessions: filled by a test below."""
 BY_THEIR_OWN_NUMBER = {
     "Analyzers._found": "KEPT_FINDINGS",
+    "Arrangements._kept": "MOST_KEPT and LARGEST_KEPT: tests/activities/models/test_arrangement.py",
+    **dict.fromkeys(("_Arrangement.turns", "_Arrangement._taken", "_Arrangement.call_ids"), "as `Arrangements._kept`"),
     "Connections._kept": "MOST_KEPT, and those that are under way: tests/workflows/workers/test_mcp_crowd.py",
     "Connections._open": "as `_kept`",
     "Connections._turns": "weak: one is there as long as somebody holds it",
@@ -57,17 +59,24 @@ BY_THE_OPERATOR = {
 WHILE_IT_LASTS = {
     *("Assembly._drafts", "HalfSaid._blocks", "HeardReasoning._details", "Pieces._blocks", "LineWindow.lines"),
     *("_Merged.properties", "_Merged.required", "_Merged.choices", "_Reply._signatures", "_Reply._whole_arguments"),
-    *("_Reply._counts", "_Reply._call_keys", "_Arrangement.turns", "_Telling.messages", "_Counting._ended"),
+    *("_Reply._counts", "_Reply._call_keys", "Samples.told", "_Telling.messages", "_Counting._ended"),
     *("_Counting._seconds", "_Ended.replies", "_Heard.told", "FoundMessages.messages", "Newest._kept"),
     *("MeanwhileAsked.questions", "MeanwhileAsked.answers", "Repairing._instead", "Repairing.refused"),
     *("Batches._waiting", "Outlet._masks", "ImportProblems.problems", "ReplyFold.hints", "ReplyFold._done"),
     *("ReplyFold._results", "ReplyFold._live", "FusedReads.unfused", "Turns._queue", "Snapshot._kept"),
-    *("Doing.running", "Underway._handles", "AgentHub._telling", "_Instance._under_way"),
+    *(
+        "Doing.running",
+        "Background.running",
+        "Background._stopped",
+        "Underway._handles",
+        "AgentHub._telling",
+        "_Instance._under_way",
+    ),
 }
 """Of one call, one reply or one run of a workflow, and gone with it; `ParkedRuns` and the SDK bound the runs."""
 UNDER_WAY = {
     *("Hints._telling", "CallThreads._begun", "CallThreads._left", "Publisher._waiting", "Publisher._writing"),
-    *("Publisher._later", "Threads._work"),
+    *("Publisher._later", "Threads._work", "Outputs._kept"),
     *("activities/attempt/heartbeat.py:_watching", "activities/attempt/heartbeat.py:_listening"),
 }
 """Taken out where it ends."""

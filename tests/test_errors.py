@@ -11,6 +11,8 @@ import pytest
 DRAWN = Path(__file__).parents[1] / "docs" / "errors.md"
 
 INSIDE = {
+    "NoVectors": "makes a search go by words alone",
+    "NoWords": "becomes the line about a file that was left out",
     "AnswerTooLong": "becomes a result that the model reads",
     "ArgumentsError": "becomes a result that the model reads",
     "BadAskedSchema": "becomes the end of the reply that asked",

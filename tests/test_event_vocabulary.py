@@ -15,7 +15,7 @@ from longhaul.agent.fold.results import outcome_unknown
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.next.waiting import reached
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.background import Command
+from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.messages import (
@@ -114,7 +114,7 @@ def asleep_and_woken_with_a_command_in_the_background() -> list[AgentEvent]:
     play.say("Wait for the ebb")
     play.run()
     play.tell("notify", {"event": "ebb", "by": "ben"})
-    play.write(e.CommandBegun(command=Command(call_id="b", shown="make paint")))
+    play.write(e.CommandBegun(command=BackgroundCommand(call_id="b", shown="make paint")))
     play.write(e.CommandEnded(call_id="b", fate="unknown"))
     play.run()
     return told(play)

@@ -22,7 +22,7 @@ from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.background import Command
+from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.decisions import DecisionMade
 from longhaul.agent.values.messages import ErrorInfo, Msg
@@ -313,7 +313,7 @@ class Status(OpenValue):
     """`root › researcher`, of a sub-agent."""
     children: tuple[Child, ...] = sparse(())
     """Sub-agents that it has started, the oldest first: those at work, and the newest that have ended."""
-    commands: tuple[Command, ...] = sparse(())
+    commands: tuple[BackgroundCommand, ...] = sparse(())
     """In the background, the oldest first: those that run, and the newest that have ended."""
 
 

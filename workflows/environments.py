@@ -1,4 +1,4 @@
-"""What one worker has around it, asked by `longhaul doctor`. It lives for a moment."""
+"""A workflow that asks one worker what it has around it, for `longhaul doctor`. It lives for a moment."""
 
 from datetime import timedelta
 

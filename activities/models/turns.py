@@ -44,7 +44,7 @@ class OutsideWords:
 @dataclass(slots=True)
 class UserTurn:
     said: list[OutsideWords] = field(default_factory=list)
-    shown: "Shown | None" = None
+    shown: "ShownTurn | None" = None
 
     def length(self) -> tuple[int, ...]:
         """Changes whenever something is added."""
@@ -56,7 +56,7 @@ class AssistantTurn:
     blocks: list[TextBlock | ThinkingBlock | ToolCallBlock] = field(default_factory=list)
     results: dict[str, ToolResultBlock] = field(default_factory=dict)
     """By call id."""
-    shown: "Shown | None" = None
+    shown: "ShownTurn | None" = None
 
     def length(self) -> tuple[int, ...]:
         """Changes whenever something is added."""
@@ -74,7 +74,7 @@ Turn = UserTurn | AssistantTurn
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTurn:
     """A turn as one provider was sent it the last time."""
 
     form: tuple[str, ...]
@@ -90,7 +90,7 @@ def shown(
     the turn. The items are another request's too: none may be changed."""
     if turn.shown is None or (turn.shown.form, turn.shown.length) != (form, turn.length()):
         said: list[str] = []
-        turn.shown = Shown(form, turn.length(), show(turn, said), tuple(said))
+        turn.shown = ShownTurn(form, turn.length(), show(turn, said), tuple(said))
     notes += turn.shown.notes
     return turn.shown.items
 

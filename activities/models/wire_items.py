@@ -35,7 +35,7 @@ class WireItem(dict[str, Any]):
         return text
 
 
-class Sent(TypedDict, total=False):
+class PostArguments(TypedDict, total=False):
     """Arguments of an SDK client's `post`."""
 
     content: bytes
@@ -52,7 +52,7 @@ def wire_item(given: dict[str, Any]) -> WireItem:
     return item
 
 
-def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> Sent:
+def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> PostArguments:
     """What an SDK's client posts for these arguments of its method, streamed. `listed`: the field of the messages."""
     fields = {name: value for name, value in arguments.items() if name not in _OF_THE_SDK and name != listed}
     written = _written({**fields, "stream": True, **arguments.get("extra_body", {})})

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from longhaul.activities.process.box_names import Covered, covered_in
 from longhaul.activities.repository.git_worktree import repository_of
@@ -26,7 +27,7 @@ _MANAGERS = frozenset({".pyenv", ".rbenv", ".nodenv", ".nvm", ".volta", ".asdf",
 _GIT_SETTINGS = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
 _SETTINGS_BYTES = 100_000
 _TELLS = re.compile(rb"://[^/\s]*@|header|passw|token|secret|credential", re.IGNORECASE)
-_NONE: Mapping[str, str] = {}
+_NONE: Mapping[str, str] = MappingProxyType({})
 _UNUSUAL = ("/proc", "/sys", "/dev")
 
 

@@ -3,14 +3,14 @@
 from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
-from longhaul.agent.values.background import Command, Fate
+from longhaul.agent.values.background import BackgroundCommand, Fate
 
 
 class CommandBegun(Entry):
     """A call of Bash runs on while the session goes on; the result of the call is another entry."""
 
     kind: Literal["command_begun"] = "command_begun"
-    command: Command
+    command: BackgroundCommand
 
 
 class CommandEnded(Entry):

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from longhaul.agent.entries.background import BackgroundEntry, CommandBegun, CommandEnded
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.background import KEPT_COMMANDS, Command
+from longhaul.agent.values.background import KEPT_COMMANDS, BackgroundCommand
 
 
 def apply(ledger: Ledger, entry: BackgroundEntry) -> None:
@@ -26,7 +26,7 @@ def not_wanted(ledger: Ledger, call_ids: Iterable[str]) -> None:
             _keep(ledger, command.model_copy(update={"unwanted": True}))
 
 
-def _keep(ledger: Ledger, command: Command) -> None:
+def _keep(ledger: Ledger, command: BackgroundCommand) -> None:
     """A new table: a copy of the ledger has the same one."""
     kept = {**ledger.commands, command.call_id: command}
     ended = [call_id for call_id, each in kept.items() if each.fate]

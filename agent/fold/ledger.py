@@ -28,7 +28,7 @@ from longhaul.agent.fold.ledger_values import Mark
 from longhaul.agent.fold.state import AgentState, OpenCall, ReplyContext
 from longhaul.agent.fold.used_call_ids import was_there
 from longhaul.agent.permission.grants import may_come_from_a_store
-from longhaul.agent.values.background import Command
+from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Account
 from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.hubs import Membership
@@ -71,8 +71,8 @@ class Ledger:
     """Of a sub-agent: who started it."""
     children: dict[str, Child] = field(default_factory=dict[str, Child])
     """Sub-agents by the call that started them, the oldest first: those at work, and the newest that have ended."""
-    commands: Annotated[dict[str, Command], Field(exclude_if=lambda commands: not commands)] = field(
-        default_factory=dict[str, Command]
+    commands: Annotated[dict[str, BackgroundCommand], Field(exclude_if=lambda commands: not commands)] = field(
+        default_factory=dict[str, BackgroundCommand]
     )
     """In the background, by the call that began them, the oldest first: those that run, and the newest that ended."""
     hubs: Annotated[dict[str, Membership], Field(exclude_if=lambda hubs: not hubs)] = field(

@@ -12,7 +12,7 @@ from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
-from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, Command, Fate
+from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
 from longhaul.agent.values.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.prompt import hint_message
 from longhaul.agent.values.tools import ToolDescriptor
@@ -67,7 +67,7 @@ def why_no_output(call_id: str, record: Record) -> str:
     return ""
 
 
-def at_work(record: Record) -> tuple[Command, ...]:
+def at_work(record: Record) -> tuple[BackgroundCommand, ...]:
     """Commands of which no end is known, the oldest first."""
     return tuple(command for command in record.commands.values() if not command.fate)
 
@@ -81,7 +81,7 @@ def begun(call: OpenCall) -> tuple[e.AnyEntry, ...]:
         "or end your turn: you are woken then."
     )
     return (
-        e.CommandBegun(command=Command(call_id=call_id, shown=gist(call.block.input)[:SHOWN_CHARS])),
+        e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown=gist(call.block.input)[:SHOWN_CHARS])),
         e.ToolReturned(result=ToolResultBlock(id=call_id, name=call.block.name, output=text)),
     )
 

@@ -16,7 +16,7 @@ Fate = Literal["", "ended", "stopped", "unknown"]
 """Empty while it runs. `unknown`: nobody could see how it ended, or whether it has."""
 
 
-class Command(OpenValue):
+class BackgroundCommand(OpenValue):
     """What a session knows of a command that it has begun in the background."""
 
     call_id: str

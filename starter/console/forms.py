@@ -1,4 +1,4 @@
-"""What a form has sent: its fields, and the files that were chosen with it."""
+"""Reads what a form has sent: its fields, and the files that were chosen with it."""
 
 import base64
 from collections.abc import AsyncGenerator, Sequence

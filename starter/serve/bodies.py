@@ -31,7 +31,7 @@ class Paging(Whose):
     limit: int = Field(default=100, ge=1, le=MOST_MESSAGES, description="How many at most")
 
 
-class Stretch(Paging):
+class StepPaging(Paging):
     start: int = Field(default=0, ge=0, le=2**31, alias="from", description="How many steps are left out")
     entry: int | None = Field(
         default=None, ge=1, le=2**31, description="Begin at this entry, by `seq`: what is before it is not read"

@@ -34,7 +34,7 @@ from longhaul.starter.serve.bodies import (
     Listing,
     Paging,
     Sorting,
-    Stretch,
+    StepPaging,
 )
 from longhaul.starter.serve.calls import Call, session_of, user_meant
 from longhaul.starter.serve.problems import Problem
@@ -172,7 +172,7 @@ async def context(call: Call) -> Page:
 
 
 async def history(call: Call) -> Steps:
-    query: Stretch = call.query
+    query: StepPaging = call.query
     found, size, seen, before = list[TrajectoryEvent](), 0, 0, Counter[int]()
     async for event in session_of(call).trajectory(query.entry or 1):
         if query.kind not in (None, event.kind):
@@ -187,7 +187,7 @@ async def history(call: Call) -> Steps:
     return Steps(start=query.start, next=None, events=tuple(found))
 
 
-def _steps(query: Stretch, found: list[TrajectoryEvent], entry: int, before: int) -> Steps:
+def _steps(query: StepPaging, found: list[TrajectoryEvent], entry: int, before: int) -> Steps:
     """A page that another follows: from the start on, or from an entry on, of whose steps so many are in this one."""
     events = tuple(found)
     if query.entry is None:

@@ -50,7 +50,7 @@ from longhaul.starter.serve.bodies import (
     Results,
     Shelf,
     Sorting,
-    Stretch,
+    StepPaging,
     Waiting,
     Whose,
 )
@@ -147,7 +147,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),
     _get(f"{S}/context", "context", "What the model reads now", reads.context, Page, Paging),
-    _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, Stretch),
+    _get(f"{S}/history", "history", "What was said and done, step by step", reads.history, Steps, StepPaging),
     _get(f"{S}/result/{{reply_id}}", "result", "How a reply stands", reads.result, ReplyResult),
     Operation(
         "GET",

@@ -20,7 +20,7 @@ from longhaul.starter.serve.door import as_answer, read_body
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Answer
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.tokens import Caller
-from longhaul.starter.serve.webhooks import ID, SIGNATURE, TIMESTAMP, BadWebhooks, Delivery, Webhook, read, sender_of
+from longhaul.starter.serve.webhooks import ID, SIGNATURE, TIMESTAMP, BadWebhooks, Delivery, SignedHook, read, sender_of
 
 PATH = "/v1/webhooks/{hook}"
 FILE = "webhooks"
@@ -75,7 +75,7 @@ class WebhookDoor:
         place = {"agent": hook.agent, "session": _session(hook, said)}
         return await notify(Call(self._served, caller, place, Whose(), told, headers))
 
-    async def _known(self) -> tuple[Webhook, ...]:
+    async def _known(self) -> tuple[SignedHook, ...]:
         try:
             return await asyncio.to_thread(read, self._served.app.settings.data_dir / FILE)
         except BadWebhooks as bad:
@@ -91,7 +91,7 @@ def _read(body: bytes) -> WebhookBody:
     return WebhookBody.model_validate(given)
 
 
-def _session(hook: Webhook, said: WebhookBody) -> str:
+def _session(hook: SignedHook, said: WebhookBody) -> str:
     if hook.session != "*":
         return hook.session
     if not said.session:
@@ -106,6 +106,6 @@ def _payload(data: object) -> str:
     return text
 
 
-def _request_id(hook: Webhook, delivery: Delivery) -> str:
+def _request_id(hook: SignedHook, delivery: Delivery) -> str:
     """One delivery that is sent again has the same id, and another time and signature."""
     return f"webhook {hook.name} {hashlib.sha256(delivery.id.encode()).hexdigest()}"

@@ -38,7 +38,7 @@ class BadWebhooks(BadSetup):
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class SignedHook:
     """One line."""
 
     name: str
@@ -62,7 +62,7 @@ class Delivery:
     body: bytes
 
 
-def read(path: Path) -> tuple[Webhook, ...]:
+def read(path: Path) -> tuple[SignedHook, ...]:
     """Those that there are now; none without a file. Blocking. Raises BadWebhooks, also where others may read it."""
     try:
         mode = path.stat().st_mode
@@ -79,14 +79,14 @@ def read(path: Path) -> tuple[Webhook, ...]:
     )
 
 
-def _parsed(words: Sequence[str], where: str) -> Webhook:
+def _parsed(words: Sequence[str], where: str) -> SignedHook:
     if len(words) not in (5, 6) or not _NAME.fullmatch(words[0]):
         raise BadWebhooks(
             f"{where} is not `name secret user agent session [events]`; a name has letters, digits, `.`, `_` and `-`"
         )
     user, agent, session = (_plain(word, where) for word in words[2:5])
     events = tuple(words[5].split(",")) if len(words) == 6 else ()
-    return Webhook(words[0], _key(words[1], where), user, agent, session, events)
+    return SignedHook(words[0], _key(words[1], where), user, agent, session, events)
 
 
 def _plain(word: str, where: str) -> str:
@@ -117,7 +117,7 @@ def signed(key: bytes, delivery_id: str, timestamp: str, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.digest(key, content, hashlib.sha256)).decode()}"
 
 
-def sender_of(delivery: Delivery, hooks: Iterable[Webhook], now: float | None = None) -> Webhook:
+def sender_of(delivery: Delivery, hooks: Iterable[SignedHook], now: float | None = None) -> SignedHook:
     """Whose delivery it is. Raises Problem: of an unknown hook the same as of a forged signature.
 
     The time is looked at last, so that nobody learns of it who can't sign.
@@ -125,7 +125,7 @@ def sender_of(delivery: Delivery, hooks: Iterable[Webhook], now: float | None = 
     if not delivery.id or len(delivery.id) > LONGEST_ID_CHARS or not _SECONDS.fullmatch(delivery.timestamp):
         raise _stranger()
     given = delivery.signatures.split()[:MOST_SIGNATURES]
-    found: Webhook | None = None
+    found: SignedHook | None = None
     for hook in hooks:  # all of them each time: how long it takes says nothing
         expected = signed(hook.key, delivery.id, delivery.timestamp, delivery.body).encode()
         matches = [hmac.compare_digest(expected, one.encode("utf-8", "replace")) for one in given]

@@ -1,4 +1,4 @@
-"""What `longhaul worktree` does. The repository and its trees lie on this machine; no session is asked."""
+"""Lists, merges and drops working trees for `longhaul worktree`: they lie on this machine, and no session is asked."""
 
 import asyncio
 from pathlib import Path

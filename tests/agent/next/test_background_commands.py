@@ -10,7 +10,7 @@ from longhaul.agent.next.keeping import Load, history_is_long
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
-from longhaul.agent.values.background import MOST_COMMANDS, Command
+from longhaul.agent.values.background import MOST_COMMANDS, BackgroundCommand
 from longhaul.agent.values.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.tools import ToolDescriptor
 from tests.agent.family import ABOVE, HOUSE, Family
@@ -28,7 +28,7 @@ def running(*call_ids: str, sub_agent: bool = False) -> Record:
     play = Family([text("Hm.")], spec=HOUSE, parent=ABOVE if sub_agent else None)
     play.say("Build")
     for call_id in call_ids:
-        play.write(e.CommandBegun(command=Command(call_id=call_id, shown="make")))
+        play.write(e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown="make")))
     return play.record
 
 
@@ -49,7 +49,7 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
     play.say("Build")
     play.begin()
     for number in range(MOST_COMMANDS):
-        play.write(e.CommandBegun(command=Command(call_id=str(number), shown="make")))
+        play.write(e.CommandBegun(command=BackgroundCommand(call_id=str(number), shown="make")))
     assert "8 commands are the most at a time" in why_not(call, BASH, play.record)
     play.write(e.CommandEnded(call_id="3", fate="ended"))
     assert why_not(call, BASH, play.record) == ""

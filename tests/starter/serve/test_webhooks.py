@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.serve.problems import Problem
-from longhaul.starter.serve.webhooks import BadWebhooks, Delivery, Webhook, read, sender_of, signed
+from longhaul.starter.serve.webhooks import BadWebhooks, Delivery, SignedHook, read, sender_of, signed
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KEY = base64.b64decode(SECRET.removeprefix("whsec_"))
-HOOK = Webhook("ci", KEY, "ana", "lamp", "night")
+HOOK = SignedHook("ci", KEY, "ana", "lamp", "night")
 BODY = b'{"test": 2432232314}'
 AT = 1614265330
 
@@ -62,7 +62,7 @@ def test_one_that_is_old_or_from_the_future_is_refused_for_that() -> None:
 
 
 def test_several_signatures_and_several_secrets_while_one_changes() -> None:
-    new = Webhook("ci", b"n" * 32, "ana", "lamp", "night")
+    new = SignedHook("ci", b"n" * 32, "ana", "lamp", "night")
     both = delivery(signatures=f"v1a,x {signed(new.key, 'other', '1', BODY)} {delivery().signatures}")
     assert sender_of(both, [new, HOOK], AT) is HOOK
     many = delivery(signatures="v1,x " * 10 + delivery().signatures)
@@ -76,8 +76,8 @@ def test_a_file_says_whose_each_is(tmp_path: Path) -> None:
     path.write_text(f"# mine\n\nci {SECRET} Ana%20Lima lamp night deployed,failed\nall {SECRET} bob lamp *\n")
     path.chmod(0o600)
     assert read(path) == (
-        Webhook("ci", KEY, "Ana Lima", "lamp", "night", ("deployed", "failed")),
-        Webhook("all", KEY, "bob", "lamp", "*"),
+        SignedHook("ci", KEY, "Ana Lima", "lamp", "night", ("deployed", "failed")),
+        SignedHook("all", KEY, "bob", "lamp", "*"),
     )
 
 
