@@ -68,7 +68,7 @@ async def served(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LONGHAUL_TRUST", "1")
     scopes = {"ana": "read,answer,approve,edit,steer", "bob": "read,answer,approve", "eve": "read,admin"}
-    lines = [f"{digest_of(TOKENS[user])} {people[user]} {scopes[user]}" for user in TOKENS]
+    lines = [f"{digest_of(TOKENS[user])} {people[user]} {scopes[user]}" for user in scopes]
     here = ListenPlace("127.0.0.1", 0)
     nobody = Caller(None, "", frozenset())
     served = Served(app=console_app, tokens=Tokens.of("; ".join(lines)), local=nobody, hosts=hosts_of(here, ""))
