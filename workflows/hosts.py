@@ -18,7 +18,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
 from longhaul.agent.values.workspace import host_queue
 from longhaul.workflows import options
-from longhaul.workflows.underway import Underway
+from longhaul.workflows.underway import Underway, WorkInterrupted
 
 Answer = TypeVar("Answer")
 
@@ -53,7 +53,14 @@ class AtFiles:
             except ActivityError as error:
                 if not _may_begin(error, once=once):
                     raise
+            self._raise_if_interrupted()
             await self._until_back(host, name, call_id)
+            self._raise_if_interrupted()
+
+    def _raise_if_interrupted(self) -> None:
+        """An interrupt in the same task as the end of an activity finds nothing any more that it could cancel."""
+        if self._record.interrupted:
+            raise WorkInterrupted
 
     async def _until_back(self, host: str, doing: str, call_id: str) -> None:
         """Raises WorkInterrupted."""

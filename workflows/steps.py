@@ -149,7 +149,7 @@ class Doing:
         self._write(recorded)
 
     async def compress(self, cut: Cut) -> None:
-        ask = activity_inputs.compress(self._record, cut)
+        ask, epoch = activity_inputs.compress(self._record, cut), self._record.context.epoch
         try:
             waits = activity_inputs.needs_model(self._record, ask)
             how = options.compress(ask.config, self._record.provided.liveness, waits=waits)
@@ -163,7 +163,10 @@ class Doing:
             else:
                 self._write(outcomes.compression_failed(error, lost))
         else:
-            self._write(with_new_adjustments(shorter, self._record))
+            if self._record.context.epoch == epoch:
+                self._write(with_new_adjustments(shorter, self._record))
+            else:
+                self._release(1)  # the state was replaced meanwhile: it is a summary of another context
 
     def _release(self, lost: int) -> None:
         """What was put aside for a call that gave no answer."""

@@ -57,7 +57,7 @@ class _Arrangement:
         for message in messages[len(self._taken) :]:
             self._take(message)
             self._taken.append(message)
-            self.size += message.text_length
+            self.size += _size(message)
 
     def _take(self, message: Msg) -> None:
         self._writing = None
@@ -136,6 +136,13 @@ class Arrangements:
 
 
 _ARRANGEMENTS = Arrangements()
+
+
+def _size(message: Msg) -> int:
+    """Characters, with those of attachments and of what providers want back."""
+    if message.is_plain:
+        return message.text_length
+    return len(message.model_dump_json())
 
 
 def _has_call(turn: Turn, call_id: str) -> TypeGuard[AssistantTurn]:

@@ -14,7 +14,7 @@ from longhaul.activities.models.nested_schemas import with_plain_parts
 from longhaul.activities.models.openai_parts import arguments_text, attachment_of, is_reasoning_model, state_mark
 from longhaul.activities.models.output_limit import output_limit
 from longhaul.activities.models.sampling import is_fixed
-from longhaul.activities.models.text import scrub_json
+from longhaul.activities.models.text import scrub, scrub_json
 from longhaul.activities.models.tool_names import wire_name
 from longhaul.activities.models.turns import (
     AssistantTurn,
@@ -110,7 +110,7 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
     if not messages or messages[0]["role"] != "user":
         # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
-    system = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
     return [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
 
 

@@ -130,6 +130,7 @@ def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
         return {}
     try:
         arguments = json.loads(call.input, parse_constant=_refuse)
+        json.dumps(arguments, allow_nan=False)  # 1e999 is no constant, and becomes one
     except (ValueError, RecursionError):
         return {"_unparsable": call.input}
     fits = call.input.count("{") + call.input.count("[") < _MOST_LEVELS or depth_fits(arguments)

@@ -50,10 +50,14 @@ def apply(ledger: Ledger, entry: e.CallEntry) -> None:
 
 def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
     if entry.usage is not None:
-        ledger.current.usage, ledger.spent.usage = ledger.current.usage + entry.usage, ledger.spent.usage + entry.usage
+        ledger.spent.usage += entry.usage
         ledger.spent.analyses += len(entry.facts)
+        if ledger.reply is not None:
+            ledger.reply.usage += entry.usage
+    # A host that was away may answer when the reply is over.
+    calls = ledger.reply.calls if ledger.reply is not None else {}
     for call_id, facts in entry.facts.items():
-        if call := ledger.current.calls.get(call_id):
+        if call := calls.get(call_id):
             if call.state is ToolCallState.ASKING and essence(facts) != essence(call.facts):
                 # What a person is looking at is no more: they are asked anew, and who has approved it has not.
                 call.state, call.approvals = ToolCallState.PENDING, ()

@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.activities.models import arrangement
 from longhaul.activities.models.arrangement import Arrangements
-from longhaul.agent.values.messages import Msg, UserMsg
+from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 
 
 def test_a_conversation_that_grows_is_kept_and_another_one_begins_anew() -> None:
@@ -44,3 +44,13 @@ def test_long_conversations_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch
 
 def said(text: str) -> list[Msg]:
     return [UserMsg("user", text)]
+
+
+def test_an_attachment_counts_with_all_its_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrangement, "LARGEST_KEPT", 1_000)
+    kept = Arrangements()
+    picture = DataBlock(source=Base64Source(media_type="image/png", data="iVBO" * 500))
+
+    kept.of([UserMsg("user", [TextBlock(text="Look"), picture])])
+
+    assert kept.size == 0

@@ -3,10 +3,12 @@
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 
-from longhaul.agent.entries.every import Checkpointed, Segment
+from longhaul.agent.entries.every import CallsExamined, Checkpointed, Segment
 from longhaul.agent.fold.ledger import Ledger
 from longhaul.agent.life.carried import once_saved
+from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
+from longhaul.agent.values.messages import Usage
 from tests.agent.play import Play, carried_over, text
 
 
@@ -56,3 +58,13 @@ def test_a_record_over_a_ledger_leaves_that_ledger_as_it_was() -> None:
 
     assert record.keeping.changed > told[0]
     assert (left.keeping.changed, left.spent.model_calls) == told
+
+
+def test_findings_that_come_when_the_reply_is_over_are_paid_for_and_stop_nothing() -> None:
+    play = _played()
+    before = play.record.spent.usage
+
+    play.write(CallsExamined(facts={"gone": CallFacts(cwd="/")}, usage=Usage(input_tokens=5)))
+
+    assert play.record.reply is None
+    assert play.record.spent.usage == before + Usage(input_tokens=5)

@@ -116,3 +116,23 @@ async def test_a_session_that_waits_for_a_person_does_it_when_it_goes_on(stage: 
     await session.wait(reply.id)
 
     assert (await session.status()).compressions == 1
+
+
+async def test_a_summary_of_a_context_that_is_gone_by_then_changes_nothing(stage: Stage) -> None:
+    fields = ("task_overview", "current_state", "important_discoveries", "next_steps", "context_to_preserve")
+    slow = {"for": "summary", "delay_ms": 6_000, "chunk_chars": 100_000}
+    written = {"tool_calls": [{"name": "write_summary", "input": dict.fromkeys(fields, "of before")}]}
+    other = stage.session({"text": "Forty."})
+    await other.reply("How many bricks?")
+    session = reader(stage, {**slow, **written}, {"text": "Fifty."})
+    await session.reply("Read six pages")
+    shortening = asyncio.create_task(session.compress_context(LOW))
+    await asyncio.sleep(1.5)
+
+    await session.stored.import_state(await other.stored.export(), by="ana")
+    await asyncio.gather(shortening, return_exceptions=True)
+
+    state = await session.state()
+    assert "of before" not in str(state.summary)
+    assert [message.get_text_content() for message in state.context] == ["How many bricks?", "Forty."]
+    assert (await session.reply("How many now?")).get_text_content() == "Fifty."
