@@ -14,6 +14,7 @@ from longhaul.agent.fold.state import OpenCall, effect_of
 from longhaul.agent.next.background import begun, ended, lost
 from longhaul.agent.record import Record
 from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.workspace import host_queue
 from longhaul.workflows import activity_inputs, options, outcomes
 from longhaul.workflows.missing_blobs import result_of
 
@@ -40,6 +41,8 @@ class Background:
         ask = activity_inputs.run_tool(self._record, call)
         liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
         how = options.run_in_background(effect, liveness, summary)
+        if host := self._record.spec.host:
+            how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
         self.running[call.block.id] = handle
         for entry in begun(call):

@@ -150,3 +150,27 @@ async def test_a_parked_reply_can_be_interrupted(elsewhere: Stage) -> None:
     assert done.finished_reason is FinishedReason.INTERRUPTED
     assert (await session.status()).host_away == ""
     assert not [entry for entry in await recorded(elsewhere, session) if isinstance(entry, e.HostBack)]
+
+
+async def test_a_command_in_the_background_runs_where_the_files_are(elsewhere: Stage, den: Den) -> None:
+    mark = elsewhere.workspace / "painted"
+    paint = {"id": "bg", "name": "Bash", "input": {"command": f"echo red > {mark}", "run_in_background": True}}
+    session = elsewhere.session(
+        {"tool_calls": [paint]},
+        {"text": "It paints."},
+        {"text": "It is done."},
+        workspace=at_den(elsewhere),
+        permission=FREE,
+        tools=("Bash",),
+    )
+    await den.come()
+
+    await session.reply("Paint")
+
+    async def over() -> bool:
+        return any(entry.kind == "command_ended" for entry in await recorded(elsewhere, session))
+
+    await until(over)
+    assert mark.read_text() == "red\n"
+    (ended,) = [entry for entry in await recorded(elsewhere, session) if isinstance(entry, e.CommandEnded)]
+    assert ended.fate == "ended"
