@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from longhaul.activities.tools.arguments import ArgumentsError
-from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
+from longhaul.agent.plain.extras import missing
 from longhaul.agent.values.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
 from longhaul.starter.visible import harmless
@@ -25,7 +24,15 @@ class InputForm:
     """What an input has to fit: a JSON schema of an object, and the pydantic model where it is one's."""
 
     def __init__(self, structured_model: Asked) -> None:
-        """Raises Refused for what nothing can be asked in."""
+        """Raises Refused for what nothing can be asked in, MissingExtra in a client without the extra `worker`."""
+        try:
+            # Not above: a thin client has no checker, and is to have the names all the same.
+            from longhaul.activities.tools.structured_output import (  # noqa: PLC0415
+                BadAskedSchema,
+                GenerateResponse,
+            )
+        except ModuleNotFoundError as error:
+            raise missing(error) from None
         self.schema: Schema = asked_schema(structured_model)
         self._model = structured_model if isinstance(structured_model, type) else None
         try:
@@ -35,6 +42,8 @@ class InputForm:
 
     def wrong(self, value: object) -> str:
         """What does not fit, each field with its value; empty where all does."""
+        from longhaul.activities.tools.arguments import ArgumentsError  # noqa: PLC0415  see __init__
+
         if not isinstance(value, dict):
             names = ", ".join(field.name for field in fields_of(self.schema))
             return f"the answer is no JSON object (it is {_short(value)}); give one with {names or 'no fields'}"

@@ -206,6 +206,7 @@ def test_a_thin_client_says_which_extra_has_what_it_lacks(client: Installed, pro
         ("import longhaul.starter.telemetry.switches as s; s.client_interceptors({'OTEL_TRACES_EXPORTER': 'otlp'})",
          "telemetry"),
         ("import asyncio; from longhaul.starter.cli.work.dev import settle_settings as s; asyncio.run(s())", "worker"),
+        ("from longhaul.starter.client.structured_input import InputForm; InputForm({'type': 'object'})", "worker"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named_in_one_sentence(client: Installed, project: Path, script: str, extra: str) -> None:
