@@ -46,7 +46,11 @@ OTHER_COMMANDS = frozenset({
     "worktree discard", "worktree list", "worktree merge",
 })  # fmt: skip
 """They begin or change something, and what they show of a session they read as those above do."""
-OTHER_ROUTES = ("/health", "/ready")
+OTHER_ROUTES = (
+    "/health", "/ready", "/v1/knowledge", "/v1/knowledge/passages", "/v1/schedules", "/v1/schedules/{schedule}",
+)  # fmt: skip
+"""They show nothing of a session: whether the server is there, documents that an operator has put in, and schedules as
+somebody has set them, with names and ends of their firings. Memories are a session's own words, and are looked at."""
 QUIET_SECONDS = 1.0
 
 
@@ -56,6 +60,7 @@ def unlisted() -> dict[str, set[str]]:
     return {
         "queries": queries ^ {*QUERIES, *PULLED},
         "commands": set(_named(typer.main.get_command(commands))) ^ {*COMMANDS, *OTHER_COMMANDS},
+        "routes": {*OTHER_ROUTES} - {operation.path for operation in OPERATIONS if operation.method == "GET"},
     }
 
 

@@ -45,7 +45,7 @@ async def text_of(session: Session) -> list[str]:
 
 
 def test_each_view_stands_in_the_list() -> None:
-    assert unlisted() == {"queries": set(), "commands": set()}
+    assert unlisted() == {"queries": set(), "commands": set(), "routes": set()}
 
 
 async def answered(stage: Stage, session: Session, reply: Msg) -> tuple[Msg, list[str]]:
