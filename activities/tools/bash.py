@@ -17,7 +17,7 @@ from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs, is_unwanted
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.background import LONGEST_SECONDS
+from longhaul.agent.values.background import LONGEST_SECONDS, LONGEST_UNASKED_SECONDS
 from longhaul.agent.values.tools import Effect
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -35,8 +35,8 @@ do not. Every call is a fresh `bash -c` without start-up files, and stdin is emp
 - Background processes do not outlive the call: what is still running when the command ends is killed.
 - `timeout` is in milliseconds: 120000 if not given, at most 600000. When the time is up everything is killed and the \
 output so far is returned.
-- With `run_in_background` the call answers at once with an id, and the command runs on for up to 24 hours, whatever \
-`timeout` says. Its end comes by itself as a message. It can't change the working directory.
+- With `run_in_background` it answers at once with an id, and the command runs on for up to 24 hours (10 minutes where \
+nobody had to be asked), whatever `timeout` says. Its end comes by itself as a message. It can't change the directory.
 - Output above 30,000 characters is cut in the middle: its start and its end are kept.
 - The environment holds PATH, HOME, locale and little else: no keys or tokens of the worker.
 - Quote paths that contain spaces. To read, search or change files, prefer the tools made for it."""
@@ -115,9 +115,10 @@ class Bash(Tool):
         kept = MaskedBytes(ClippedBytes(), call.masker)
         if not call.arguments.get("run_in_background"):
             return await self._run(call, call.arguments.get("timeout", DEFAULT_TIMEOUT_MS), kept)
+        seconds = LONGEST_UNASKED_SECONDS if _is_proven(call) else LONGEST_SECONDS
         with self._outputs.shown(call, kept.inner):
             try:
-                output = await self._run(call, LONGEST_SECONDS * 1000, kept)
+                output = await self._run(call, seconds * 1000, kept)
             except asyncio.CancelledError:
                 if not is_unwanted():
                     raise
@@ -134,9 +135,8 @@ class Bash(Tool):
         output = ToldBytes(kept)
         shell = ("/bin/bash", "--noprofile", "--norc", "-c", REPORT_CWD + command)
         environment = scrubbed(os.environ, self._granted)
-        # A command that runs unasked touches files of the workspace; it has no use for a secret.
-        unasked = call.facts.read_only or call.facts.proven or call.confined
-        environment = hardened(environment) if unasked else environment | dict(call.secrets)
+        # Such a command touches files of the workspace; it has no use for a secret.
+        environment = hardened(environment) if _is_proven(call) else environment | dict(call.secrets)
         confined = await self._confined(call, shell, cwd)
         if confined.hides(cwd):
             text = f"{str(cwd)!r} is not seen in the sandbox. Nothing ran; the next command starts in the workspace."
@@ -186,6 +186,11 @@ class Bash(Tool):
         if call.confined and fresh.boundary in weaker and fresh.boundary != call.facts.boundary:
             why = fresh.no_boundary or "its operator does without"
             raise NeedsDecision(fresh, f"it was to run in a sandbox, and this worker has none: {why}")
+
+
+def _is_proven(call: ToolCall) -> bool:
+    """Whether it is one that may run unasked."""
+    return bool(call.facts.read_only or call.facts.proven or call.confined)
 
 
 def _start_folder(place: Place) -> Path:

@@ -9,7 +9,7 @@ from temporalio import activity
 from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.agent.values.background import BASH_OUTPUT
+from longhaul.agent.values.background import BASH_OUTPUT, MOST_ON_WORKER
 from longhaul.agent.values.tools import Effect
 
 MOST_ATTEMPTS = 25
@@ -26,7 +26,12 @@ class Outputs:
 
     @contextmanager
     def shown(self, call: ToolCall, output: ClippedBytes) -> Iterator[None]:
-        """Within the block it can be asked for."""
+        """Within the block it can be asked for. Raises ToolError where too many run: nothing has begun then."""
+        if len(self._kept) >= MOST_ON_WORKER:
+            raise ToolError(
+                f"run_in_background: nothing ran, for this worker runs {MOST_ON_WORKER} commands in the background "
+                "already, of all its sessions, and no more; run it without, or try again when others have ended"
+            )
         key = _key(call.place, call.id)
         self._kept[key] = output
         try:

@@ -7,8 +7,13 @@ from longhaul.agent.plain.values import OpenValue, sparse
 BASH, BASH_OUTPUT, KILL_SHELL = "Bash", "BashOutput", "KillShell"
 MOST_COMMANDS = 8
 """That run in the background of one session at a time: each holds a place for calls on its worker."""
+MOST_ON_WORKER = 24
+"""Of all sessions together. Each holds one of the 100 places for activities that a worker has, which model calls and
+other tools need too: without this bound a dozen sessions would take all of them, and nobody could go on."""
 LONGEST_SECONDS = 24 * 3_600
 """Then it is killed."""
+LONGEST_UNASKED_SECONDS = 600
+"""Of one that was proven to be harmless: nobody has agreed that it holds its place for a day."""
 KEPT_COMMANDS = 50
 """That have ended and are remembered."""
 
