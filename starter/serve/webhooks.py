@@ -74,9 +74,20 @@ def read(path: Path) -> tuple[SignedHook, ...]:
     if mode & 0o077:
         raise BadWebhooks(f"{str(path)!r} has mode {mode & 0o777:04o}, so others reach its secrets; `chmod 600` it")
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), start=1)]
-    return tuple(
-        _parsed(words, f"{path}: line {number}") for number, words in lines if words and not words[0].startswith("#")
-    )
+    owners = dict[bytes, str]()
+    hooks = list[SignedHook]()
+    for number, words in lines:
+        if not words or words[0].startswith("#"):
+            continue
+        hook = _parsed(words, f"{path}: line {number}")
+        # A signature does not cover the address: what one of them was sent could be sent to the other too.
+        if (owner := owners.setdefault(hook.key, hook.name)) != hook.name:
+            raise BadWebhooks(
+                f"{path}: line {number}: {hook.name!r} has the secret of {owner!r}, so that what is signed for one "
+                "passes for the other; make another secret for one of them"
+            )
+        hooks.append(hook)
+    return tuple(hooks)
 
 
 def _parsed(words: Sequence[str], where: str) -> SignedHook:

@@ -11,6 +11,7 @@ from longhaul.starter.serve.webhooks import BadWebhooks, Delivery, SignedHook, r
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KEY = base64.b64decode(SECRET.removeprefix("whsec_"))
+OTHER = f"whsec_{base64.b64encode(b'o' * 32).decode()}"
 HOOK = SignedHook("ci", KEY, "ana", "lamp", "night")
 BODY = b'{"test": 2432232314}'
 AT = 1614265330
@@ -73,11 +74,11 @@ def test_several_signatures_and_several_secrets_while_one_changes() -> None:
 def test_a_file_says_whose_each_is(tmp_path: Path) -> None:
     path = tmp_path / "webhooks"
     assert read(path) == ()
-    path.write_text(f"# mine\n\nci {SECRET} Ana%20Lima lamp night deployed,failed\nall {SECRET} bob lamp *\n")
+    path.write_text(f"# mine\n\nci {SECRET} Ana%20Lima lamp night deployed,failed\nall {OTHER} bob lamp *\n")
     path.chmod(0o600)
     assert read(path) == (
         SignedHook("ci", KEY, "Ana Lima", "lamp", "night", ("deployed", "failed")),
-        SignedHook("all", KEY, "bob", "lamp", "*"),
+        SignedHook("all", b"o" * 32, "bob", "lamp", "*"),
     )
 
 
@@ -98,6 +99,17 @@ def test_a_line_that_can_not_be_used_is_named_without_its_secret(tmp_path: Path,
     with pytest.raises(BadWebhooks, match=why) as told:
         read(path)
     assert "hunter2" not in str(told.value)
+    assert SECRET not in str(told.value)
+
+
+def test_two_hooks_have_two_secrets_and_one_may_have_several(tmp_path: Path) -> None:
+    path = tmp_path / "webhooks"
+    path.write_text(f"ci {SECRET} ana lamp night\nci {OTHER} ana lamp night\nci {SECRET} ana lamp day\n")
+    path.chmod(0o600)
+    assert [hook.name for hook in read(path)] == ["ci"] * 3
+    path.write_text(f"ci {SECRET} ana lamp night\n\ncd {SECRET} bob lamp night\n")
+    with pytest.raises(BadWebhooks, match="line 3: 'cd' has the secret of 'ci'") as told:
+        read(path)
     assert SECRET not in str(told.value)
 
 

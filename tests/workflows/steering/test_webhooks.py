@@ -20,7 +20,8 @@ from tests.workflows.letters import calls, results, until
 
 pytestmark = pytest.mark.server
 
-KEY = b"k" * 32
+KEY, OTHER_KEY = b"k" * 32, b"o" * 32
+OTHER_SECRET = f"whsec_{base64.b64encode(OTHER_KEY).decode()}"
 SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
 
 
@@ -45,10 +46,12 @@ def waiting(stage: Stage) -> Session:
     return stage.session(wait, {"text": "Deployed."}, wait, {"text": "Again."}, tools=("wait_for",), user="ana")
 
 
-async def delivered(client: httpx.AsyncClient, body: Any, *, age: float = 0, hook: str = "ci", forged: str = "") -> int:
+async def delivered(
+    client: httpx.AsyncClient, body: Any, *, age: float = 0, hook: str = "ci", forged: str = "", key: bytes = KEY
+) -> int:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     at, name = str(round(time.time() - age)), "msg_1"
-    headers = {ID: name, TIMESTAMP: at, SIGNATURE: forged or signed(KEY, name, at, data)}
+    headers = {ID: name, TIMESTAMP: at, SIGNATURE: forged or signed(key, name, at, data)}
     answer = await client.post(f"/v1/webhooks/{hook}", content=data, headers=headers)
     return answer.status_code
 
@@ -78,7 +81,7 @@ async def test_one_delivery_wakes_the_session_once_however_often_it_is_sent(
 
 async def test_nobody_else_is_let_in_and_nothing_else_is_woken(stage: Stage, client: httpx.AsyncClient) -> None:
     session = waiting(stage)
-    listed(stage, f"ci {SECRET} ana {session.spec.name} {session.id} deployed", f"all {SECRET} bob lamp *")
+    listed(stage, f"ci {SECRET} ana {session.spec.name} {session.id} deployed", f"all {OTHER_SECRET} bob lamp *")
     await session.reply("Wait")
     said: dict[str, Any] = {"type": "deployed"}
 
@@ -92,8 +95,9 @@ async def test_nobody_else_is_let_in_and_nothing_else_is_woken(stage: Stage, cli
     assert await delivered(client, b"\xff") == 400
     assert await delivered(client, {**said, "data": "x" * 10_001}) == 413
     assert await delivered(client, b"x" * (MOST_BYTES + 1)) == 413
-    assert await delivered(client, said, hook="all") == 422
-    assert await delivered(client, {**said, "session": session.id}, hook="all") == 404  # it is Ana's
+    assert await delivered(client, said, hook="all") == 401
+    assert await delivered(client, said, hook="all", key=OTHER_KEY) == 422
+    assert await delivered(client, {**said, "session": session.id}, hook="all", key=OTHER_KEY) == 404  # it is Ana's
     assert (await client.get("/v1/webhooks/ci")).status_code == 405
     listed(stage, "ci broken")
     assert await delivered(client, said) == 503
