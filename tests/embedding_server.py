@@ -26,6 +26,8 @@ class EmbeddingServer:
     """Sent in place of vectors when it is another."""
     answer: Any = None
     """Sent in place of what was asked for."""
+    longest: int = 10_000
+    """Characters of a text; one that is longer is refused, with all that was sent with it."""
     keys: list[str] = field(default_factory=list)
     """Of each request, its header."""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -58,8 +60,9 @@ def embedding_server() -> Iterator[EmbeddingServer]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             served.keys.append(self.headers.get("Authorization", ""))
             served.asked.append(body)
+            status = 400 if any(len(text) > served.longest for text in body["input"]) else served.status
             said = json.dumps(served.answer if served.answer is not None else _vectors(body)).encode()
-            self.send_response(served.status if self.path == "/v1/embeddings" else 404)
+            self.send_response(status if self.path == "/v1/embeddings" else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()

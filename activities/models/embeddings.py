@@ -26,6 +26,8 @@ WORKER_SECONDS = 8.0
 PATIENT_SECONDS = 60.0
 LONGEST_CHARS = 8_000
 """Of one text: servers refuse what has more than 8,191 tokens."""
+REFUSALS = (400, 413, 422)
+"""What servers answer to a text that they can't take; some take 512 tokens."""
 
 
 def open_meaning(
@@ -75,7 +77,8 @@ class Embeddings:
             raise
         except Exception as error:  # noqa: BLE001  the SDK may raise anything of what a server answers; see the docstring
             why = self._masked(str(error).replace(self._key(), "…"))[:300]
-            raise NoVectors(f"{SETTING}: no vectors came: {type(error).__name__}: {why}") from None
+            refused = getattr(error, "status_code", 0) in REFUSALS
+            raise NoVectors(f"{SETTING}: no vectors came: {type(error).__name__}: {why}", refused=refused) from None
         if set(vectors) != set(range(len(texts))):
             raise NoVectors(f"{SETTING}: {len(vectors)} vectors came for {len(texts)} texts")
         return [vectors[at] for at in range(len(texts))]

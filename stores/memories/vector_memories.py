@@ -41,11 +41,14 @@ class VectorMemories:
 
     async def retrieve(self, owner: MemoryOwner, query: str, limit: int, *, not_of: str = "") -> list[Memory]:
         try:
-            await self._fill(owner)
             (wanted,) = await self._embedder.embed([query])
         except NoVectors as error:
             log.warning("memories are looked for by words alone: %s", error)
             return await self._texts.retrieve(owner, query, limit, not_of=not_of)
+        try:
+            await self._fill(owner, works=True)
+        except NoVectors as error:
+            log.warning("the newest memories are found by their words alone for now: %s", error)
         asked = {**whose(owner), "model": self._embedder.name, "not_of": not_of}
         near = await self._file.run(lambda connection: _near(connection, asked, wanted, max(limit, RANKED)))
         if not self._by_words:
@@ -62,15 +65,45 @@ class VectorMemories:
     async def close(self) -> None:
         await self._embedder.close()
 
-    async def _fill(self, owner: MemoryOwner) -> None:
-        """Make vectors for those of the owner that have none of this model, the newest first; not for all at once."""
+    async def _fill(self, owner: MemoryOwner, *, works: bool = False) -> None:
+        """Make vectors for those of the owner that have none of this model, the newest first; not for all at once.
+
+        `works`: the model has just made one of another text, so that what it refuses is the text's own fault.
+        """
         asked = {**whose(owner), "model": self._embedder.name, "limit": MOST_AT_ONCE}
         bare = await self._file.run(lambda connection: connection.execute(_BARE, asked).fetchall())
         if not bare:
             return
-        vectors = await self._embedder.embed([text for _, text in bare])
-        rows = [(number, self._embedder.name, each) for (number, _), each in zip(bare, vectors, strict=True)]
+        vectors = await self._vectors_of([text for _, text in bare], works=works)
+        rows = [
+            (number, self._embedder.name, each)
+            for (number, _), each in zip(bare, vectors, strict=True)
+            if each is not None
+        ]
         await self._file.run(lambda connection: connection.executemany(_ADD, [(*row, row[0]) for row in rows]))
+
+    async def _vectors_of(self, texts: Sequence[str], *, works: bool) -> list[bytes | None]:
+        """All together, or singly where one is refused. Of that one an empty vector, which is near to nothing and keeps
+        it from being asked for again; None where nothing shows that the model takes any text now."""
+        try:
+            return [*await self._embedder.embed(texts)]
+        except NoVectors as error:
+            if not error.refused:
+                raise
+            log.warning("memories that the model of the embeddings refuses are found by their words alone: %s", error)
+        singly = [await self._vector_of(text) for text in texts]
+        works = works or any(each is not None for each in singly)
+        return [b"" if each is None and works else each for each in singly]
+
+    async def _vector_of(self, text: str) -> bytes | None:
+        """None for one that is refused."""
+        try:
+            (vector,) = await self._embedder.embed([text])
+        except NoVectors as error:
+            if not error.refused:
+                raise
+            return None
+        return vector
 
 
 _BARE = (

@@ -21,6 +21,11 @@ Found = TypeVar("Found", bound=Hashable)
 class NoVectors(Exception):
     """The model of the embeddings can't be asked now, or its answer can't be used."""
 
+    def __init__(self, why: str, *, refused: bool = False) -> None:
+        """`refused`: for what was asked, as a text that is too long, so that it would be refused again."""
+        super().__init__(why)
+        self.refused = refused
+
 
 class Embedder(Protocol):
     """Makes vectors of texts; those of different names are never compared."""

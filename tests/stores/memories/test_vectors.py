@@ -126,6 +126,34 @@ async def test_a_server_that_does_not_answer_costs_no_memory_and_is_made_up_for(
     assert [each.text for each in (*by_words, *by_vectors)] == ["The Grauwal lies in berth 14."] * 2
 
 
+async def test_a_memory_that_the_server_refuses_costs_the_others_nothing_and_is_not_tried_for_ever(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    server.longest = 60
+    long = "A very long tale of the harbour. " * 3
+    async with memories(server, tmp_path) as store:
+        await store.record(ANA, new(long))
+        await store.record(ANA, new("The Grauwal lies in berth 14.", "The lamp is red."))
+        first = await store.retrieve(ANA, "Gruawal", 1)
+        asked = len(server.asked)
+        again = await store.retrieve(ANA, "Gruawal", 1)
+
+    assert [each.text for each in (*first, *again)] == ["The Grauwal lies in berth 14."] * 2
+    assert [body["input"] for body in server.asked[asked:]] == [["Gruawal"]]
+
+
+async def test_one_that_is_refused_while_every_text_is_gets_its_vector_later(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    async with memories(server, tmp_path) as store:
+        server.longest = 0
+        await store.record(ANA, new("The Grauwal lies in berth 14."))
+        server.longest = 10_000
+        (found,) = await store.retrieve(ANA, "Gruawal", 1)
+
+    assert found.text == "The Grauwal lies in berth 14."
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -160,8 +188,8 @@ async def test_vectors_of_another_model_are_made_anew(server: EmbeddingServer, t
     assert [each.text for each in found] == ["A lamp."]
     assert [(body["model"], body["input"]) for body in server.asked] == [
         ("pieces", ["A lamp."]),
-        ("others", ["A lamp."]),
         ("others", ["lamps"]),
+        ("others", ["A lamp."]),
     ]
 
 
