@@ -24,7 +24,12 @@ from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.messages import DataBlock, TextBlock
 from longhaul.agent.values.workspace import Seal
 
-PROGRAM = "longhaul.activities.tools.boxed_program"
+START = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from longhaul.activities.tools.boxed_program import main; main(sys.argv[1])"
+)
+"""Run with `-I`, and outside of the workspace: else a file of the repository named json.py would be imported as if it
+were Python's own, by whatever tool is called."""
 ASK, ANSWER = "ask", "answer"
 ANSWER_CAP_BYTES = 64_000_000
 _SHOWN = "--ro-bind"
@@ -80,26 +85,21 @@ class Boxes:
             boxed = await asyncio.to_thread(self._boxed, tool, call.place, seal, folder)
             environment = {
                 **scrubbed(os.environ),
-                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "PYTHONDONTWRITEBYTECODE": "1",
                 "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
             }
             seconds = tool.timeout_seconds + 5
-            ending = await run_supervised(boxed.command, call.place.root, environment, seconds, said, boxed.limits)
+            ending = await run_supervised(boxed.command, folder, environment, seconds, said, boxed.limits)
             found = await asyncio.to_thread(_answered, answer)
         finally:
             os.close(answer)
         return await _output(tool, call, found, ending, said.text())
 
     def _boxed(self, tool: Tool, place: Place, seal: Seal, folder: Path) -> Boxed:
-        cwd = place.cwd if place.cwd.is_relative_to(place.root) and place.cwd.is_dir() else place.root
-        also = {
-            str(folder): "--bind",
-            **{str(one): _SHOWN for one in (*_programs(tool), *place.offloaded) if one.is_dir()},
-        }
-        command = (sys.executable, "-m", PROGRAM, str(folder))
+        shown = (*_programs(tool), *(one for one in place.offloaded if one.is_dir()))
+        also = {str(folder): "--bind", **{str(one): _SHOWN for one in shown if one.exists()}}
+        command = (sys.executable, "-I", "-B", "-c", START, str(folder), *_paths(place))
         try:
-            return sealed(self._box, seal, command, place.root, cwd, place.opened, also)
+            return sealed(self._box, seal, command, place.root, folder, place.opened, also)
         except CantConfine as why:
             raise ToolError(str(why)) from None
 
@@ -111,7 +111,16 @@ def _programs(tool: Tool) -> list[Path]:
     own = [Path(one).resolve() for one in getattr(top, "__path__", ())]
     if top is not None and not own and getattr(top, "__file__", None):
         own = [Path(str(top.__file__)).resolve().parent]
-    return [Path(sys.prefix), Path(sys.base_prefix), Path(longhaul.__path__[0]).resolve(), *ours, *own]
+    pythons = [Path(one) for prefix in (sys.prefix, sys.base_prefix) for one in (prefix, os.path.realpath(prefix))]
+    return [*pythons, Path(longhaul.__path__[0]).resolve(), *ours, *own]
+
+
+def _paths(place: Place) -> list[str]:
+    """Where modules are looked for: nowhere where a tool may write, and in a folder that holds the workspace last."""
+    written = [os.path.realpath(one) for one in (place.root, *place.opened)]
+    found = dict.fromkeys(os.path.realpath(one) for one in sys.path if one)
+    kept = [one for one in found if not any(Path(one).is_relative_to(folder) for folder in written)]
+    return sorted(kept, key=lambda one: any(Path(folder).is_relative_to(one) for folder in written))
 
 
 def _ask(tool: Tool, call: ToolCall) -> BoxedAsk:

@@ -35,10 +35,12 @@ def root(tmp_path: Path) -> Path:
 
 async def run(name: str, root: Path, seal: Seal | None = None, **arguments: Any) -> ToolOutput:
     """Run it as it was allowed: with the findings of this moment."""
-    tool: Tool = TOOLS[name]
-    place = Place(root=root, cwd=root, seal=seal or Seal())
+    return await run_in(Place(root=root, cwd=root, seal=seal or Seal()), TOOLS[name], arguments)
+
+
+async def run_in(place: Place, tool: Tool, arguments: dict[str, Any], box: Box = BOX) -> ToolOutput:
     call = ToolCall("call-1", arguments, place, await tool.examine(arguments, place), secrets={"KEY": "abc"})
-    return await Boxes(BOX).run(tool, call)
+    return await Boxes(box).run(tool, call)
 
 
 async def test_the_file_tools_work_in_it(root: Path) -> None:
@@ -145,3 +147,30 @@ async def test_where_no_sandbox_can_be_made_nothing_runs() -> None:
     with pytest.raises(ToolError, match="this workspace is a sandbox, and none can be made here"):
         await run("Read", Path("/"), file_path="/etc/passwd")
     assert Bash(box=BOX).boxed_from == ""
+
+
+def spoilt(root: Path) -> Path:
+    """The workspace under a name that is imported, and with modules that tell when they are."""
+    root = root.rename(root.with_name("pydantic"))
+    (root / "inner").mkdir()
+    for name in ("asyncio", "json", "pydantic", "sitecustomize", "longhaul", "__init__"):
+        for folder in (root, root / "inner"):
+            (folder / f"{name}.py").write_text("import os; os.mkdir(f'{__file__}.ran')\nraise SystemExit(1)\n")
+    return root
+
+
+@pytest.mark.parametrize("started", ["elsewhere", "in the workspace", "above it"])
+async def test_no_module_of_the_workspace_is_imported(
+    root: Path, monkeypatch: pytest.MonkeyPatch, started: str
+) -> None:
+    root = spoilt(root)
+    if started != "elsewhere":
+        monkeypatch.syspath_prepend(str(root if started == "in the workspace" else root.parent))
+
+    for cwd in (root, root / "inner"):
+        place = Place(root=root, cwd=cwd, seal=Seal())
+        read = await run_in(place, TOOLS["Read"], {"file_path": str(root / "poem.txt")})
+        ran = await run_in(place, TOOLS["run_program"], {"command": "pwd"})
+        assert "Rose" in str(read.output)
+        assert str(ran.output).startswith(f"{cwd}\n")
+    assert not list(root.rglob("*.ran"))
