@@ -61,10 +61,11 @@ def view_of(  # noqa: PLR0913  one for each thing that can be seen
     shown = dict.fromkeys(map(str, _programs(os.environ.get("PATH", os.defpath), home)), "--ro-bind")
     shown |= {str(folder): "--ro-bind" for one in folders if (folder := repository_of(one)) is not None}
     shown |= dict.fromkeys(roots, "--bind" if writing else "--ro-bind")
+    shown |= also
+    # After all that is shown: what is hidden stays so in each of them.
     shown |= dict.fromkeys(
         (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots), _EMPTY
     )
-    shown |= also
     covered = [covered_in(one) for one in folders] if guarded else []
     if writing:
         kept = [*shown, *(path for names in covered for path in (*names.secrets, *names.run_by_others))]

@@ -105,12 +105,13 @@ class Boxes:
 
 
 def _programs(tool: Tool) -> list[Path]:
-    """Where Python lies, what it is made of here, and the tool's own package."""
+    """Where Python lies, what it is made of here, and the tool's own package; of a module that is one file, that file:
+    what lies beside it is the operator's."""
     ours = [folder.resolve() for folder in Path(longhaul.__path__[0]).iterdir() if folder.is_dir()]
     top = sys.modules.get(tool.boxed_from.partition(":")[0].partition(".")[0])
     own = [Path(one).resolve() for one in getattr(top, "__path__", ())]
     if top is not None and not own and getattr(top, "__file__", None):
-        own = [Path(str(top.__file__)).resolve().parent]
+        own = [Path(str(top.__file__)).resolve()]
     pythons = [Path(one) for prefix in (sys.prefix, sys.base_prefix) for one in (prefix, os.path.realpath(prefix))]
     return [*pythons, Path(longhaul.__path__[0]).resolve(), *ours, *own]
 

@@ -174,3 +174,25 @@ async def test_no_module_of_the_workspace_is_imported(
         assert "Rose" in str(read.output)
         assert str(ran.output).startswith(f"{cwd}\n")
     assert not list(root.rglob("*.ran"))
+
+
+async def test_beside_a_module_of_one_file_nothing_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = root.parent / "operators"
+    package = operators / "shed"
+    package.mkdir(parents=True)
+    kept = [operators / ".env", operators / ".longhaul" / "key", package / ".longhaul" / "key"]
+    for secret in kept:
+        secret.parent.mkdir(exist_ok=True)
+        secret.write_text(SECRET)
+    source = (Path(__file__).parent / "sealed_tools.py").read_text()
+    (operators / "hut.py").write_text(source)
+    (package / "__init__.py").write_text(source)
+    monkeypatch.syspath_prepend(str(operators))
+    box = Box("proven", limits=Limits(), hidden=(operators / ".longhaul", package / ".longhaul"))
+
+    for module in ("hut", "shed"):
+        tool = next(one for one in load_modules(module) if one.name == "run_program")
+        command = "cat poem.txt " + " ".join(map(str, kept))
+        found = await run_in(Place(root=root, cwd=root, seal=Seal()), tool, {"command": command}, box)
+        assert "Rose" in str(found.output)
+        assert SECRET not in str(found.output)
