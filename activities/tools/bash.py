@@ -106,7 +106,8 @@ class Bash(Tool):
 
     def _box_at(self, place: Place) -> Box:
         """The worker's, or the agent's: the stricter of both."""
-        return self._box.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
+        box = self._box.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
+        return replace(box, limits=box.limits.within(place.seal)) if place.seal else box
 
     def seconds_for(self, arguments: dict[str, Any]) -> float:
         return LONGEST_SECONDS + 30 if arguments.get("run_in_background") else self.timeout_seconds

@@ -196,3 +196,11 @@ async def test_beside_a_module_of_one_file_nothing_is_seen(root: Path, monkeypat
         found = await run_in(Place(root=root, cwd=root, seal=Seal()), tool, {"command": command}, box)
         assert "Rose" in str(found.output)
         assert SECRET not in str(found.output)
+
+
+async def test_limits_hold_for_a_command_that_runs_unasked_too(root: Path) -> None:
+    place, command = Place(root=root, cwd=root, seal=Seal(file_mb=1)), {"command": "ulimit -f"}
+    bash = TOOLS["Bash"]
+    call = ToolCall("call-1", command, place, await bash.examine(command, place), confined="read")
+
+    assert (await Boxes(BOX).run(bash, call)).output == "1024"
