@@ -89,9 +89,17 @@ def state_of_copy(ledger: Ledger) -> AgentState:
 
 def spec_of_copy(ledger: Ledger, snapshot: str) -> AgentSpec:
     """The settings of a copy: in a git working tree of its own where the first session had one, or kept its files.
-    `snapshot`: the files to begin with; empty = as they are when it begins."""
+    `snapshot`: the files to begin with; empty = as they are when it begins.
+
+    A copy of a sandboxed session stays in that sandbox: elsewhere what was allowed there would run as the worker
+    does."""
     wanted, root = ledger.spec.workspace, ledger.provided.workspace_root
-    if wanted is None or not root or not (wanted.snapshots or wanted.place == "worktree"):
+    if (
+        ledger.spec.seal is not None
+        or wanted is None
+        or not root
+        or not (wanted.snapshots or wanted.place == "worktree")
+    ):
         return ledger.spec
     own = wanted.model_copy(update={"place": "worktree", "root": root, "at": snapshot or FILES_NOW})
     return ledger.spec.model_copy(update={"workspace": own})
@@ -114,7 +122,9 @@ def files_of_copy(spec: AgentSpec, root: str) -> str:
         how = "as they are when it begins" if spec.workspace.at == FILES_NOW else "as they were at that step"
         return f"it has a git working tree of its own, with the files of {spec.workspace.root} {how}"
     if spec.workspace is not None:
-        return f"it works in the same files as the session that it is a copy of, as they are now: {spec.workspace.root}"
+        boxed = "in a sandbox too, " if spec.seal is not None else ""
+        files = "in the same files as the session that it is a copy of, as they are now"
+        return f"it works {boxed}{files}: {spec.workspace.root}"
     if not root:
         return "it has a folder of its own; the session that it is a copy of had none yet"
     return f"it has a folder of its own, which is empty: files of the session that it is a copy of stay in {root}"

@@ -23,7 +23,7 @@ from longhaul.agent.values.permission import (
     Risk,
 )
 from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.workspace import Seal, Workspace
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""
@@ -45,11 +45,11 @@ _RISKS = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
 
 def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
     """The settings with which the sub-agent's session of that call begins."""
-    above = record.spec
+    above, workspace = record.spec, _workspace(record, own.workspace)
     return own.model_copy(
         update={
             **_model(above, own),
-            "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(own.workspace)}",
+            "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(workspace)}",
             "permission": permission(record, own.permission),
             "secrets": secrets(above.secrets, own.secrets),
             "sandbox": max(above.sandbox, own.sandbox, key=_SANDBOXES.index),
@@ -59,26 +59,36 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "team": own.team or above.team,
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
-            "workspace": _workspace(record, own.workspace),
+            "workspace": workspace,
             "idle_close_seconds": IDLE_SECONDS if own.idle_close_seconds == _IDLE else own.idle_close_seconds,
         }
     )
 
 
 def _workspace(record: Record, own: Workspace | None) -> Workspace:
-    """The folder of the session, on the same host; or a working tree of it, where the agent file wants one."""
+    """The folder of the session, on the same host; or a working tree of it, where the agent file wants one.
+
+    Below a session in a sandbox it is that sandbox, whatever the agent file says: elsewhere tools run as the worker.
+    """
     above, root = record.spec.workspace, record.provided.workspace_root
     host = above.host if above is not None else ""
+    if above is not None and above.place == "sandbox":
+        seal = _narrower(above.seal, own.seal) if own is not None and own.place == "sandbox" else above.seal
+        return above.model_copy(update={"root": root or above.root, "seal": seal})
     if own is None:
-        if above is not None and above.place == "sandbox":
-            return above.model_copy(update={"root": root})
         place: Literal["local", "shared"] = "local" if host else "shared"
         return Workspace(root=root, place=place, host=host, snapshots=above is not None and above.snapshots)
     return own if own.root else own.model_copy(update={"root": root, "host": own.host or host})
 
 
-def _of_its_own(workspace: Workspace | None) -> str:
-    if workspace is None or workspace.place != "worktree":
+def _narrower(above: Seal, own: Seal) -> Seal:
+    limits = {name: (getattr(above, name), getattr(own, name)) for name in ("memory_mb", "processes", "file_mb")}
+    lower = {name: min((one for one in both if one is not None), default=None) for name, both in limits.items()}
+    return Seal.model_validate({"network": above.network and own.network, **lower})
+
+
+def _of_its_own(workspace: Workspace) -> str:
+    if workspace.place != "worktree":
         return ""
     return (
         " You work in a git working tree of your own: it begins with what was committed, nobody else sees your files, "

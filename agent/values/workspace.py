@@ -60,6 +60,11 @@ class Workspace(Value):
             raise ValueError(f"host: {self.host!r} is for place = 'local'; leave it out, or set the place")
         if self.seal != Seal() and self.place != "sandbox":
             raise ValueError("seal: it is for place = 'sandbox'; leave it out, or set the place")
+        if self.snapshots and self.place == "sandbox":
+            raise ValueError(
+                "snapshots: there are none of a sandbox, for a copy with files of its own would be outside of it; "
+                "leave them out, or set another place"
+            )
         if self.at and self.place != "worktree":
             raise ValueError("at: it is for place = 'worktree'; leave it out, or set the place")
         return self

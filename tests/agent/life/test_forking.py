@@ -3,9 +3,10 @@
 import pytest
 
 from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.life.forking import NoSuchStep, StepFold, state_of_copy
+from longhaul.agent.life.forking import NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
 from longhaul.agent.values.messages import Msg
 from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.workspace import Seal, Workspace
 from tests.agent.play import Line, Play, calls, text
 
 
@@ -79,3 +80,22 @@ def test_a_later_edit_is_not_in_an_earlier_step() -> None:
 
     assert shown(state_of_copy(after_step(play, 1)).context) == ["Go", "Forty."]
     assert shown(state_of_copy(play.record).context) == ["Go", "Fifty."]
+
+
+def test_a_copy_of_a_sandboxed_session_stays_in_the_sandbox() -> None:
+    ledger = played(text("Seen.")).record
+    sandbox = Workspace(root="/site", place="sandbox", seal=Seal(file_mb=5))
+    # Refused where an agent is made; a copy does not rest on that.
+    kept = sandbox.model_copy(update={"snapshots": True})
+    ledger.spec = ledger.spec.model_copy(update={"workspace": kept})
+    ledger.provided.workspace_root = "/site"
+
+    copy = spec_of_copy(ledger, "a" * 40)
+
+    assert (copy.workspace, copy.seal) == (kept, Seal(file_mb=5))
+    assert files_of_copy(copy, "/site").startswith("it works in a sandbox too, in the same files")
+
+
+def test_a_sandbox_with_snapshots_is_refused() -> None:
+    with pytest.raises(ValueError, match="snapshots: there are none of a sandbox"):
+        Workspace(root="/site", place="sandbox", snapshots=True)

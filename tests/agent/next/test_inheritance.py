@@ -15,7 +15,7 @@ from longhaul.agent.values.permission import (
     Risk,
 )
 from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.workspace import Seal, Workspace
 from tests.agent.family import GLAZIER, HOUSE, Family
 from tests.agent.play import text
 
@@ -183,6 +183,28 @@ def test_folder_sandbox_middlewares_and_team_go_down() -> None:
     assert own.workspace == Workspace(root="/elsewhere")
     assert (own.sandbox, own.sandbox_network, own.middlewares) == ("all", False, ("guard", "own"))
     assert (own.team, own.idle_close_seconds) == ("panes", 60)
+
+
+@pytest.mark.parametrize(
+    ("own", "seal"),
+    [
+        (None, Seal(network=True, file_mb=10)),
+        (Workspace(root="", place="worktree"), Seal(network=True, file_mb=10)),
+        (Workspace(root="/elsewhere"), Seal(network=True, file_mb=10)),
+        (
+            Workspace(root="/elsewhere", place="sandbox", seal=Seal(file_mb=20, processes=5)),
+            Seal(file_mb=10, processes=5),
+        ),
+    ],
+)
+def test_below_a_sandbox_there_is_that_sandbox_whatever_an_agent_file_says(own: Workspace | None, seal: Seal) -> None:
+    lead = Workspace(root="/site", place="sandbox", seal=Seal(network=True, file_mb=10))
+    play = standing(HOUSE.model_copy(update={"workspace": lead}))
+
+    found = inherited(play.record, GLAZIER.model_copy(update={"workspace": own}))
+
+    assert found.workspace == Workspace(root="/site", place="sandbox", seal=seal)
+    assert "working tree" not in found.system_prompt
 
 
 def test_one_without_a_model_has_the_sessions_as_it_is_now() -> None:
