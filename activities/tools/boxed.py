@@ -99,9 +99,11 @@ class Boxes:
         also = {str(folder): "--bind", **{str(one): _SHOWN for one in shown if one.exists()}}
         command = (sys.executable, "-I", "-B", "-c", START, str(folder), *_paths(place))
         try:
-            return sealed(self._box, seal, command, place.root, folder, place.opened, also)
+            boxed = sealed(self._box, seal, command, place.root, folder, place.opened, also)
         except CantConfine as why:
             raise ToolError(str(why)) from None
+        _refuse_own_python(place)
+        return boxed
 
 
 def _programs(tool: Tool) -> list[Path]:
@@ -118,10 +120,24 @@ def _programs(tool: Tool) -> list[Path]:
 
 def _paths(place: Place) -> list[str]:
     """Where modules are looked for: nowhere where a tool may write, and in a folder that holds the workspace last."""
-    written = [os.path.realpath(one) for one in (place.root, *place.opened)]
+    written = _written(place)
     found = dict.fromkeys(os.path.realpath(one) for one in sys.path if one)
     kept = [one for one in found if not any(Path(one).is_relative_to(folder) for folder in written)]
     return sorted(kept, key=lambda one: any(Path(folder).is_relative_to(one) for folder in written))
+
+
+def _written(place: Place) -> list[str]:
+    return [os.path.realpath(one) for one in (place.root, *place.opened)]
+
+
+def _refuse_own_python(place: Place) -> None:
+    """Nothing can be run where a tool may have written what the worker itself is made of. Raises ToolError."""
+    for ours in map(os.path.realpath, (sys.prefix, longhaul.__path__[0])):
+        if any(Path(ours).is_relative_to(folder) for folder in _written(place)):
+            raise ToolError(
+                f"nothing ran: this workspace is a sandbox, and the worker's own Python lies in it ({ours!r}), where "
+                "tools may write; start the worker from an environment outside of the workspace"
+            )
 
 
 def _ask(tool: Tool, call: ToolCall) -> BoxedAsk:

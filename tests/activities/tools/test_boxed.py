@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,11 @@ async def test_no_module_of_the_workspace_is_imported(
         assert "Rose" in str(read.output)
         assert str(ran.output).startswith(f"{cwd}\n")
     assert not list(root.rglob("*.ran"))
+
+
+async def test_a_worker_that_lies_in_the_workspace_runs_nothing_in_it() -> None:
+    with pytest.raises(ToolError, match="the worker's own Python lies in it"):
+        await run("Read", Path(sys.prefix), file_path=str(Path(sys.prefix, "pyvenv.cfg")))
 
 
 async def test_beside_a_module_of_one_file_nothing_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
