@@ -23,7 +23,7 @@ from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
 from longhaul.stores.worktrees import worktrees
-from longhaul.stores.worktrees.linked import GitProblem
+from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import take
 
 log = logging.getLogger(__name__)

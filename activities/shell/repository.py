@@ -6,56 +6,18 @@ other repositories, submodules with a configuration of their own.
 """
 
 import os
-import re
 import stat
 from pathlib import Path
 
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
-from longhaul.agent.permission.suggestions import names
+from longhaul.stores.worktrees.plain_config import CONFIG_CAP_BYTES, is_plain_config
+from longhaul.stores.worktrees.plain_folder import FOREIGN
 
 _FULL = frozenset({"objects", "refs", "logs", "lfs"})
 """Not looked into for links any deeper than this: what they hold is read as hashes, or not at all."""
 _DEEPER = ("objects/info", "objects/pack", "refs/heads", "refs/tags", "refs/remotes", "logs/HEAD", "logs/refs")
 MOST_NAMES = 5_000
 """Of a repository's own, looked at for links."""
-_FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
-            "objects/info/http-alternates", "info/grafts", "info/sparse-checkout")  # fmt: skip
-"""None of these is there: they lead elsewhere, or change what is read."""
-CONFIG_CAP_BYTES = 100_000
-_ANY = frozenset({"*"})
-_KEYS = {
-    "core": names(
-        "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol"
-        " safecrlf quotepath abbrev compression bigfilethreshold untrackedcache trustctime checkstat longpaths"
-        " protectntfs protecthfs commitgraph preloadindex hookspath fsmonitor"
-    ),
-    "remote": names("url fetch pushurl push tagopt prune prunetags mirror skipdefaultupdate skipfetchall"),
-    "branch": names("remote merge rebase pushremote description vscode-merge-base gh-merge-base autosetupmerge"),
-    "user": names("name email signingkey useconfigonly"),
-    "commit": names("gpgsign verbose"),
-    "tag": names("gpgsign"),
-    "pull": names("rebase ff"),
-    "push": names("default autosetupremote followtags gpgsign"),
-    "fetch": names("prune prunetags parallel"),
-    "merge": names("conflictstyle ff"),
-    "rebase": names("autostash autosquash updaterefs"),
-    "rerere": names("enabled autoupdate"),
-    "diff": names("algorithm renames renamelimit colormoved mnemonicprefix noprefix context"),
-    "init": names("defaultbranch"),
-    "status": names("short branch showuntrackedfiles"),
-    "lfs": names("repositoryformatversion"),
-    "advice": _ANY,
-    "color": _ANY,
-    "gc": _ANY,
-    "pack": _ANY,
-}
-"""Keys of a repository's own configuration by section that name neither a program nor a file, or (`core.hooksPath`,
-`core.fsmonitor`) are set otherwise for each line that leans on a proof."""
-_WITH_NAMES = ("remote", "branch", "color")
-"""Sections that may have a name behind them, as in `[remote "origin"]`; of others that would be another key."""
-_LINE = re.compile(
-    r'\[(?P<section>[A-Za-z]+)(?: "(?P<name>[^"\\]*)")?\]|(?P<key>[A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=(?P<value>[^\\]*))?'
-)
 
 
 def repository_above(start: str) -> str:
@@ -83,7 +45,7 @@ def _is_plain(repository: str) -> bool:
         return False
     if any(os.path.islink(f"{repository}/{name}") for name in _DEEPER):  # noqa: PTH114  a Path for each takes longer
         return False
-    if any(os.path.lexists(f"{repository}/{name}") for name in _FOREIGN) or _has_links(repository):
+    if any(os.path.lexists(f"{repository}/{name}") for name in FOREIGN) or _has_links(repository):
         return False
     # Each file there is an address, of a remote that no configuration names.
     if os.path.isdir(f"{repository}/branches") and os.listdir(f"{repository}/branches"):  # noqa: PTH112, PTH208  as above
@@ -108,30 +70,6 @@ def _has_links(repository: str) -> bool:
                 if entry.is_dir() and not (folder == repository and entry.name in _FULL):
                     waiting.append(entry.path)
     return False
-
-
-def is_plain_config(text: str) -> bool:
-    """Whether each line of a repository's configuration is known to name neither a program nor a file."""
-    known: frozenset[str] = frozenset()
-    for raw in text.split("\n"):
-        line = raw.strip(" \t")
-        if not line or line[0] in "#;":
-            continue
-        read = _LINE.fullmatch(line)
-        if read is None:
-            return False
-        if read["section"]:
-            section = read["section"].lower()
-            known = _KEYS.get(section, frozenset()) if read["name"] is None or section in _WITH_NAMES else frozenset()
-        elif not _is_known(read["key"].lower(), (read["value"] or "").strip(), known):
-            return False
-    return True
-
-
-def _is_known(key: str, value: str, known: frozenset[str]) -> bool:
-    if key == "bare" and value != "false":
-        return False
-    return key in known or known is _ANY
 
 
 def _up_to(start: str, end: str) -> list[str]:

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.stores.worktrees.linked import GitProblem, Repository
+from longhaul.stores.worktrees.linked import Repository
+from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""
@@ -126,9 +127,11 @@ class Git:
 def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
     """`kept`: a folder of ours for this repository, made where there is none; one at a time works with it."""
     git = Git(repository, kept)
-    _make(kept)
+    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (kept / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        require_plain(repository.common)
+        _make(kept)
         if git.ask("rev-parse", "--show-object-format") != "sha1":
             raise GitProblem(f"{str(repository.root)!r} keeps its objects by sha256, which is not supported here")
         yield git

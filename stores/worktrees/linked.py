@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.agent.plain.errors import BadInput
+from longhaul.stores.worktrees.plain_folder import GitProblem, read_regular
 
-CAP_CHARS = 4_096
-
-
-class GitProblem(BadInput):
-    """What was to be done with a repository can't be; the sentence says why, and nothing was changed."""
+CAP_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +22,9 @@ class Repository:
 
 def repository_at(root: Path) -> Repository:
     """Of the folder at whose top `.git` lies. Raises GitProblem. A file in the workspace may claim any folder to be its
-    repository: only one that names this tree as its own counts, and none that sends git on elsewhere."""
+    repository: only one that names this tree as its own counts. Before git writes there, `git_for` looks through it."""
     inside = root / ".git"
     if inside.is_dir() and not inside.is_symlink():
-        for name in ("commondir", "objects", "refs"):
-            if (inside / name).is_symlink() or (name == "commondir" and (inside / name).exists()):
-                raise GitProblem(f"{str(inside / name)!r} leads elsewhere; such a repository is left alone")
         return Repository(root, inside, inside)
     if (own := own_folder(root)) is not None:
         return Repository(root, own, own.parent.parent)
@@ -43,19 +36,22 @@ def repository_at(root: Path) -> Repository:
 def own_folder(root: Path) -> Path | None:
     """Of a linked working tree: the folder that its repository keeps for it; None for any other one."""
     link = root / ".git"
-    said = _line(link)
+    said = line_of(link)
     if not said.startswith("gitdir: "):
         return None
-    folder = (root / said.removeprefix("gitdir: ")).resolve()
-    claims = folder.parent.name == "worktrees" and _line(folder / "gitdir") == str(link)
-    return folder if claims and (folder.parent.parent / "HEAD").is_file() else None
-
-
-def _line(file: Path) -> str:
     try:
-        if not file.is_file() or file.is_symlink():
-            return ""
-        with file.open(encoding="utf-8", errors="surrogateescape") as opened:
-            return opened.read(CAP_CHARS).removesuffix("\n")
-    except (OSError, ValueError):
+        folder = (root / said.removeprefix("gitdir: ")).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    # Otherwise git takes for the repository what lies anywhere.
+    claims = line_of(folder / "commondir") == "../.." and line_of(folder / "gitdir") == str(link)
+    beside = folder.parent.name == "worktrees" and folder.parent.parent.name == ".git"
+    return folder if claims and beside and line_of(folder.parent.parent / "HEAD") else None
+
+
+def line_of(file: Path) -> str:
+    """What a file of one line says; empty where there is none."""
+    try:
+        return read_regular(file, CAP_BYTES).removesuffix("\n")
+    except GitProblem:
         return ""

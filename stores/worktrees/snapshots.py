@@ -4,7 +4,8 @@ import hashlib
 from pathlib import Path
 
 from longhaul.stores.worktrees.git import Git, git_for
-from longhaul.stores.worktrees.linked import GitProblem, Repository, repository_at
+from longhaul.stores.worktrees.linked import Repository, repository_at
+from longhaul.stores.worktrees.plain_folder import GitProblem
 
 SNAPSHOTS = "refs/longhaul/"
 NEWEST = 200

@@ -1,12 +1,14 @@
 """Working trees of one repository, each on a branch of its own: made, listed, merged, thrown away."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.agent.values.workspace import BRANCHES, FILES_NOW, branch_of
 from longhaul.stores.worktrees.git import Git, git_for
-from longhaul.stores.worktrees.linked import GitProblem, Repository, own_folder, repository_at
+from longhaul.stores.worktrees.linked import Repository, line_of, own_folder, repository_at
+from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import digest, head_of, kept_for, tree_of_files
 
 OF = "longhaul"
@@ -42,7 +44,7 @@ def make(root: Path, data_dir: Path, session_key: str, at: str) -> Path:
         if own is None:
             raise GitProblem(f"git made no working tree at {str(path)!r}")
         _fill(git, path, own / "index", known or base, files if files != head else known or head)
-        (own / OF).write_text(session_key, encoding="utf-8", errors="surrogatepass")
+        _sign(own / OF, session_key)
     return path
 
 
@@ -71,30 +73,46 @@ def _fill(git: Git, path: Path, index: Path, base: str, files: str) -> None:
         git.files("read-tree", "-m", base, index=index, root=path)
 
 
+def _sign(file: Path, session_key: str) -> None:
+    """Never through a link: what git keeps of a working tree may have been changed since it was made."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as opened:
+        opened.write(session_key.encode("utf-8", "surrogatepass"))
+
+
 def _clear(git: Git, path: Path) -> None:
+    """Remove a working tree, and what git keeps of it. Not `git worktree prune`: it removes the folders of others, and
+    wherever a link leads."""
     if path.exists():
         shutil.rmtree(path)
-    git.ask("worktree", "prune")
+    try:
+        folders = os.open(git.repository.common / "worktrees", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    try:
+        for own in _kept(git.repository):
+            if line_of(own / "gitdir") == str(path / ".git"):
+                shutil.rmtree(own.name, dir_fd=folders)
+    finally:
+        os.close(folders)
+
+
+def _kept(repository: Repository) -> list[Path]:
+    """What git keeps of each linked working tree."""
+    folders = repository.common / "worktrees"
+    if folders.is_symlink() or not folders.is_dir():
+        return []
+    return [own for own in sorted(folders.iterdir()) if own.is_dir() and not own.is_symlink()]
 
 
 def listed(repository: Repository) -> list[Worktree]:
     """Those of sessions, by branch."""
     found = list[Worktree]()
-    folders = repository.common / "worktrees"
-    for own in sorted(folders.iterdir()) if folders.is_dir() else ():
-        root = _root_of(own)
-        if root is not None:
-            key = (own / OF).read_text(encoding="utf-8", errors="surrogatepass")
+    for own in _kept(repository):
+        root = Path(line_of(own / "gitdir")).parent
+        key = line_of(own / OF)
+        if key and own_folder(root) == own:
             found.append(Worktree(branch_of(key), root, key))
     return found
-
-
-def _root_of(own: Path) -> Path | None:
-    try:
-        link = Path((own / "gitdir").read_text(encoding="utf-8").strip())
-    except (OSError, ValueError):
-        return None
-    return link.parent if (own / OF).is_file() and own_folder(link.parent) == own else None
 
 
 def _of_branch(repository: Repository, branch: str) -> Worktree:
@@ -155,6 +173,8 @@ def discard(root: Path, data_dir: Path, branch: str) -> Worktree:
     """Throw away a session's working tree and its branch, with all that lies in them. Raises GitProblem."""
     repository = repository_at(root)
     theirs = _of_branch(repository, branch)
+    if theirs.root != data_dir.resolve() / "worktrees" / theirs.branch.removeprefix(BRANCHES):
+        raise GitProblem(f"{str(theirs.root)!r} was not made for a session; remove it with `git worktree remove`")
     with git_for(repository, kept_for(repository, data_dir)) as git:
         _clear(git, theirs.root)
         git.ask("update-ref", "-d", f"refs/heads/{theirs.branch}")

@@ -29,8 +29,9 @@ def repository(folder: Path) -> Path:
     return root
 
 
-def set_traps(root: Path, folder: Path) -> Path:
-    """Have the repository name programs for all that git would run: each leaves a file in the folder returned."""
+def set_traps(root: Path, folder: Path, *, configured: bool) -> Path:
+    """Have the repository name programs for all that git would run: each leaves a file in the folder returned.
+    `configured`: in its configuration as well."""
     (root / ".gitattributes").write_text("* filter=evil merge=evil diff=evil\n")
     git(root, "add", ".gitattributes")
     git(root, "commit", "-q", "-m", "attributes")
@@ -80,7 +81,7 @@ def set_traps(root: Path, folder: Path) -> Path:
         "alias.add": f"!{trap}",
         "alias.update-ref": f"!{trap}",
     }
-    for name, value in settings.items():
+    for name, value in settings.items() if configured else ():
         git(root, "config", name, value)
     inner = root / "inner"
     inner.mkdir()

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.workspace import FILES_NOW, branch_of
-from longhaul.stores.worktrees.linked import GitProblem, repository_at
+from longhaul.stores.worktrees.linked import repository_at
+from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import take
 from longhaul.stores.worktrees.worktrees import discard, listed, make, merge
 from tests.stores.worktrees.repositories import FIRST, git, repository, set_traps, texts
@@ -112,7 +113,7 @@ def test_a_merge_that_would_lose_something_is_refused_and_changes_nothing(root: 
 
 
 def test_nothing_that_a_hostile_repository_names_is_run(root: Path, data: Path, tmp_path: Path) -> None:
-    caught = set_traps(root, tmp_path)
+    caught = set_traps(root, tmp_path, configured=False)
     os.mkfifo(root / "pipe")
 
     commit = take(root, data, "ana", "call-1")

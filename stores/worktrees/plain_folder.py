@@ -1,0 +1,75 @@
+"""Whether git may write in a folder of a repository: all that lies there is its own, and its configuration is plain.
+
+A model, or whoever made the archive, may have put anything there: links to another's branches and objects, hooks in the
+configuration (which run whatever `core.hooksPath` says), pipes on which git would wait for ever.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from longhaul.agent.plain.errors import BadInput
+from longhaul.stores.worktrees.plain_config import CONFIG_CAP_BYTES, is_plain_config
+
+FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
+           "objects/info/http-alternates", "info/grafts", "info/sparse-checkout")  # fmt: skip
+"""None of these is in a plain repository: they lead elsewhere, or change what is read."""
+MOST_NAMES = 200_000
+"""Of a repository, looked at before git writes there."""
+_SHARED = frozenset({"objects", "lfs"})
+"""A local clone shares the files there with its origin by hard links; git replaces them and writes into none."""
+
+
+class GitProblem(BadInput):
+    """What was to be done with a repository can't be; the sentence says why, and nothing was changed."""
+
+
+def require_plain(common: Path) -> None:
+    """Of what git keeps for a repository. Raises GitProblem, OSError."""
+    if not stat.S_ISDIR(os.lstat(common).st_mode):
+        raise GitProblem(f"{str(common)!r} is no folder of its own; such a repository is left alone")
+    for name in FOREIGN:
+        if os.path.lexists(common / name):
+            raise GitProblem(f"{str(common / name)!r} leads elsewhere; such a repository is left alone")
+    _require_own(common)
+    if not is_plain_config(read_regular(common / "config", CONFIG_CAP_BYTES)):
+        raise GitProblem(
+            f"{str(common / 'config')!r} has settings that may name a program or a file, or that are not known here;"
+            " such a repository is left alone. Move them to your own ~/.gitconfig"
+        )
+
+
+def _require_own(common: Path) -> None:
+    """Nothing but folders and files, and no file that may lie elsewhere, too."""
+    seen, waiting = 0, [str(common)]
+    shared = tuple(str(common / name) for name in _SHARED)
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False) or (
+                    not folder.startswith(shared) and entry.stat(follow_symlinks=False).st_nlink > 1
+                ):
+                    raise GitProblem(f"{entry.path!r} is a link or a pipe; such a repository is left alone")
+        if seen > MOST_NAMES:
+            raise GitProblem(f"{str(common)!r} holds more than {MOST_NAMES} files; run `git gc` there")
+
+
+def read_regular(file: Path, cap_bytes: int) -> str:
+    """The text of a file that is one, no link and no pipe; empty when there is none. Raises GitProblem."""
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, ValueError) as error:
+        raise GitProblem(f"{str(file)!r} can't be read: {error}") from None
+    try:
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > cap_bytes:
+            raise GitProblem(f"{str(file)!r} is no file of at most {cap_bytes} bytes")
+        return os.read(opened, cap_bytes).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(opened)
