@@ -138,6 +138,9 @@ def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
 
 
 def _make(kept: Path) -> None:
+    # A git that was killed leaves its locks; nobody else works here while we hold ours.
+    for left in kept.glob("index*.lock"):
+        left.unlink()
     for name in ("refs", "objects", "info"):
         (kept / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     (kept / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")

@@ -158,3 +158,12 @@ def test_a_tree_that_was_half_made_is_made_anew(root: Path, data: Path) -> None:
 
     assert make(root, data, "one", "") == tree
     assert texts(tree) == FIRST
+
+
+def test_what_a_killed_git_left_locked_does_not_end_the_snapshots(root: Path, data: Path) -> None:
+    take(root, data, "ana", "call-1")
+    (index,) = (data / "git").glob("*/index-*")
+    index.with_name(f"{index.name}.lock").touch()
+    (root / "poem.txt").write_text("Tulip\n")
+
+    assert git(root, "show", f"{take(root, data, 'ana', 'call-2')}:poem.txt") == "Tulip"
