@@ -11,7 +11,8 @@ from pathlib import Path
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
 from longhaul.activities.repository.run_by_others import danger_to_others
 from longhaul.activities.repository.secret_trees import is_harmless
-from longhaul.activities.repository.sensitive import KEYRINGS, danger_by_name, is_secret
+from longhaul.activities.repository.sensitive import danger_by_name
+from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
 
 MOST_NAMES = 10_000
 """Looked at, the upper folders first: what lies beyond is left to the proof."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longhaul.activities.repository.sensitive import KEYRINGS, is_secret
+from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
 
 MAX_ENTRIES = 100_000
 MAX_FOUND = 200

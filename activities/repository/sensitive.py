@@ -1,15 +1,15 @@
-"""Names of files that hold secrets, or that other programs run: the tables, and what they say of one path.
+"""Names of files that other programs run, and what is to be said of one path, where it may hold secrets too.
 
 A name is all that can be judged without reading. The tables fail closed on the side of asking: a file that only looks
 like one of these can still be read after a person has agreed.
 """
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import Literal
 
+from longhaul.agent.permission.secret_files import is_env_file, is_secret
 from longhaul.agent.permission.suggestions import names
 
 Access = Literal["read", "write"]
@@ -18,44 +18,6 @@ _CONFIGURATION_FOLDERS = frozenset({".git", ".ssh", ".vscode", ".idea", ".longha
 _CONFIGURATION_FILES = names(
     ".envrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
     " .zlogin .netrc .npmrc .pypirc .gitconfig .gitmodules .mcp.json .inputrc .vimrc .tmux.conf"
-)
-_SECRET_FILES = names(
-    ".netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .envrc .env .vault-token .htpasswd .s3cfg"
-    " .boto .dockercfg .terraformrc .bash_history .zsh_history .python_history .node_repl_history"
-    " .psql_history .mysql_history .rediscli_history .lesshst .xauthority credentials.json secrets.json"
-    " secrets.yaml secrets.yml secrets.toml client_secret.json service-account.json"
-    " application_default_credentials.json credentials.tfrc.json local.settings.json wp-config.php"
-)
-_SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".password-store"})
-KEYRINGS = frozenset({".gnupg", ".password-store"})
-"""Folders in which every file is a secret."""
-_PRIVATE_KEYS = frozenset({"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"})
-_SECRET_ENDINGS = (
-    ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".ppk", ".tfstate", ".tfvars", ".ovpn"
-)  # fmt: skip
-_SECRET_IN_FOLDER = frozenset(
-    {
-        ("etc", "shadow"),
-        ("etc", "gshadow"),
-        (".aws", "credentials"),
-        (".docker", "config.json"),
-        (".kube", "config"),
-        (".azure", "msal_token_cache.json"),
-        ("gh", "hosts.yml"),
-        ("gcloud", "credentials.db"),
-        ("gcloud", "access_tokens.db"),
-        (".cargo", "credentials.toml"),
-        (".cargo", "credentials"),
-        (".gem", "credentials"),
-        (".m2", "settings.xml"),
-        (".git", "credentials"),
-        (".git", "config"),
-    }
-)
-_PROCESS_SECRETS = frozenset({"environ", "mem", "cmdline", "maps", "auxv", "stack"})
-_ENV_FILE = re.compile(r"\.env(?:[._-].+)?|[\w.-]+\.env", re.ASCII)
-_HARMLESS_ENV = re.compile(
-    r".*[._-](?:example|sample|template|dist|defaults?|schema)(?:\.env)?|.*\.d\.ts|.*\.[jt]s", re.ASCII
 )
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".pnpm", ".venv", ".git"})
 """Folders in which package managers and git give one file many names."""
@@ -73,7 +35,7 @@ def danger_by_name(parts: tuple[str, ...], access: Access) -> str:
     folder = next((part for part in lower if part in _CONFIGURATION_FOLDERS), None)
     if folder is not None:
         return f"{folder} is configuration that can run code or open doors"
-    if name in _CONFIGURATION_FILES or _is_env_file(name):
+    if name in _CONFIGURATION_FILES or is_env_file(name):
         return f"{name} is configuration that can run code or open doors"
     return secret
 
@@ -89,33 +51,3 @@ def danger_by_kind(path: Path) -> str:
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and _PACKAGES.isdisjoint(path.parts):
         return f"{path.name} has a second name (a hard link), which may lie outside of the workspace"
     return ""
-
-
-def is_secret(parts: tuple[str, ...]) -> bool:
-    """Whether a path of these parts, in lower case, may hold secrets by its name."""
-    name, folder = parts[-1], parts[-2] if len(parts) > 1 else ""
-    if "proc" in parts[:2]:
-        return name in _PROCESS_SECRETS
-    if name in _SECRET_FOLDERS:
-        return True
-    if folder == ".ssh":
-        return not name.endswith(".pub") and name not in ("known_hosts", "config")
-    in_keyring = not KEYRINGS.isdisjoint(parts[:-1])
-    by_name = name in _SECRET_FILES or name in _PRIVATE_KEYS or name.endswith(_SECRET_ENDINGS) or _is_env_file(name)
-    return in_keyring or (folder, name) in _SECRET_IN_FOLDER or by_name
-
-
-def secret_globs() -> list[str]:
-    """Globs (as in .gitignore) of what a search through a folder leaves out: read by name, these would ask."""
-    names = [
-        *sorted(_SECRET_FILES | _PRIVATE_KEYS),
-        ".env[._-]*",
-        "*.env",
-        *(f"*{ending}" for ending in _SECRET_ENDINGS),
-    ]
-    folders = [f"**/{folder}/**" for folder in (".gnupg", ".password-store", ".ssh")]
-    return [*names, *("/".join(("**", *pair)) for pair in sorted(_SECRET_IN_FOLDER)), *folders]
-
-
-def _is_env_file(name: str) -> bool:
-    return _ENV_FILE.fullmatch(name) is not None and _HARMLESS_ENV.fullmatch(name) is None

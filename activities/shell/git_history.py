@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from longhaul.activities.repository.secret_trees import TooLarge
-from longhaul.activities.repository.sensitive import is_secret
 from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.agent.permission.secret_files import is_secret
 
 SECONDS = 3.0
 """A longer history can't be looked through while somebody waits: the command asks."""

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from longhaul.agent.permission.secret_files import secret_globs
 from longhaul.stores.worktrees.linked import Repository
-from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain
+from longhaul.stores.worktrees.plain_folder import GitProblem, read_regular, require_plain
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""
@@ -61,10 +62,9 @@ _ENVIRONMENT = {
 
 _ATTRIBUTES = "* -text !eol -ident -filter -working-tree-encoding\n"
 """Above those of the files themselves: each byte stays as it is."""
-_LEFT_OUT = (
-    "/.longhaul/\n.env\n.env.*\n.netrc\n.pgpass\n*.pem\n*.key\n*.p12\n*.pfx\nid_rsa*\nid_dsa*\nid_ecdsa*\nid_ed25519*\n"
-)
-"""Of files that git does not track: ours, and those that usually hold secrets."""
+_LEFT_OUT = (*secret_globs(), "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*")
+"""Of files that git does not track: those that may hold secrets."""
+EXCLUDE_CAP_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +131,13 @@ def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
     with (kept / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         require_plain(repository.common)
-        _make(kept)
+        _make(kept, repository.common / "info" / "exclude")
         if git.ask("rev-parse", "--show-object-format") != "sha1":
             raise GitProblem(f"{str(repository.root)!r} keeps its objects by sha256, which is not supported here")
         yield git
 
 
-def _make(kept: Path) -> None:
+def _make(kept: Path, exclude: Path) -> None:
     # A git that was killed leaves its locks; nobody else works here while we hold ours.
     for left in kept.glob("index*.lock"):
         left.unlink()
@@ -145,8 +145,15 @@ def _make(kept: Path) -> None:
         (kept / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     (kept / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     (kept / "info" / "attributes").write_text(_ATTRIBUTES)
-    (kept / "info" / "exclude").write_text(_LEFT_OUT)
+    theirs = read_regular(exclude, EXCLUDE_CAP_BYTES)
+    # The last line that fits counts: no `!.env` of theirs brings back what is left out here.
+    ours = "\n".join(("", "/.longhaul/", *map(_in_any_case, _LEFT_OUT), ""))
+    (kept / "info" / "exclude").write_text(theirs + ours, encoding="utf-8", errors="surrogateescape")
     (kept / "HEAD").write_text("ref: refs/heads/none\n")
+
+
+def _in_any_case(pattern: str) -> str:
+    return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in pattern)
 
 
 def _said(done: subprocess.CompletedProcess[bytes], arguments: tuple[str, ...]) -> str:

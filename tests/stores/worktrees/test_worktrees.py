@@ -167,3 +167,15 @@ def test_what_a_killed_git_left_locked_does_not_end_the_snapshots(root: Path, da
     (root / "poem.txt").write_text("Tulip\n")
 
     assert git(root, "show", f"{take(root, data, 'ana', 'call-2')}:poem.txt") == "Tulip"
+
+
+def test_secrets_and_what_the_repository_excludes_are_not_kept(root: Path, data: Path) -> None:
+    secrets = ".npmrc .vault-token prod.env .ENV Server.PEM main.tfstate credentials.json id_rsa_work .aws/credentials"
+    for name in (*secrets.split(), ".ssh/config2", "private/note.txt", "kept.txt"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("secret")
+    (root / ".git" / "info" / "exclude").write_text("private/\n!.npmrc")
+
+    kept = git(root, "ls-tree", "-r", "--name-only", take(root, data, "ana", "call-1")).split("\n")
+
+    assert sorted(kept) == sorted([*FIRST, "kept.txt"])
