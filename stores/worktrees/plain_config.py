@@ -1,4 +1,4 @@
-"""What the configuration of a repository may say where git is to run: it names neither a program nor a file."""
+"""The configuration of a repository as it may be where git is to run: it names neither a program nor a file."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whether git may write in a folder of a repository: all that lies there is its own, and its configuration is plain.
+"""A folder of a repository in which git may write: all that lies there is its own, and its configuration is plain.
 
 A model, or whoever made the archive, may have put anything there: links to another's branches and objects, hooks in the
 configuration (which run whatever `core.hooksPath` says), pipes on which git would wait for ever.
