@@ -142,7 +142,7 @@ def _size(message: Msg) -> int:
     """Characters, with those of attachments and of what providers want back."""
     if message.is_plain:
         return message.text_length
-    return len(message.model_dump_json())
+    return len(repr(message))  # as JSON it cannot be written where a text holds half a character
 
 
 def _has_call(turn: Turn, call_id: str) -> TypeGuard[AssistantTurn]:

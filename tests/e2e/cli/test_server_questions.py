@@ -30,10 +30,10 @@ async def test_a_server_is_answered_at_the_terminal_field_by_field(cli: Cli, app
         *("result", "quay-by-hand", "moor-1"),
         answers=[
             ("accept, decline or cancel? ", "perhaps\r"),
-            ("is none of accept, decline, cancel", "a\r"),
+            ("is none of accept, decline, cancel\r\naccept, decline or cancel? ", "a\r"),
             ("name (text): ", "north\r"),
             ("nights (number; leave empty to leave it out): ", "many\r"),
-            ("'many' is no number", "3\r"),
+            ("type it as in JSON\r\nnights (number; leave empty to leave it out): ", "3\r"),
         ],
     )
     done = await session.wait(waiting.id)
