@@ -18,8 +18,8 @@ from temporalio.client import Client
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.analysis.opening import open_analyzers
+from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
-from longhaul.activities.attempt.hints import Hints
 from longhaul.activities.attempt.lacking import Lacking
 from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.own_keys import own_keys
@@ -46,7 +46,7 @@ from longhaul.activities.masking.failures import MaskedFailures
 from longhaul.activities.masking.logs import mask_logs
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.output import masked_output
-from longhaul.activities.mcp.offered import open_servers
+from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory.memory_tools import memory_tools
 from longhaul.activities.memory.retrieval import Retrieval
@@ -76,7 +76,7 @@ from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.values.workspace import host_queue
+from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.index import ALL_INDEXED
 from longhaul.starter.hosting import event_loop
 from longhaul.starter.hosting.announcing import announce, version_of

@@ -25,22 +25,22 @@ from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import Thought
 from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
-from longhaul.activities.models.failures import SetupError
-from longhaul.activities.models.half_said import HalfSaid
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
-from longhaul.activities.models.privacy import for_a_person
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.recorded import recorded_content
-from longhaul.activities.models.retries import as_verdict, failed_for_good
-from longhaul.activities.models.said_once import MOST_NOTES, SaidOnce
-from longhaul.activities.models.usage import estimated_where_silent
+from longhaul.activities.models.replies.half_said import HalfSaid
+from longhaul.activities.models.replies.recorded import recorded_content
+from longhaul.activities.models.replies.usage import estimated_where_silent
+from longhaul.activities.models.requests.said_once import MOST_NOTES, SaidOnce
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.fold.batches import without_too_many
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import ContentBlock, Msg, TextBlock, ToolCallBlock, message_digest
-from longhaul.agent.values.stops import REFUSALS, StopReason
+from longhaul.agent.values.conversation.messages import ContentBlock, Msg, TextBlock, ToolCallBlock, message_digest
+from longhaul.agent.values.conversation.stops import REFUSALS, StopReason
 from longhaul.stores.streams.outlet import Outlet
 
 log = logging.getLogger(__name__)

@@ -27,16 +27,16 @@ from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.context.specs import Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
 from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
-from longhaul.activities.models.privacy import for_a_person
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.retries import failed_for_good
-from longhaul.activities.models.said_once import MOST_NOTES
+from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.agent.entries.every import ContextCompressed
-from longhaul.agent.values.messages import ErrorInfo, Msg, Usage, message_digest
-from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.sizes import FRAME_TOKENS
-from longhaul.agent.values.summary_template import BadTemplate
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage, message_digest
+from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.conversation.sizes import FRAME_TOKENS
+from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.stores.offload.opening import Offloaders
 
 log = logging.getLogger(__name__)

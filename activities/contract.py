@@ -8,12 +8,12 @@ from pydantic import Field
 from longhaul.agent.entries.every import AnyEntry, Segment
 from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.mcp import MCPClient
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.server_questions import ServerAsked
-from longhaul.agent.values.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
-from longhaul.agent.values.tools import Effect, ToolDescriptor
-from longhaul.agent.values.workspace import Seal
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.mcp import MCPClient
+from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
+from longhaul.agent.values.spec.workspace import Seal
 
 
 class RecordedPlace(OpenValue):

@@ -21,10 +21,10 @@ from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox, finishing
 from longhaul.agent.entries.every import CallsExamined
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.mcp import MCPClient
-from longhaul.agent.values.messages import ContentBlock, Msg, ToolCallBlock
-from longhaul.agent.values.settings import Secrets
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.spec.mcp import MCPClient
+from longhaul.agent.values.spec.settings import Secrets
 from longhaul.stores.state.user_rules import UserRules
 
 

@@ -20,10 +20,10 @@ from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
-from longhaul.activities.models.failures import SetupError
-from longhaul.activities.models.output_limit import most_written
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.retries import as_verdict, failed_for_good
+from longhaul.activities.models.requests.output_limit import most_written
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
@@ -32,14 +32,14 @@ from longhaul.agent.entries.every import Prepared
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.values.budget import Tariff
 from longhaul.agent.values.children import agents_text
-from longhaul.agent.values.known_names import without_tool
-from longhaul.agent.values.liveness import FAST_SECONDS
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.prompt import hint_message
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.summary_template import BadTemplate
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.spec.known_names import without_tool
+from longhaul.agent.values.spec.liveness import FAST_SECONDS
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.tool_groups import described
-from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.stores.state.user_rules import UserRules
 
 ENCODING_SECONDS = 1.0

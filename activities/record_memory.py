@@ -10,7 +10,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.entries.every import MemoryRecorded
-from longhaul.agent.values.memory import dialogue
+from longhaul.agent.values.spec.memory import dialogue
 from longhaul.stores.memories.memories import MOST_CHARS, Memories, MemoryOwner, NewMemory
 
 TRIES = 3

@@ -10,15 +10,15 @@ from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries.every import Verdict
-from longhaul.agent.fold.ledger_parts import Provided
-from longhaul.agent.fold.state import AgentState, OpenCall
+from longhaul.agent.fold.ledger.ledger_parts import Provided
+from longhaul.agent.fold.ledger.state import AgentState, OpenCall
 from longhaul.agent.next.judgement import judge
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import ToolCallBlock
+from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 
 AGENT = "rehearsal"
 

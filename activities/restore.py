@@ -24,7 +24,7 @@ from longhaul.activities.past.stored_lives import Claim, Life, claim_of, spelt, 
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.agent.entries.every import Restored, SessionOpened
 from longhaul.agent.life.carried import Carried, imported, slimmed, with_state
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.stores.state.carried import carried_of
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError
 

@@ -40,8 +40,8 @@ from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries.every import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import ToolResultState
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.tools import Effect
 
 log = logging.getLogger(__name__)
 

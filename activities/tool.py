@@ -11,11 +11,11 @@ from longhaul.activities.process.box import Sandbox
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
+from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadline import Deadline
-from longhaul.agent.values.messages import DataBlock, TextBlock
-from longhaul.agent.values.server_questions import ServerAsked
-from longhaul.agent.values.tools import Effect
-from longhaul.agent.values.workspace import Seal
+from longhaul.agent.values.spec.workspace import Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 
 

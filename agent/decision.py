@@ -9,15 +9,15 @@ from itertools import islice
 
 from longhaul.agent.fold.batches import CALLS_AT_ONCE, next_batch
 from longhaul.agent.fold.compaction import must_compress, next_cut, too_big_without_context
+from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.reminders import to_be_told
 from longhaul.agent.fold.results import left_open
-from longhaul.agent.fold.state import OpenCall, ReplyContext
 from longhaul.agent.fold.stuck import is_watched
 from longhaul.agent.letters.doubts import blocking, to_probe
 from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
-from longhaul.agent.next.ahead import ahead_of, foreseen, is_outdated, is_unsettled, judged
 from longhaul.agent.next.allotting import put_aside_first
+from longhaul.agent.next.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
 from longhaul.agent.next.background import to_lose
 from longhaul.agent.next.budget import within_budget
 from longhaul.agent.next.children import is_stopped, owes_report, to_tell
@@ -27,7 +27,7 @@ from longhaul.agent.next.inside import answer
 from longhaul.agent.next.inside_sleep import woken
 from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
 from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
-from longhaul.agent.next.keeping import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.next.lifespan import Load, close, history_is_long, idle_for_long, roll_over, should_save
 from longhaul.agent.next.memory import memorised
 from longhaul.agent.next.notices import should_notify
 from longhaul.agent.next.stops import next_model, too_often, without_a_model
@@ -56,7 +56,7 @@ from longhaul.agent.steps import (
     Think,
     Verify,
 )
-from longhaul.agent.values.messages import FinishedReason, ToolCallState, ToolResultBlock
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck import stuck, why
 
 BEHAVIOUR = 1

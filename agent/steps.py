@@ -15,7 +15,7 @@ from longhaul.agent.entries.every import (
     Verdict,
 )
 from longhaul.agent.fold.compaction import Cut
-from longhaul.agent.values.messages import ErrorInfo, FinishedReason, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from benchmarks.pages import table
-from tests.e2e.crash_full import ONCE, Verdict
+from tests.e2e.crash.crash_full import ONCE, Verdict
 
 LANES, AT_ONCE = 2, 5
 """Task queues, and sessions under way on each."""

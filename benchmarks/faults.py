@@ -1,8 +1,9 @@
 """`python -m benchmarks.faults`: what is lost when workers and the server die at every event of a job, and at random.
 
-Jobs with a bit of everything (`tests/e2e/crash_full.py`) are played on two task queues with one worker each, several at
-once. First a fault is made at each event of a job's history, then so many at random moments. What the tools have really
-done, line by line, is compared with what the sessions say. Exits with 1 when something is lost, done twice or not said.
+Jobs with a bit of everything (`tests/e2e/crash/crash_full.py`) are played on two task queues with one worker each,
+several at once. First a fault is made at each event of a job's history, then so many at random moments. What the
+tools have really done, line by line, is compared with what the sessions say. Exits with 1 when something is lost,
+done twice or not said.
 """
 
 import argparse
@@ -42,8 +43,8 @@ from benchmarks.pages import publish
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
-from tests.e2e.crash_full import Verdict, full_job, play
-from tests.e2e.crash_stage import Job, Stage
+from tests.e2e.crash.crash_full import Verdict, full_job, play
+from tests.e2e.crash.crash_stage import Job, Stage
 from tests.e2e.processes import WorkerProcess
 
 EVERYWHERE = (WORKER, SERVER)

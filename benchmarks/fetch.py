@@ -2,7 +2,7 @@
 
 from benchmarks.bodies import body
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @tool(effect=Effect.READ, name="fetch", read_only=True, quick=True)

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @tool(effect=Effect.READ, name="wait_at", read_only=True)

@@ -26,8 +26,8 @@ from benchmarks.contenders import worker_process
 from benchmarks.measure import memory_bytes
 from benchmarks.model_server import ModelServer
 from benchmarks.pages import publish, spread, table
-from longhaul.agent.values.messages import FinishedReason
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings

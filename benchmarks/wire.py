@@ -27,7 +27,7 @@ from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, table
 from benchmarks.peers.sides import PROGRAMS, Peer, Serving
 from benchmarks.peers.venvs import python_of
-from longhaul.agent.values.settings import AgentSpec, ReActConfig
+from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.client import Longhaul
 

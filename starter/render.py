@@ -11,9 +11,9 @@ from rich.text import Text
 from longhaul.agent.permission.preview import Preview, argument_parts
 from longhaul.agent.plain.gist import gist, parsed
 from longhaul.agent.plain.lookalikes import told_apart
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.server_questions import example, in_words
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.server_questions import example, in_words
 from longhaul.starter.visible import harmless, one_line, visible
 from longhaul.workflows.contract import PendingCall
 

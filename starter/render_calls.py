@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from longhaul.agent.values.messages import DataBlock, Msg, ToolCallBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import DataBlock, Msg, ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.starter import render
 from longhaul.starter.visible import harmless, one_line
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from rich.cells import cell_len
 from rich.text import Text
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     DataBlock,
     FinishedReason,
     HintBlock,
@@ -18,7 +18,7 @@ from longhaul.agent.values.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render
 from longhaul.starter.client.cards import SessionCard

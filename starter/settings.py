@@ -17,8 +17,8 @@ from pydantic_settings import (
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.nearest import did_you_mean, nearest
-from longhaul.agent.values.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
-from longhaul.agent.values.workspace import HOST, LONGEST_HOST
+from longhaul.agent.values.spec.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
+from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
 from longhaul.starter.trust import BadSettingsFile
 from longhaul.workflows.contract import TASK_QUEUE

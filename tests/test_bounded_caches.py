@@ -14,10 +14,10 @@ from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.context.specs import Specs
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import RecordedPlace
-from longhaul.activities.models import said_once
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.said_once import SaidOnce
-from longhaul.agent.values.messages import Usage, UserMsg
+from longhaul.activities.models.requests import said_once
+from longhaul.activities.models.requests.said_once import SaidOnce
+from longhaul.agent.values.conversation.messages import Usage, UserMsg
 from longhaul.starter.hosting import parked
 from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.stores.offload import opening
@@ -36,7 +36,7 @@ FILLED = {"Contexts._sessions", "Offloaders._opened", "ParkedRuns._waiting", "Sa
 """Over sessions: filled by a test below."""
 BY_THEIR_OWN_NUMBER = {
     "Analyzers._found": "KEPT_FINDINGS",
-    "Arrangements._kept": "MOST_KEPT and LARGEST_KEPT: tests/activities/models/test_arrangement.py",
+    "Arrangements._kept": "MOST_KEPT and LARGEST_KEPT: tests/activities/models/requests/test_arrangement.py",
     **dict.fromkeys(("_Arrangement.turns", "_Arrangement._taken", "_Arrangement.call_ids"), "as `Arrangements._kept`"),
     "Connections._kept": "MOST_KEPT, and those that are under way: tests/workflows/workers/test_mcp_crowd.py",
     "Connections._open": "as `_kept`",

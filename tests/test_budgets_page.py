@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 from longhaul.activities.telemetry.prices import load_prices
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 
 PAGE = (Path(__file__).parents[1] / "docs" / "budgets.md").read_text(encoding="utf-8")
 

@@ -17,8 +17,7 @@ from longhaul.agent.next.waiting import reached
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
-from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
     ContentBlock,
@@ -30,18 +29,19 @@ from longhaul.agent.values.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
+from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.settings import ContextConfig, ReActConfig
-from longhaul.agent.values.stops import StopReason
+from longhaul.agent.values.spec.settings import ContextConfig, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.tool_groups import ToolGroup
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.event import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold
 from longhaul.starter.client.feed import CLOSED
-from longhaul.starter.client.following import UNAVAILABLE
-from longhaul.starter.client.live_events import LiveEvents
-from longhaul.starter.client.told_once import WITHDRAWN
+from longhaul.starter.client.reading.following import UNAVAILABLE
+from longhaul.starter.client.reading.live_events import LiveEvents
+from longhaul.starter.client.reading.told_once import WITHDRAWN
 from longhaul.stores.streams.items import Item
 from longhaul.workflows.contract import EventPage
 from tests.agent.family import Family, tasks

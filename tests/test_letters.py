@@ -12,7 +12,7 @@ from longhaul.agent.letters.table import LETTERS, NAMES, LetterRow
 from longhaul.starter.cli.main import app
 from longhaul.starter.client.rules import SessionRules
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.stored import Stored
+from longhaul.starter.client.states.stored import Stored
 from longhaul.starter.serve.routes import OPERATIONS, S
 
 PAGE = (Path(__file__).parents[1] / "docs" / "steering.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks import fault_ledger, first_token, interrupting, sandbox_start
 from benchmarks.fault_ledger import SERVER, WORKER, Fault, Ledger
 from benchmarks.pages import p95, publish, spread
-from tests.e2e.crash_full import Verdict
+from tests.e2e.crash.crash_full import Verdict
 
 TWENTY = [number / 10 for number in range(20, 0, -1)]
 

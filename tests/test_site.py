@@ -17,9 +17,9 @@ import yaml
 
 import longhaul
 from docs.making.tables import rows, schemas_of
-from longhaul.activities.models.script import ScriptLine
+from longhaul.activities.models.script.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.values.settings import AgentSpec, ReActConfig
+from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
 from longhaul.agent.views.event import AgentEvent, EventType
 from longhaul.starter.cli.main import app
 from longhaul.starter.serve.routes import OPERATIONS

@@ -10,13 +10,14 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityHandle
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.next.background import begun, ended, lost
 from longhaul.agent.record import Record
-from longhaul.agent.values.tools import Effect
-from longhaul.agent.values.workspace import host_queue
-from longhaul.workflows import activity_inputs, options, outcomes
-from longhaul.workflows.missing_blobs import result_of
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.workspace import host_queue
+from longhaul.workflows import options, outcomes
+from longhaul.workflows.inputs import activity_inputs
+from longhaul.workflows.payloads.missing_blobs import result_of
 
 
 class Background:

@@ -18,7 +18,7 @@ from longhaul.agent.next.children import Beginning, at_work, beginning, lost, no
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.children import Child
-from longhaul.agent.values.messages import ToolCallState, UserMsg
+from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg
 from longhaul.agent.views.children import report
 from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, SessionStart
 from longhaul.workflows.signals import signal

@@ -24,22 +24,22 @@ from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.children import Child, Parent
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
+from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.decisions import DecisionMade
-from longhaul.agent.values.messages import ErrorInfo, Msg
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.server_questions import ServerAsked
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
-from longhaul.workflows.converter import DATA_CONVERTER as DATA_CONVERTER
-from longhaul.workflows.converter import HISTORY_LOST as HISTORY_LOST
-from longhaul.workflows.converter import BlobGone as BlobGone
-from longhaul.workflows.converter import converter_with as converter_with
-from longhaul.workflows.converter import stored_in as stored_in
 from longhaul.workflows.outages import Outage as Outage
-from longhaul.workflows.storage import BLOBS_AWAY as BLOBS_AWAY
+from longhaul.workflows.payloads.converter import DATA_CONVERTER as DATA_CONVERTER
+from longhaul.workflows.payloads.converter import HISTORY_LOST as HISTORY_LOST
+from longhaul.workflows.payloads.converter import BlobGone as BlobGone
+from longhaul.workflows.payloads.converter import converter_with as converter_with
+from longhaul.workflows.payloads.converter import stored_in as stored_in
+from longhaul.workflows.payloads.storage import BLOBS_AWAY as BLOBS_AWAY
 
 WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"

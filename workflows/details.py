@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection
 
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.letters.doubts import open_doubts
 from longhaul.agent.next.children import at_work
 from longhaul.agent.next.waiting import when
@@ -14,7 +14,7 @@ from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.visible import visible
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
-from longhaul.agent.values.server_questions import example
+from longhaul.agent.values.conversation.server_questions import example
 from longhaul.agent.values.tasks import progress
 from longhaul.agent.views.budget import standing
 from longhaul.agent.views.index import status_word

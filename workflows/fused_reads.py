@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.record import Record
-from longhaul.workflows import activity_inputs, options, outcomes
+from longhaul.workflows import options, outcomes
+from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.underway import Underway, WorkInterrupted
 
 Answer = TypeVar("Answer")

@@ -16,7 +16,7 @@ from temporalio.workflow import ActivityConfig
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
-from longhaul.agent.values.workspace import host_queue
+from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.workflows import options
 from longhaul.workflows.underway import Underway, WorkInterrupted
 

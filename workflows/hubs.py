@@ -33,8 +33,8 @@ with workflow.unsafe.imports_passed_through():
         HubStart,
         ToMember,
     )
-    from longhaul.workflows.letter_batches import Turns
-    from longhaul.workflows.letters import LARGEST_LETTER, MAX_NAME, decode, weigh
+    from longhaul.workflows.payloads.letter_batches import Turns
+    from longhaul.workflows.payloads.letters import LARGEST_LETTER, MAX_NAME, decode, weigh
 
 ROLL_OVER_EVENTS = 2_000
 LETTER_SECONDS = 10

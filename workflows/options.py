@@ -8,9 +8,9 @@ from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalA
 
 from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
 from longhaul.agent.values.background import LONGEST_SECONDS
-from longhaul.agent.values.liveness import heartbeat_seconds
-from longhaul.agent.values.settings import ModelConfig
-from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.liveness import heartbeat_seconds
+from longhaul.agent.values.spec.settings import ModelConfig
 
 FIRST_RETRY = timedelta(seconds=0.2)
 """A killed worker's successor should not wait for the stock second."""

@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
     from longhaul.agent.life.carried import carry
-    from longhaul.agent.next.keeping import Load
+    from longhaul.agent.next.lifespan import Load
     from longhaul.agent.plain.ids import reply_id
     from longhaul.agent.reception import receive
     from longhaul.agent.steps import (
@@ -53,7 +53,7 @@ with workflow.unsafe.imports_passed_through():
         Think,
         Verify,
     )
-    from longhaul.agent.values.messages import ToolResultBlock
+    from longhaul.agent.values.conversation.messages import ToolResultBlock
     from longhaul.agent.values.permission import PermissionRule
     from longhaul.agent.views.events import EventFold
     from longhaul.workflows import outcomes, views
@@ -68,8 +68,8 @@ with workflow.unsafe.imports_passed_through():
         ReplyResult,
         Status,
     )
-    from longhaul.workflows.letter_batches import Turns
-    from longhaul.workflows.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
+    from longhaul.workflows.payloads.letter_batches import Turns
+    from longhaul.workflows.payloads.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
     from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
     from longhaul.workflows.steps import Doing
     from longhaul.workflows.wait_metrics import tell_waits

@@ -11,7 +11,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.offers import Verified, VerifyDecisions
 from longhaul.agent.fold.compaction import Cut
-from longhaul.agent.fold.state import effect_of
+from longhaul.agent.fold.ledger.state import effect_of
 from longhaul.agent.letters.offers import settle
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.next.adjustments import with_new_adjustments
@@ -20,14 +20,15 @@ from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
-from longhaul.agent.values.messages import FinishedReason
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.views.event import EventsSoFar
-from longhaul.workflows import activity_inputs, life_inputs, options, outcomes, runtime_inputs
+from longhaul.workflows import options, outcomes
 from longhaul.workflows.background import Background
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
 from longhaul.workflows.hosts import AtFiles
+from longhaul.workflows.inputs import activity_inputs, life_inputs, runtime_inputs
 from longhaul.workflows.signals import tell_hub
 from longhaul.workflows.underway import Underway, WorkInterrupted, undisturbed
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
 from longhaul.agent.fold.compaction import next_cut, tokens
-from longhaul.agent.fold.question_digest import seen_digest
-from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.question_digest import seen_digest
+from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.letters import requests
 from longhaul.agent.letters.doubts import open_doubts
 from longhaul.agent.letters.offers import must_sign
@@ -16,8 +16,8 @@ from longhaul.agent.next.waiting import when
 from longhaul.agent.permission.preview import Preview, preview
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import Msg, ToolCallState
-from longhaul.agent.values.prompt import summary_message
+from longhaul.agent.values.conversation.messages import Msg, ToolCallState
+from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.views.budget import standing
 from longhaul.agent.views.children import family, path
 from longhaul.agent.views.events import EventFold

@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.views.waits import waits_ended
 
 NAME = "longhaul_wait_seconds"

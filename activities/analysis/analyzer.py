@@ -6,10 +6,10 @@ from typing import Protocol
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import Msg, Usage
+from longhaul.agent.values.conversation.messages import Msg, Usage
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk
-from longhaul.agent.values.settings import ModelConfig
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.spec.settings import ModelConfig
 
 AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 Around = Callable[[ModelRequest, AskModel], Awaitable[ModelReply]]

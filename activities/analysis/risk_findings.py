@@ -11,7 +11,7 @@ from longhaul.activities.contract import Analysis, ExamineCalls
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.values.messages import Msg, Usage
+from longhaul.agent.values.conversation.messages import Msg, Usage
 
 SIDE_BY_SIDE = 8
 """Calls that are looked at together; `workflows.options` gives the activity time for all of them."""

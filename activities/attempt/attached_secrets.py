@@ -4,7 +4,7 @@ in its place."""
 import base64
 
 from longhaul.activities.masking.masker import Masker, mark
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock, URLSource
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, URLSource
 
 _PIXELS = frozenset({"image", "audio", "video"})
 """Nobody writes a secret so that it could be found in their bytes, and looking takes a second where they are many."""

@@ -12,9 +12,9 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
 from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
+from longhaul.activities.models.failures.verdicts import is_turned_away
 from longhaul.activities.models.model import Delta
-from longhaul.activities.models.verdicts import is_turned_away
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 
 BYTES_PER_TOKEN = 4
 """Of words, whichever language; of code it is less."""

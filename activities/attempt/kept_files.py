@@ -9,7 +9,7 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.contract import RunTool
 from longhaul.agent.entries.every import CallOutcome, ToolReturned
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 async def keep_files(workspaces: Workspaces, ask: RunTool) -> str:

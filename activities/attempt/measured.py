@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 
 
 class Listener(Protocol):

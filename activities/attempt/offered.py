@@ -1,7 +1,7 @@
 """Compares what an agent names with what the operator of this worker offers, before a reply begins.
 
-What every worker has is checked where an agent is made (`agent.values.known_names`); tools, middlewares, skills and
-templates are looked for where they are loaded.
+What every worker has is checked where an agent is made (`agent.values.spec.known_names`); tools, middlewares, skills
+and templates are looked for where they are loaded.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.models.profiles import no_profile
 from longhaul.agent.permission.policies import analyzers_of
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
-from longhaul.agent.values.known_names import ANALYZERS, CONDENSERS, OFFLOADERS, is_profile_name
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.known_names import ANALYZERS, CONDENSERS, OFFLOADERS, is_profile_name
+from longhaul.agent.values.spec.settings import AgentSpec
 
 
 @dataclass(frozen=True, slots=True)

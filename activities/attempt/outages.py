@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
-from longhaul.activities.models.retries import failed_for_good
+from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from temporalio import activity
 from temporalio.client import WorkflowHandle
 
 from longhaul.activities.contract import RECEIVED, SPEC, TRANSCRIPT, SpecTexts, TranscriptPage
-from longhaul.agent.values.messages import ToolResultBlock
+from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.stores.blobs.blobs import session_prefix
 
 

@@ -18,7 +18,7 @@ from longhaul.activities.shell.danger import dangerous_variable
 from longhaul.activities.tool import ToolError
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     HintBlock,

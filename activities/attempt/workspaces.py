@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import NOT_HERE, RecordedPlace
 from longhaul.activities.tool import Place
 from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders

@@ -12,8 +12,8 @@ from longhaul.activities.compression.view import Condensation, Condenser, Questi
 from longhaul.agent.fold.compaction import MASK
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.values.messages import Msg, ToolResultBlock
-from longhaul.agent.values.summary_template import fill, shown
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
+from longhaul.agent.values.spec.summary_template import fill, shown
 from longhaul.stores.loading import found_at, names_in
 
 ANSWER_LIMIT_BYTES = 400_000

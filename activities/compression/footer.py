@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longhaul.agent.values.summary_template import without_our_tags
+from longhaul.agent.values.spec.summary_template import without_our_tags
 
 _BEGIN = '<system-info source="longhaul">'
 _END = "</system-info>"

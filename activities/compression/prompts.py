@@ -6,8 +6,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.models.model import AnswerSchema
-from longhaul.agent.values.settings import ContextConfig
-from longhaul.agent.values.summary_template import DEFAULT_SCHEMA, BadTemplate, check_template
+from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, BadTemplate, check_template
 
 SYSTEM = (
     "You keep the memory of a software agent whose conversation has become too long. What you are shown of it is "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     HintBlock,

@@ -19,12 +19,12 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.fitting import answer_room, fitted
 from longhaul.activities.compression.view import Count, CountFor, Question, SummaryAnswer
-from longhaul.activities.models.answers import BadAnswer, answer_of
+from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.retries import as_verdict, failed_for_good
-from longhaul.activities.models.verdicts import judge
-from longhaul.agent.values.messages import TextBlock, Usage, UserMsg
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.activities.models.requests.answers import BadAnswer, answer_of
+from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
+from longhaul.agent.values.spec.settings import ModelConfig
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _FRAME_TOKENS = 50
 _SHOWN_CHARS = 300
 
 CallModel = Callable[[str, ModelRequest], Awaitable[ModelReply]]
-"""A model by its full name. Raises what `activities.models.verdicts.judge` reads."""
+"""A model by its full name. Raises what `activities.models.failures.verdicts.judge` reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import base64
 import math
 import struct
 
-from longhaul.agent.values.messages import IMAGES, Base64Source, DataBlock
+from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock
 
 LEFT_OUT_TOKENS = 40
 """Of the sentence that stands for what no provider takes."""

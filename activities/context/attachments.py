@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from longhaul.activities.context.attachment_tokens import size_in
 from longhaul.agent.fold.repairs import words_for
-from longhaul.agent.values.messages import IMAGES, Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, TextBlock
 
 LONGEST_BASE64 = 5 * 1024 * 1024
 """Of one image. Claude refuses more ("Vision", platform.claude.com), and so do most servers."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from longhaul.activities.contract import ContextAddress, Inline, Ref, TranscriptPage
 from longhaul.agent.plain.canonical import chain_digest
-from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, message_digest, parts_of
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, message_digest, parts_of
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import tiktoken
 
-from longhaul.agent.values.known_names import split_model
+from longhaul.agent.values.spec.known_names import split_model
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from longhaul.activities.context.contexts import SessionContext
 from longhaul.activities.context.repairs import Repairing
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.thinking_origin import Beginnings, chain_of, fitting, with_origin
+from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, with_origin
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.repairs import rewritten
-from longhaul.agent.values.messages import Msg, message_digest
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.conversation.messages import Msg, message_digest
+from longhaul.agent.values.spec.settings import ModelConfig
 
 REFUSED_CHARS = 1_000
 

@@ -7,14 +7,14 @@ has a larger one ("Vision", platform.claude.com, as of 2026-11-23).
 from collections.abc import Sequence
 
 from longhaul.activities.context.attachment_tokens import pixel_size
-from longhaul.agent.values.messages import Base64Source, DataBlock
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
 
 MANY = 20
 MOST_PIXELS_A_SIDE = 2_000
 
 
 def too_large_among(images: Sequence[DataBlock], origin: str) -> list[tuple[DataBlock, str]]:
-    """Those, each with the reason. `origin`: whose model is asked, as `activities.models.thinking_origin` has it."""
+    """Those, each with the reason. `origin`: whose model is asked (`activities.models.requests.thinking_origin`)."""
     if len(images) <= MANY or "claude" not in origin.lower():
         return []
     sizes = [(block, pixel_size(block.source.data)) for block in images if isinstance(block.source, Base64Source)]

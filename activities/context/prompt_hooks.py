@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.failures.errors import SetupError
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.stores.loading import found_at, names_in
 

@@ -13,8 +13,8 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.activities.tools.skill_files import find_project_files, find_skills, skill_folders
 from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.prompt import (
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import (
     BadPromptTemplate,
     assemble,
     check_template,
@@ -22,8 +22,15 @@ from longhaul.agent.values.prompt import (
     is_template_name,
     state_hint,
 )
-from longhaul.agent.values.settings import AgentContext, with_secrets_named
-from longhaul.agent.values.skills import SKILL_TOOL, Skill, skill_hint, skill_instructions, triggered, with_knowledge
+from longhaul.agent.values.spec.settings import AgentContext, with_secrets_named
+from longhaul.agent.values.spec.skills import (
+    SKILL_TOOL,
+    Skill,
+    skill_hint,
+    skill_instructions,
+    triggered,
+    with_knowledge,
+)
 
 MOST_HINTS = 5
 """Of skills that one request triggers: each may be 20 kB, and crosses the history twice."""

@@ -11,13 +11,13 @@ from typing import assert_never
 from longhaul.activities.context.attachments import looked_into
 from longhaul.activities.context.many_images import too_large_among
 from longhaul.activities.context.text_only import is_text_only
+from longhaul.activities.models.failures.refusals import RefusedContent
+from longhaul.activities.models.failures.verdicts import refusal_in
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.refusals import RefusedContent
-from longhaul.activities.models.thinking_origin import signed
-from longhaul.activities.models.verdicts import refusal_in
+from longhaul.activities.models.requests.thinking_origin import signed
 from longhaul.agent.entries.repairs import LeftOut
 from longhaul.agent.fold.repairs import without, words_for
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     IMAGES,
     Base64Source,
     ContentBlock,

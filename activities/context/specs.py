@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from longhaul.activities.contract import SpecTexts
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 KEPT = 200
 

@@ -15,7 +15,7 @@ from longhaul.activities.context.attachment_tokens import attachment_tokens
 from longhaul.activities.context.contexts import size_of
 from longhaul.activities.context.encodings import Encodings, encoding_name
 from longhaul.activities.context.token_estimate import estimate
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     Msg,
@@ -27,7 +27,7 @@ from longhaul.agent.values.messages import (
     parts_of,
     parts_of_output,
 )
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 MESSAGE_TOKENS = 4
 """Role and framing of a message, as OpenAI counts them."""
@@ -104,7 +104,7 @@ class TokenCounter:
         return framing + told + sum(self.count_text(text, model) for text in texts)
 
     def _name(self, message: Msg, model: str) -> int:
-        """`activities.models.turns` puts the name of whoever is not simply the user before what they say."""
+        """`activities.models.requests.turns` puts the name of whoever is not simply the user before what they say."""
         named = message.role == "user" and message.name.lower() != "user"
         return self.count_text(f"{message.name}: ", model) if named else 0
 

@@ -25,7 +25,7 @@ from longhaul.activities.context.truncation import Output, Truncated, truncate
 from longhaul.activities.contract import RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.postprocessors import Postprocessors
-from longhaul.agent.values.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import DataBlock, Msg, TextBlock, ToolResultBlock, ToolResultState
 from longhaul.stores.offload.opening import Offloaders
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longhaul.agent.values.messages import DataBlock, TextBlock, ToolResultBlock
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock
 
 Output = str | tuple[TextBlock | DataBlock, ...]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.values.children import AGENT
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 
 
 @dataclass(frozen=True, slots=True)

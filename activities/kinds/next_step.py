@@ -12,7 +12,7 @@ from typing import Any
 from longhaul.activities.kinds.kind import AgentKind, Asked, KindCall, KindSession, KindWords, Thought
 from longhaul.agent.fold.batches import CALLS_OF_A_TURN
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 
 SHOWN_CHARS = 80
 

@@ -13,10 +13,10 @@ from longhaul.activities.contract import CallModel, KindStep
 from longhaul.activities.kinds.kind import Asked, CallResult, KindSession, KindWords, Thought
 from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, KindFailed, digest, next_of, parting, told
 from longhaul.activities.kinds.registry import Kinds
+from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.retries import failed_for_good
 from longhaul.activities.process.own_thread import in_own_thread
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     DataBlock,
     Msg,
     TextBlock,
@@ -26,8 +26,8 @@ from longhaul.agent.values.messages import (
     Usage,
     with_content,
 )
-from longhaul.agent.values.stops import BROKEN_OFF
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.stops import BROKEN_OFF
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import json
 from typing import Any, TypeVar
 
 from longhaul.activities.masking.masker import Masker
-from longhaul.agent.values.messages import TextBlock, ThinkingBlock, ToolCallBlock
-from longhaul.agent.values.provider_extras import UNSIGNED
+from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock
+from longhaul.agent.values.conversation.provider_extras import UNSIGNED
 
 Said = TypeVar("Said", TextBlock, ToolCallBlock)
 

@@ -16,14 +16,14 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
-from longhaul.activities.mcp.offered import Server
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.tool_list import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.plain.visible import harmless
-from longhaul.agent.values.server_questions import ServerAsked
+from longhaul.agent.values.conversation.server_questions import ServerAsked
 
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 """The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.allowed_servers import Server
 
 if TYPE_CHECKING:
     from longhaul.activities.mcp.connection import McpConnection

@@ -14,7 +14,7 @@ from longhaul.activities.mcp.sampling import REFUSED, Samples
 from longhaul.activities.tool import ToolError
 from longhaul.agent.plain.canonical import canonical_json, digest_of
 from longhaul.agent.plain.visible import harmless
-from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked, ServerQuestion
+from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked, ServerQuestion
 
 MOST_QUESTIONS = 10
 MESSAGE_CHARS = 4_000

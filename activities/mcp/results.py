@@ -9,7 +9,7 @@ import mcp_types as types
 from longhaul.activities.process.clipping import clipped
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function_output import OUTPUT_CAP
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}")
 _OTHER = "application/octet-stream"

@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from longhaul.activities.contract import CONNECTION
+from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.connection import McpConnection
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerLost
-from longhaul.activities.mcp.offered import Server
 from longhaul.activities.mcp.questions import DONE, asked_for, asked_meanwhile
 from longhaul.activities.mcp.results import output_of
 from longhaul.activities.mcp.sampling import Samples, model_requests
@@ -24,9 +24,9 @@ from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.visible import visible
-from longhaul.agent.values.messages import TextBlock
-from longhaul.agent.values.server_questions import MOST_ROUNDS, ServerAsked
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import TextBlock
+from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked
+from longhaul.agent.values.conversation.tools import Effect
 
 PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries of a call that is known not to have begun, or that may run twice."""

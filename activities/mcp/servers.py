@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import not_here
+from longhaul.activities.mcp.allowed_servers import OfferedServers, Server
 from longhaul.activities.mcp.connections import IDLE_SECONDS, Connections
 from longhaul.activities.mcp.failures import NotOffered, ServerBusy, ServerFailure
-from longhaul.activities.mcp.offered import OfferedServers, Server
 from longhaul.activities.process.clipping import words_of
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.plain.visible import visible
-from longhaul.agent.values.mcp import MCPClient, server_of
+from longhaul.agent.values.spec.mcp import MCPClient, server_of
 
 if TYPE_CHECKING:
     import mcp_types as types

@@ -14,12 +14,12 @@ import mcp_types as types
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from longhaul.activities.mcp.offered import Server
+from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.agent.plain.nearest import LONGEST_NAME as SHOWN_CHARS
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.plain.visible import harmless, visible
-from longhaul.agent.values.known_names import MCP
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.known_names import MCP
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
-from longhaul.activities.mcp.offered import Server
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
 from longhaul.activities.shell.environment import scrubbed
-from longhaul.agent.values.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
+from longhaul.agent.values.spec.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
 
 RELAY = str(Path(relay.__file__).resolve())
 ANSWER_BYTES = 64_000_000

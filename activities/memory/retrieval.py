@@ -10,7 +10,9 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.memory import (
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.spec.memory import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
     STATIC_LIMIT,
@@ -19,8 +21,6 @@ from longhaul.agent.values.memory import (
     told_memory,
     told_passage,
 )
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.prompt import hint_message
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.memories.opening import LongTerm
 

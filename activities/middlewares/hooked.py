@@ -7,7 +7,7 @@ from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.hooks import Hook, Hooks
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 
 POINTS = ("reply", "reasoning", "acting", "model_call", "system_prompt")
 """`observe` and `print` are what clients do: `starter.Session.hooks`."""

@@ -11,8 +11,8 @@ from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.tools import Effect
 
 AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 

@@ -21,12 +21,12 @@ from longhaul.activities.middlewares.chain import MiddlewareFailed, around, boun
 from longhaul.activities.middlewares.middleware import AskModel, Interruption, Middleware, Stopped, ToolUse, defines
 from longhaul.activities.middlewares.registry import Middlewares
 from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.retries import failed_for_good
 from longhaul.activities.tool import ToolError, ToolOutput
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.prompt import hint_message
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.conversation.tools import Effect
 
 HINTS_LIMIT_CHARS = 100_000
 """Of all that middlewares add to one request: it is recorded with the reply."""

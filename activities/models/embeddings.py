@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from longhaul.activities.models.ambient import OPENAI, left_out
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.apis.ambient import OPENAI, left_out
+from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model_names import Called
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.text import scrub_json
+from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.extras import MissingExtra
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.spec.settings import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, Literal, Protocol
 
-from longhaul.activities.models.stop_reasons import stop_of
-from longhaul.agent.values.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
-from longhaul.agent.values.profiles import ModelProfile
-from longhaul.agent.values.settings import ModelConfig
-from longhaul.agent.values.stops import StopReason
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.activities.models.replies.stop_reasons import stop_of
+from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
+from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.spec.profiles import ModelProfile
+from longhaul.agent.values.spec.settings import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ModelRequest:
     """How many model calls the session has made before this one; the scripted model answers with that line."""
     attempt: int = 1
     answer: AnswerSchema | None = None
-    """Asked for instead of a free reply; `activities.models.answers.answer_of` reads it."""
+    """Asked for instead of a free reply; `activities.models.requests.answers.answer_of` reads it."""
     no_calls: bool = False
     """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
     must_call: str = ""
@@ -90,7 +90,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A provider. Raises the provider SDK's own errors; `activities.models.verdicts` reads them."""
+    """A provider. Raises the provider SDK's own errors; `activities.models.failures.verdicts` reads them."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply: ...
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from longhaul.activities.models.failures import SetupError
-from longhaul.agent.values.known_names import split_model, unknown_model
-from longhaul.agent.values.profiles import ModelProfile
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.agent.values.spec.known_names import split_model, unknown_model
+from longhaul.agent.values.spec.profiles import ModelProfile
+from longhaul.agent.values.spec.settings import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.models.key_places import NO_KEY, KeyPlace
 from longhaul.activities.models.model import ModelRequest
-from longhaul.activities.models.openai_parts import is_reasoning_model
-from longhaul.activities.models.text import scrub_json
+from longhaul.activities.models.requests.openai_parts import is_reasoning_model
+from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
-from longhaul.agent.values.known_names import EXAMPLES
-from longhaul.agent.values.profiles import Api, ModelProfile, check_names
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.spec.known_names import EXAMPLES
+from longhaul.agent.values.spec.profiles import Api, ModelProfile, check_names
+from longhaul.agent.values.spec.settings import ModelConfig
 
 SETTING = "LONGHAUL_MODELS"
 BETA = "anthropic-beta"
@@ -136,7 +136,7 @@ def with_betas(before: object, betas: Iterable[str]) -> str:
 
 
 _MARKED = ("system", "tools", "messages")
-"""Where `activities.models.anthropic_prompt` sets marks for the cache."""
+"""Where `activities.models.apis.anthropic_prompt` sets marks for the cache."""
 
 
 def _kept_for(parts: list[dict[str, Any]], ttl: str) -> list[dict[str, Any]]:

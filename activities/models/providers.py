@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
-from longhaul.activities.models.failures import SetupError
-from longhaul.activities.models.key_limits import KeyLimit, key_digest
+from longhaul.activities.models.apis.vendors import VENDORS, check_installed
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.key_limits import KeyLimit, key_digest
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import NO_KEY, SETTING, KeyPlace, is_among, is_within
 from longhaul.activities.models.model import Delta, Model, ModelReply, ModelRequest
 from longhaul.activities.models.model_names import Called, ModelName, parse_model_name
 from longhaul.activities.models.profiles import config_with, no_profile
-from longhaul.activities.models.thinking_origin import OF_MANY_VENDORS, origin_of
-from longhaul.activities.models.tool_names import ToolNames
-from longhaul.activities.models.vendors import VENDORS, check_installed
-from longhaul.activities.models.verdicts import judge
-from longhaul.agent.values.known_names import is_profile_name
-from longhaul.agent.values.profiles import ModelProfile
-from longhaul.agent.values.settings import AgentSpec, ModelConfig
+from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
+from longhaul.activities.models.requests.tool_names import ToolNames
+from longhaul.agent.values.spec.known_names import is_profile_name
+from longhaul.agent.values.spec.profiles import ModelProfile
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "scripted": Provider("script"),
     **{f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()},
 }
-"""By prefix of the model's name; clients know the prefixes from `agent.values.known_names`."""
+"""By prefix of the model's name; clients know the prefixes from `agent.values.spec.known_names`."""
 
 
 class Providers:
@@ -67,9 +67,9 @@ class Providers:
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         """One call; `request.model` and what a profile says are put in here.
 
-        Raises the SDKs' errors and `activities.models.failures`, all of which `activities.models.verdicts.judge`
-        knows, and TimeoutError after `call_timeout_seconds`. Cancelling closes the connection. While the provider
-        limits the key the call waits for its turn first.
+        Raises the SDKs' errors and `activities.models.failures.errors`, all of which
+        `activities.models.failures.verdicts.judge` knows, and TimeoutError after `call_timeout_seconds`. Cancelling
+        closes the connection. While the provider limits the key the call waits for its turn first.
         """
         called = self._find(full_model_name, request.config)
         way = self.way(called)
@@ -221,25 +221,25 @@ def _make_model(provider_name: str, api_key: str, base_url: str, *, own: bool) -
     api = PROVIDERS[provider_name].api
     match api:
         case "messages":
-            from longhaul.activities.models.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
+            from longhaul.activities.models.apis.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
 
             return AnthropicModel(api_key, base_url, own=own)
         case "responses":
-            from longhaul.activities.models.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
+            from longhaul.activities.models.apis.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
 
             return OpenAIResponsesModel(api_key, base_url, own=own)
         case "chat":
-            from longhaul.activities.models.openai_chat import OpenAIChatModel  # noqa: PLC0415
+            from longhaul.activities.models.apis.openai_chat import OpenAIChatModel  # noqa: PLC0415
 
             return OpenAIChatModel(
                 api_key, base_url, own=own and provider_name == "openai-chat", dashscope=provider_name == "qwen"
             )
         case "ai":
-            from longhaul.activities.models.vendor_model import VendorModel  # noqa: PLC0415
+            from longhaul.activities.models.apis.vendor_model import VendorModel  # noqa: PLC0415
 
             return VendorModel(provider_name, api_key, base_url)
         case "script":
-            from longhaul.activities.models.scripted import ScriptedModel  # noqa: PLC0415
+            from longhaul.activities.models.script.scripted import ScriptedModel  # noqa: PLC0415
 
             return ScriptedModel()
         case _ as never:

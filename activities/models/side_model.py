@@ -7,10 +7,10 @@ from dataclasses import replace
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import SamplingLeave
+from longhaul.activities.models.failures.retries import as_verdict
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.retries import as_verdict
-from longhaul.agent.values.messages import Msg, Usage
-from longhaul.agent.values.sampling import Sampled
+from longhaul.agent.values.conversation.messages import Msg, Usage
+from longhaul.agent.values.spec.sampling import Sampled
 
 Ask = Callable[[str, ModelRequest], Awaitable[ModelReply]]
 

@@ -3,7 +3,7 @@ else that a later life needs to go on."""
 
 from typing import Any, Literal, NamedTuple
 
-from longhaul.agent.fold.state import AgentState
+from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.values import OpenValue, sparse

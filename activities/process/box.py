@@ -12,7 +12,7 @@ from typing import Literal
 from longhaul.activities.process.box_view import HOLDING, TMP_BYTES, unseeable, view_of
 from longhaul.agent.permission.facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.values.workspace import Seal
+from longhaul.agent.values.spec.workspace import Seal
 
 Sandbox = Literal["off", "proven", "all"]
 STRICTNESS: tuple[Sandbox, ...] = ("off", "proven", "all")

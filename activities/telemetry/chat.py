@@ -7,13 +7,13 @@ from typing import Any
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
-from longhaul.activities.models.verdicts import judge
 from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.model_calls import CountedProviders, named
-from longhaul.agent.values.messages import Usage
-from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.spec.profiles import ModelProfile
 
 
 class WatchedProviders(CountedProviders):

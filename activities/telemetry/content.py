@@ -8,7 +8,7 @@ from opentelemetry.trace import Span
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.agent.values.messages import ContentBlock, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolResultBlock
 
 LONGEST_CHARS = 100_000
 """Of one attribute: an exporter keeps spans in memory until they are sent."""

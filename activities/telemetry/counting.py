@@ -20,8 +20,8 @@ from longhaul.agent.entries.every import (
     ReplyFinished,
     ToolReturned,
 )
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.values.conversation.messages import Usage
 
 
 class CountedActivities(Interceptor):

@@ -3,7 +3,7 @@
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import MODEL_FAILED
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import ErrorInfo
 
 
 def kind_of(error: BaseException) -> str:

@@ -14,9 +14,9 @@ from longhaul.activities.telemetry.attempt_names import call_id_in, header_in
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import about, fields, session_fields
 from longhaul.agent.entries.every import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 
 log = logging.getLogger(__name__)
 

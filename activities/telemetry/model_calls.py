@@ -9,13 +9,13 @@ from pathlib import PurePath
 
 from temporalio import activity
 
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.verdicts import judge
-from longhaul.agent.values.known_names import split_model
-from longhaul.agent.values.messages import Usage
-from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.spec.known_names import split_model
+from longhaul.agent.values.spec.profiles import ModelProfile
 
 PROVIDER_NAMES = {
     "openai-chat": "openai",

@@ -11,7 +11,7 @@ from temporalio.worker import Interceptor
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.spec.profiles import ModelProfile
 
 
 def watched_providers(

@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.context.prompt_hooks import HookSetupError
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.price import Price
-from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.spec.profiles import ModelProfile
 
 
 class BadPrices(HookSetupError):

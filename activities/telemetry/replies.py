@@ -7,8 +7,8 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
 from longhaul.activities.telemetry.places import inside, pinned
 from longhaul.agent.entries.every import AnyEntry, ReplyFinished, ReplyStarted
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.ledger_values import Finished
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger_values import Finished
 from longhaul.agent.plain.ids import Names
 from longhaul.agent.plain.tracing import Begun, TraceHeader, place_of, place_of_reply
 

@@ -12,7 +12,7 @@ from longhaul.activities.telemetry.chat import WatchedProviders
 from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.places import PinnedIds
 from longhaul.activities.telemetry.watching import WatchedActivities
-from longhaul.agent.values.profiles import ModelProfile
+from longhaul.agent.values.spec.profiles import ModelProfile
 
 SCOPE = "longhaul"
 

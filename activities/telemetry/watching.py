@@ -17,10 +17,10 @@ from longhaul.activities.telemetry.failure_class import kind_of
 from longhaul.activities.telemetry.places import inside
 from longhaul.activities.telemetry.replies import Replies
 from longhaul.agent.entries.every import AnyEntry, CallUnsettled, InputAsked, ToolReturned
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 
 
 class WatchedActivities(Interceptor):

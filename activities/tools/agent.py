@@ -4,7 +4,7 @@ from typing import Any
 
 from longhaul.activities.tool import Tool
 from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 class StartAgent(Tool):

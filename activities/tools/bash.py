@@ -18,7 +18,7 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolE
 from longhaul.activities.tools.bash_output import Outputs, is_unwanted
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.background import LONGEST_SECONDS, LONGEST_UNASKED_SECONDS
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000

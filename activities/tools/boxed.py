@@ -21,8 +21,8 @@ from longhaul.activities.process.supervised import Ending, run_supervised
 from longhaul.activities.shell.environment import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import DataBlock, TextBlock
-from longhaul.agent.values.workspace import Seal
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
+from longhaul.agent.values.spec.workspace import Seal
 
 START = (
     "import sys; sys.path[:] = sys.argv[2:]; "

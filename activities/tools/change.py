@@ -15,7 +15,7 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolE
 from longhaul.activities.tools.diff import change_notice
 from longhaul.activities.tools.files import Changed, FileSnapshot, digest_of, replace, snapshot
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from longhaul.activities.process.own_thread import in_own_thread
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.function_output import Pieces, tool_output
 from longhaul.agent.entries.doubts import Finding
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadline import Deadline
-from longhaul.agent.values.tools import Effect
 
 Function = Callable[..., Any]
 EffectName = Literal["read", "idempotent", "once"]

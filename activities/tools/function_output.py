@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 from longhaul.activities.process.clipping import clipped, words_of
 from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import ToolError, ToolOutput
-from longhaul.agent.values.messages import DataBlock, TextBlock
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
 
 OUTPUT_CAP = 20_000_000
 """Characters. What the context has no room for is kept whole outside, so this guards the worker's memory alone."""

@@ -19,7 +19,7 @@ from longhaul.activities.tools.diff import visible_line
 from longhaul.activities.tools.grep import VERSION_CONTROL
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.globs import path_matches
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 RESULTS_CAP = 1_000
 TIMEOUT_SECONDS = 30.0

@@ -12,7 +12,7 @@ from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_of
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.secret_files import secret_globs
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 TIMEOUT_SECONDS = 30.0
 DEFAULT_HEAD_LIMIT = 250

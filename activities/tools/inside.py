@@ -6,7 +6,7 @@ from longhaul.activities.tool import Place, Tool
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.next.inside_tool import InsideTool
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 class Inside(Tool):

@@ -16,7 +16,7 @@ from longhaul.activities.process.clipping import words_of
 from longhaul.activities.process.own_thread import in_own_thread
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.conversation.messages import TextBlock
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from longhaul.activities.shell.paths import is_as_decided, reading_fact, resolve
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.files import opened
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.tools import Effect
 
 LINES_CAP = 2_000
 LINE_CAP = 2_000

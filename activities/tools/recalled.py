@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     Msg,

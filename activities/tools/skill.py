@@ -11,8 +11,8 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.skill_files import files_of, find_skills, skill_folders, skill_text
 from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.skills import Skill
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.skills import Skill
 
 
 class LoadSkill(Tool):

@@ -17,8 +17,8 @@ import yaml
 from longhaul.activities.attempt.workspaces import nearest_folder, not_here
 from longhaul.activities.tool import ToolError
 from longhaul.activities.tools.files import opened
-from longhaul.agent.values.knowledge import TRIGGER_CAP_CHARS, TRIGGERS_CAP
-from longhaul.agent.values.skills import ProjectFile, Skill
+from longhaul.agent.values.spec.knowledge import TRIGGER_CAP_CHARS, TRIGGERS_CAP
+from longhaul.agent.values.spec.skills import ProjectFile, Skill
 
 log = logging.getLogger(__name__)
 

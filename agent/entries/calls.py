@@ -6,9 +6,9 @@ from longhaul.agent.entries.entry import Entry
 from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import ToolResultBlock, Usage
+from longhaul.agent.values.conversation.messages import ToolResultBlock, Usage
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.sampling import Sampled
+from longhaul.agent.values.spec.sampling import Sampled
 
 
 class CallsExamined(Entry):
@@ -43,7 +43,8 @@ class Verdict(OpenValue):
     confined: Confined = sparse("")
     """Of a call that runs unasked: the sandbox that its proof is held to."""
     seen: str = sparse("")
-    """Of a call that is asked about: `agent.fold.question_digest.material` of it, and below what a person is shown."""
+    """Of a call that is asked about: its material (`agent.fold.ledger.question_digest`), and below what a person is
+    shown."""
     preview: Preview | None = sparse(None)
 
 

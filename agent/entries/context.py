@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.messages import ErrorInfo, Usage
-from longhaul.agent.values.settings import ContextConfig
+from longhaul.agent.values.conversation.messages import ErrorInfo, Usage
+from longhaul.agent.values.spec.settings import ContextConfig
 
 
 class CompressAsked(Entry):

@@ -31,9 +31,9 @@ from longhaul.agent.entries.waiting import *
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.children import Parent
-from longhaul.agent.values.messages import ErrorInfo, Msg, Usage
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.stops import StopReason
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage
+from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.spec.settings import AgentSpec
 
 
 class SessionOpened(Entry):
@@ -76,7 +76,7 @@ class ModelSaid(Entry):
     marked: dict[int, Msg] = sparse({})
     """Messages of the context without the secrets that somebody wrote into them, by place in a model's context."""
     words: dict[str, str] = sparse({})
-    """What people wrote beside messages, without such secrets, by its place in the log (`agent.fold.words`)."""
+    """What people wrote beside messages, without such secrets, by its place in the log (`agent.fold.ledger.words`)."""
     model: str = sparse("")
     stop_reason: str = sparse("")
     """The provider's own word, and what it comes to."""

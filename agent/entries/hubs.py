@@ -4,7 +4,7 @@ from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 
 
 class HubHeard(Entry):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.messages import Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.plan import PlanModeContext
 from longhaul.agent.values.plan_notebook import PlanChange
 from longhaul.agent.values.stuck import Pattern

@@ -8,7 +8,7 @@ from longhaul.agent.entries.entry import Entry
 from longhaul.agent.entries.notices import Given
 from longhaul.agent.entries.prepared import Prepared
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import ErrorInfo
 
 
 class Restored(Entry):

@@ -5,10 +5,10 @@ from typing import Literal
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.budget import Tariff
-from longhaul.agent.values.liveness import FAST_SECONDS
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.spec.liveness import FAST_SECONDS
 
 
 class Prepared(Entry):

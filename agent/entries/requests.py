@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Msg, ToolResultBlock
 
 When = Literal["queue", "now", "interrupt"]
 """What becomes of a message that comes while a reply is being made: it waits for its turn, it is told to the model at

@@ -4,8 +4,8 @@ from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.sampling import Sampled
-from longhaul.agent.values.server_questions import ServerAsked
+from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.spec.sampling import Sampled
 
 
 class InputAsked(Entry):

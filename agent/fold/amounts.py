@@ -2,9 +2,9 @@
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import judge_of, tariff_of
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.messages import Usage
-from longhaul.agent.values.sampling import Sampled
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.spec.sampling import Sampled
 from longhaul.agent.values.spent import ModelSpent
 
 MOST_MODELS = 50

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from longhaul.agent.entries.background import BackgroundEntry, CommandBegun, CommandEnded
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.background import KEPT_COMMANDS, BackgroundCommand
 
 

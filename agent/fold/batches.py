@@ -4,9 +4,9 @@ batch."""
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from longhaul.agent.fold.state import OpenCall, ReplyContext
-from longhaul.agent.values.messages import ContentBlock, ToolCallBlock, ToolCallState
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 CALLS_AT_ONCE = 32
 """Under way together; the next one starts when one has ended. More of them help nobody, and the server holds no more

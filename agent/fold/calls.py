@@ -8,20 +8,20 @@ from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold import sampling
 from longhaul.agent.fold import stuck as fold_stuck
 from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.question_digest import essence, terms
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.question_digest import essence, terms
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.results import denied_by_permission, denied_by_person, not_a_call
 from longhaul.agent.fold.rules import take_rules, take_user_rules
-from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.permission.policies import risk_of
 from longhaul.agent.permission.rulebook import accepted, added
 from longhaul.agent.permission.taint import brings_in
 from longhaul.agent.plain.times import iso
+from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.response import response_in
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadline import RiskFound, deadline_of
-from longhaul.agent.values.known_names import MCP
-from longhaul.agent.values.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
-from longhaul.agent.values.response import response_in
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.spec.known_names import MCP
 
 FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.children import KEPT_CHILDREN, Child
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.conversation.messages import ToolCallState
 
 
 def apply(ledger: Ledger, entry: e.ChildEntry) -> None:

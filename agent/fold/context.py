@@ -5,11 +5,11 @@ from typing import assert_never
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import compaction
 from longhaul.agent.fold.compaction import MASK
-from longhaul.agent.fold.ledger import KEPT_ADJUSTMENTS, Ledger
-from longhaul.agent.fold.ledger_values import Anchor, Mark
+from longhaul.agent.fold.ledger.ledger import KEPT_ADJUSTMENTS, Ledger
+from longhaul.agent.fold.ledger.ledger_values import Anchor, Mark
 from longhaul.agent.fold.reminders import standing_hints
-from longhaul.agent.values.messages import Msg, ToolResultBlock, Usage, with_content
-from longhaul.agent.values.sizes import outside_tokens
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, Usage, with_content
+from longhaul.agent.values.conversation.sizes import outside_tokens
 
 
 def apply(ledger: Ledger, entry: e.ContextEntry) -> None:

@@ -1,9 +1,9 @@
 """Keeps people's decisions in the state, for whoever asks later."""
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.question_digest import terms
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.question_digest import terms
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.decisions import KEPT_DECISIONS, Approval, DecisionMade, with_one_more
 

@@ -25,26 +25,26 @@ from longhaul.agent.fold import (
     sleep,
     stops,
     waiting,
-    words,
 )
 from longhaul.agent.fold import life as kept
 from longhaul.agent.fold import pausing as paused
 from longhaul.agent.fold import stuck as circles
 from longhaul.agent.fold.batches import too_many
-from longhaul.agent.fold.ledger import KEPT_REFUSALS, Ledger
-from longhaul.agent.fold.ledger_values import Anchor, Heard
+from longhaul.agent.fold.ledger import words
+from longhaul.agent.fold.ledger.ledger import KEPT_REFUSALS, Ledger
+from longhaul.agent.fold.ledger.ledger_values import Anchor, Heard
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_rules, take_user_rules
-from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.permission import rulebook
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.tokens import believable
-from longhaul.agent.values.memory import brought_by
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.conversation.prompt import cut_short, hint_message
+from longhaul.agent.values.conversation.stops import REFUSALS
 from longhaul.agent.values.permission import Scope
-from longhaul.agent.values.prompt import cut_short, hint_message
-from longhaul.agent.values.stops import REFUSALS
+from longhaul.agent.values.spec.memory import brought_by
 
 
 def apply(ledger: Ledger, entry: e.AnyEntry) -> None:

@@ -7,7 +7,7 @@ from longhaul.agent.fold import background, plans
 from longhaul.agent.fold import children as fold_children
 from longhaul.agent.fold import stuck as fold_stuck
 from longhaul.agent.fold.calls import close
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.reminders import notebook_hints, stamped, standing_hints
 
 

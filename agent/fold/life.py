@@ -5,11 +5,11 @@ from typing import assert_never
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import notices, sleep
 from longhaul.agent.fold.children import not_wanted, report_anew
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.ledger_values import NOWHERE, UNHEARD, CheckpointTry
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger_values import NOWHERE, UNHEARD, CheckpointTry
+from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext, effect_of
 from longhaul.agent.fold.results import cancelled_before_start, left_open, outcome_unknown
-from longhaul.agent.fold.state import AgentState, OpenCall, ReplyContext, effect_of
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     FinishedReason,
     Msg,
@@ -17,8 +17,8 @@ from longhaul.agent.values.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.sizes import text_tokens
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.sizes import text_tokens
+from longhaul.agent.values.conversation.tools import Effect
 
 PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.LetterRefused, e.WorkerLacks, e.HostBack)
 """Entries that change nothing that is worth another checkpoint."""

@@ -1,7 +1,7 @@
 """Changes the ledger by entries about signed decisions."""
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 
 KEPT_OUTCOMES = 50
 TOO_LATE = "the reply had ended before it was checked"

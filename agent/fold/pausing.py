@@ -4,7 +4,7 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.pausing import Pause
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 
 END_A_STEP = (
     e.ModelSaid,

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.entries.inside import Reminded
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.times import iso
-from longhaul.agent.values.messages import HintBlock, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.prompt import LIMIT_REACHED, LIMIT_SOURCE, hint_message
+from longhaul.agent.values.conversation.stops import GO_ON
+from longhaul.agent.values.conversation.structured_output import LIMIT_OF_FORM
 from longhaul.agent.values.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from longhaul.agent.values.plan_notebook import CHANGING, CREATE_PLAN
 from longhaul.agent.values.plan_texts import NO_PLAN, THE_PLAN, standing_text
-from longhaul.agent.values.prompt import LIMIT_REACHED, LIMIT_SOURCE, hint_message
-from longhaul.agent.values.stops import GO_ON
-from longhaul.agent.values.structured_output import LIMIT_OF_FORM
 from longhaul.agent.values.stuck import HINTS
 from longhaul.agent.values.tasks import progress, tasks_text
 from longhaul.agent.values.tool_groups import hidden

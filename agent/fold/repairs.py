@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.ledger_values import Anchor, Mark
-from longhaul.agent.values.messages import (
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger_values import Anchor, Mark
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     HintBlock,
@@ -17,7 +17,7 @@ from longhaul.agent.values.messages import (
     ToolResultBlock,
     with_content,
 )
-from longhaul.agent.values.sizes import outside_tokens
+from longhaul.agent.values.conversation.sizes import outside_tokens
 
 TAKEN_OUT = "taken out of the context by hand"
 

@@ -6,12 +6,12 @@ from typing import assert_never
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import background, calls, hubs, offers, sleep
 from longhaul.agent.fold import stuck as circles
-from longhaul.agent.fold.ledger import KEPT_REQUESTS, Ledger
-from longhaul.agent.fold.ledger_values import Finished, Handled
+from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
+from longhaul.agent.fold.ledger.ledger_values import Finished, Handled
+from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.fold.reminders import stamped
-from longhaul.agent.fold.state import ReplyContext
 from longhaul.agent.plain.times import iso
-from longhaul.agent.values.messages import FinishedReason, Msg, TextBlock, Usage
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, TextBlock, Usage
 
 RequestEntry = (
     e.RequestAccepted

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from longhaul.agent.entries.waiting import Due
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.children import Child
-from longhaul.agent.values.messages import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 
 SO_FAR_CHARS = 2_000
 

@@ -7,9 +7,9 @@ from longhaul.agent.entries.server_questions import InputAnswered, InputAsked, I
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold import sampling
 from longhaul.agent.fold.calls import FACTS_LAST_MS, begin_to_wait
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.messages import ToolCallState
-from longhaul.agent.values.server_questions import in_words
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.values.conversation.messages import ToolCallState
+from longhaul.agent.values.conversation.server_questions import in_words
 
 
 def apply(ledger: Ledger, entry: InputEntry) -> None:

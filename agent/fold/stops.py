@@ -2,12 +2,12 @@
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import context
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.fold.reminders import stamped
-from longhaul.agent.fold.state import ReplyContext
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import ErrorInfo, FinishedReason, Msg, Usage
-from longhaul.agent.values.stops import BROKEN_OFF, NOT_WHOLE, WHERE, GoOn, StopReason, ends_as
+from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Msg, Usage
+from longhaul.agent.values.conversation.stops import BROKEN_OFF, NOT_WHOLE, WHERE, GoOn, StopReason, ends_as
 from longhaul.agent.values.stuck import says_nothing
 
 SHOWN_CHARS = 400

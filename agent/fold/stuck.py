@@ -1,8 +1,8 @@
 """Changes the watch for circles by entries. Agents without it are not watched."""
 
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values import stuck
-from longhaul.agent.values.messages import FinishedReason, Msg, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolCallBlock, ToolResultBlock
 
 
 def is_watched(ledger: Ledger) -> bool:

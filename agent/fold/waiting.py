@@ -3,9 +3,9 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold.calls import close
-from longhaul.agent.fold.ledger import KEPT_REQUESTS, Ledger
+from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.results import expired
-from longhaul.agent.fold.state import OpenCall
 
 
 def apply(ledger: Ledger, entry: e.DeadlineReached) -> None:

@@ -6,8 +6,8 @@ from longhaul.agent.hub.bodies import End, JoinHub, LeaveHub, Say, Switch
 from longhaul.agent.hub.hub import KEPT_NEWEST, HubShown, HubState, Member, put_out, swept, waiting, with_member
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.values import Value
+from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.values.hubs import LARGEST_SAYING_BYTES, MOST_MEMBERS, HubWord, is_said
-from longhaul.agent.values.messages import AssistantMsg
 from longhaul.agent.views.hubs import MemberSaid
 
 MOST_WAITING = 1_000

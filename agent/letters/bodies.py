@@ -14,8 +14,7 @@ from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
 from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import End, Raise
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
-from longhaul.agent.values.known_names import FullModelName
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     DataBlock,
     HintBlock,
     Msg,
@@ -25,8 +24,9 @@ from longhaul.agent.values.messages import (
     ToolResultState,
 )
 from longhaul.agent.values.permission import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
-from longhaul.agent.values.settings import ContextConfig, Middlewares
 from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
+from longhaul.agent.values.spec.known_names import FullModelName
+from longhaul.agent.values.spec.settings import ContextConfig, Middlewares
 
 MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]

@@ -9,7 +9,7 @@ from longhaul.agent.letters.letter import Letter, Received
 from longhaul.agent.next.children import woken_by
 from longhaul.agent.record import Record
 from longhaul.agent.values.children import Child
-from longhaul.agent.values.messages import ToolCallState, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultBlock, ToolResultState
 
 
 def reported(record: Record, body: ChildReport, letter: Letter) -> Received:

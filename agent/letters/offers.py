@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import AgentState
-from longhaul.agent.letters.answers import confirm
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.letters.approvals import confirm
 from longhaul.agent.letters.bodies import (
     ChangeRules,
     Configure,

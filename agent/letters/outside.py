@@ -7,15 +7,15 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import OpenCall
-from longhaul.agent.letters.answers import waiting_call
+from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.letters.approvals import waiting_call
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, ExternalResult, Unusable
 from longhaul.agent.letters.letter import Received
 from longhaul.agent.letters.server_questions import answered
 from longhaul.agent.plain.result_schema import wrong_places
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
-from longhaul.agent.values.server_questions import ServerAsked
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.server_questions import ServerAsked
 
 RESULT_LIMIT_KB = 5_000
 """Of one result with all of its pieces: it is carried along until a worker has shortened it."""

@@ -11,11 +11,11 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import PauseSession, Resume, TakeStep, Unusable
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.next.keeping import Load, should_save
+from longhaul.agent.next.lifespan import Load, should_save
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Answer, BeginStep, Checkpoint, Compress, Park, Prepare, Probe, Remind, Step, Think
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.conversation.messages import ToolCallState
 
 BEGINS = (Prepare, Think, Compress, Act, Answer, Remind, Probe)
 """What a paused session does not do."""

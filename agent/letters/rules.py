@@ -6,8 +6,8 @@ from longhaul.agent.letters.letter import Received
 from longhaul.agent.permission.checks import BadRule, check_rules, check_tools_of
 from longhaul.agent.permission.rulebook import changed, check_count, id_of, named, stamped
 from longhaul.agent.record import Record
-from longhaul.agent.values.known_names import without_tool
 from longhaul.agent.values.permission import PermissionRule, Scope
+from longhaul.agent.values.spec.known_names import without_tool
 
 
 def configure(record: Record, body: Configure) -> Received:

@@ -7,7 +7,7 @@ from longhaul.agent.entries.server_questions import InputAnswered
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.plain.result_schema import wrong_places
-from longhaul.agent.values.server_questions import ServerAsked, ServerQuestion, example
+from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion, example
 
 ACTIONS = ("accept", "decline", "cancel")
 LONGEST_ANSWER_BYTES = 20_000

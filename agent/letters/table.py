@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from longhaul.agent.letters import approvals as answers
 from longhaul.agent.letters import (
-    answers,
     bodies,
     budget,
     children,

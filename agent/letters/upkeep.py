@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.compaction import threshold, tokens, too_big_without_context
+from longhaul.agent.fold.ledger.state import AgentState, ReplyContext
 from longhaul.agent.fold.results import left_open
-from longhaul.agent.fold.state import AgentState, ReplyContext
 from longhaul.agent.letters.bodies import Compact, ReplaceState, TellWorkerLacks, TellWorkerLeft, Unusable
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.letters.letter import Received
@@ -18,8 +18,8 @@ from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import ErrorInfo, FinishedReason, ToolCallBlock, ToolCallState
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.wellformed import problem
 
 TOO_BIG = "too_big"
 """Kind of refusal: no compression could help, for the system prompt and the tools alone are too large."""

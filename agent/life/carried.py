@@ -8,9 +8,9 @@ from copy import deepcopy
 
 from longhaul.agent.entries.every import Checkpointed, Restored, SessionOpened, StateReplaced
 from longhaul.agent.fold.every import apply
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.state import AgentState
-from longhaul.agent.fold.used_call_ids import forget
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.used_call_ids import forget
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.views.event import EventsSoFar

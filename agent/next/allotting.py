@@ -5,16 +5,16 @@ sessions spends no more than its root allows.
 """
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.results import not_a_call
-from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.next.budget import lacking, need_of
 from longhaul.agent.next.children import GivenTask
-from longhaul.agent.next.keeping import Load, should_save
+from longhaul.agent.next.lifespan import Load, should_save
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Book, Checkpoint, Park, Step
 from longhaul.agent.values.amount import NOTHING, Amount, child_key
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.conversation.messages import ToolCallState
 
 LEAST = Amount(tokens=1, nanos=1, calls=1, steps=2)
 """Steps: one of the sub-agent, and the one in which it is begun."""

@@ -4,8 +4,8 @@ import json
 from typing import cast
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import OpenCall
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.ids import reply_id
@@ -13,9 +13,9 @@ from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
-from longhaul.agent.values.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
-from longhaul.agent.values.prompt import hint_message
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 SOURCE = "command"
 SHOWN_CHARS = 200

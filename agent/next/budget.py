@@ -9,14 +9,14 @@ attempts that were lost.
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import tariff_of
 from longhaul.agent.fold.compaction import tokens
-from longhaul.agent.next.keeping import Load, should_save
+from longhaul.agent.next.lifespan import Load, should_save
 from longhaul.agent.next.stops import config_for
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Book, Checkpoint, Compress, Finish, Park, Remind, Step, Think
 from longhaul.agent.values.amount import NOTHING, Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Lack
-from longhaul.agent.values.messages import ErrorInfo, FinishedReason, HintBlock
-from longhaul.agent.values.prompt import hint_message
+from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, HintBlock
+from longhaul.agent.values.conversation.prompt import hint_message
 
 MOST_ATTEMPTS = 1_000
 SOURCE = "budget"

@@ -2,7 +2,7 @@
 
 from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 
 
 def with_own_call_ids(said: ModelSaid, record: Record) -> ModelSaid:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from pydantic import Field, ValidationError
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.results import lost_child, not_a_call
-from longhaul.agent.fold.state import OpenCall, ReplyContext
 from longhaul.agent.next.inheritance import inherited
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
 from longhaul.agent.plain.mistakes import what_is_wrong
@@ -19,10 +19,10 @@ from longhaul.agent.steps import Tell
 from longhaul.agent.values.amount import child_key
 from longhaul.agent.values.budget import LimitName
 from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS, Child, Parent
-from longhaul.agent.values.messages import ToolCallState, ToolResultBlock, UserMsg
-from longhaul.agent.values.prompt import hint_message
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultBlock, UserMsg
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.spec.settings import AgentSpec
 
 
 class GivenTask(OpenValue):

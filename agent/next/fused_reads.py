@@ -7,10 +7,10 @@ result yet, and goes its own way like any other call.
 
 from collections.abc import Sequence
 
-from longhaul.agent.fold.state import OpenCall, effect_of
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.fold.ledger.state import OpenCall, effect_of
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.record import Record
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 MOST_FUSED = 8
 """Calls of a turn: what they answer leaves the worker together, with the task."""

@@ -22,8 +22,8 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.workspace import Seal, Workspace
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.spec.workspace import Seal, Workspace
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""

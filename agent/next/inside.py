@@ -5,8 +5,8 @@ check what it hands them.
 """
 
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next import inside_plans, inside_subtasks
 from longhaul.agent.next.inside_agents import LIST_TOOL, SEND_TOOL, STOP_TOOL
 from longhaul.agent.next.inside_background import KILL_TOOL
@@ -16,7 +16,7 @@ from longhaul.agent.next.inside_sleep import SLEEP_TOOL, WAIT_FOR_TOOL
 from longhaul.agent.next.inside_tasks import TODO_WRITE
 from longhaul.agent.next.inside_tool import InsideTool
 from longhaul.agent.next.structured_output import answered
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
 _TOOLS = (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, SLEEP_TOOL, WAIT_FOR_TOOL)
 _AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL, KILL_TOOL)

@@ -3,8 +3,8 @@
 from pydantic import ValidationError
 
 from longhaul.agent.entries.every import CallAnswered
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next.inside_tool import InsideTool, failed, told
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.tool_groups import RESET

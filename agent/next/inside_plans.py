@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from longhaul.agent.entries.every import CallAnswered
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next.inside_tool import InsideTool, failed, told
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import OpenValue

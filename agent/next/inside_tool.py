@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.fold.state import OpenCall
-from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 
 
 class InsideTool(NamedTuple):

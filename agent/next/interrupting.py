@@ -4,8 +4,8 @@ come to.
 The hooks are the world's: they are asked in an activity, and what they said is recorded. Then the reply ends.
 """
 
-from longhaul.agent.fold.ledger import Ledger
-from longhaul.agent.values.messages import ToolCallState, ToolResultState
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultState
 
 LONGEST_WORDS = 10_000
 """Characters."""

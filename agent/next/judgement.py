@@ -2,8 +2,8 @@
 
 from longhaul.agent.entries.every import Ruling, Verdict
 from longhaul.agent.fold.calls import FACTS_LAST_MS
-from longhaul.agent.fold.question_digest import essence, material, terms
-from longhaul.agent.fold.state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.question_digest import essence, material, terms
+from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.next import background
 from longhaul.agent.next.children import why_not
 from longhaul.agent.next.structured_output import verdict_on
@@ -13,12 +13,12 @@ from longhaul.agent.permission.policies import analyzers_of, stricter, warning_o
 from longhaul.agent.permission.preview import preview
 from longhaul.agent.permission.rulebook import in_force
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.conversation.messages import ToolCallState
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior
 from longhaul.agent.values.plan import PLAN_EXIT, plan_file
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
 from longhaul.agent.values.tool_groups import hidden, why_hidden
-from longhaul.agent.values.tools import ToolDescriptor
 
 MAX_UNSETTLED = 5
 """A world that keeps changing under a call would otherwise have it decided on for ever."""

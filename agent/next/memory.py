@@ -2,8 +2,8 @@
 
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Finish, Memorise, Step
-from longhaul.agent.values.memory import is_static
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.spec.memory import is_static
 
 _CAME_TO_SOMETHING = (FinishedReason.COMPLETED, FinishedReason.EXCEED_MAX_ITERS)
 

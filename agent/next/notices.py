@@ -1,7 +1,7 @@
 """Picks the notices that are still to be told, and says when a checkpoint has to tell them."""
 
 from longhaul.agent.entries.notices import Notice
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 
 
 def to_tell(ledger: Ledger) -> list[Notice]:

@@ -1,11 +1,11 @@
 """Decides what comes after messages that broke off, and after refusals: how many are enough, and who is asked."""
 
-from longhaul.agent.fold.state import ReplyContext
+from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Finish
-from longhaul.agent.values.messages import FinishedReason
-from longhaul.agent.values.settings import ModelConfig
-from longhaul.agent.values.stops import REFUSALS
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.conversation.stops import REFUSALS
+from longhaul.agent.values.spec.settings import ModelConfig
 
 MOST_OUTPUT_TOKENS = 128_000
 """More than this no model says at once; a limit that is set higher is left alone."""

@@ -6,8 +6,8 @@ Nothing here counts from now: a restart, a roll-over or a late timer changes no 
 from collections.abc import Iterator
 
 from longhaul.agent.entries.waiting import Due, Stage
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.sleep import asleep
-from longhaul.agent.fold.state import OpenCall
 from longhaul.agent.next.notices import retry_at
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record

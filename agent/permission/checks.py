@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from longhaul.agent.permission.commands import PREFIX_ENDING, rule_words
 from longhaul.agent.permission.server_rules import is_by_argument, wrong_pattern
 from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.values.known_names import misspelt_rule
 from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.agent.values.spec.known_names import misspelt_rule
 
 MAX_PATTERN_CHARS = 1_000
 MAX_REASON_CHARS = 2_000

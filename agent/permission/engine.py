@@ -37,8 +37,8 @@ from longhaul.agent.permission.server_rules import argument_allowed, argument_ma
 from longhaul.agent.permission.suggestions import suggest_rules
 from longhaul.agent.permission.without_sandbox import is_plain, is_unheld
 from longhaul.agent.plain.values import Value
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, cited
-from longhaul.agent.values.tools import ToolDescriptor
 
 WRITING_TOOLS = frozenset({"Write", "Edit"})
 

@@ -6,9 +6,9 @@ as an edit within the workspace is.
 
 from longhaul.agent.permission.engine import WRITING_TOOLS, PermissionDecision, decide_call
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
 from longhaul.agent.values.plan import IS_ON, PLAN_ENTER, PLAN_EXIT
-from longhaul.agent.values.tools import ToolDescriptor
 
 REFUSED = (
     f"{IS_ON.lower()}: only calls run that are proven to change nothing and to read within the workspace, "

@@ -6,8 +6,8 @@ The stricter of the two wins, so nothing here can allow what the engine asks abo
 
 from longhaul.agent.permission.engine import PermissionDecision
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.known_names import ANALYZERS
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, Risk
+from longhaul.agent.values.spec.known_names import ANALYZERS
 
 RULES_ANALYZER, MODEL_ANALYZER = ANALYZERS
 _RANKS = {Risk.LOW: 0, Risk.MEDIUM: 1, Risk.HIGH: 2, Risk.UNKNOWN: 3}

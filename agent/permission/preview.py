@@ -11,7 +11,7 @@ from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact
 from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.lookalikes import CLOSE, OPEN, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 PART_CHARS = 4_000
 PART_LINES = 60

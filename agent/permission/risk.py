@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.taint import goes_out
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk
-from longhaul.agent.values.tools import ToolDescriptor
 
 MAX_LOOKED_AT_CHARS = 100_000
 """Of the arguments: what is hidden behind them counts as high."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from longhaul.agent.plain.gist import parsed
 from longhaul.agent.values.children import AGENT
-from longhaul.agent.values.known_names import MCP
-from longhaul.agent.values.mcp import server_of
+from longhaul.agent.values.spec.known_names import MCP
+from longhaul.agent.values.spec.mcp import server_of
 
 _PATTERN = re.compile(r"([^\s=*][^=*]*)=(.*)", re.DOTALL)
 _ELSEWHERE = re.compile(r"\.\.|%2e|[\x00-\x1f\x7f]", re.IGNORECASE)

@@ -3,8 +3,8 @@
 from longhaul.agent.permission.commands import written
 from longhaul.agent.permission.companions import need_rules
 from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 
 
 def names(text: str) -> frozenset[str]:

@@ -7,8 +7,8 @@ in the context, a call that goes out is looked at with other eyes.
 
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.suggestions import INTERPRETERS, names
-from longhaul.agent.values.known_names import MCP
-from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.known_names import MCP
 
 BUILT_IN = names("Bash Read Write Edit Grep Glob recall record_to_memory retrieve_from_memory retrieve_knowledge")
 _NETWORK = names(

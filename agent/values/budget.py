@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from longhaul.agent.plain.values import OpenValue, Value, sparse
 from longhaul.agent.values.amount import NANOS, NOTHING, Amount
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.price import MILLION, Price
 
 MOST = 10**15

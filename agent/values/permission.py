@@ -10,7 +10,7 @@ from longhaul.agent.plain.times import moment
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, sparse, stated
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.decisions import ToolApproval
-from longhaul.agent.values.known_names import AnalyzerName, FullModelName
+from longhaul.agent.values.spec.known_names import AnalyzerName, FullModelName
 
 
 class Behavior(StrEnum):

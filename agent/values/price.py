@@ -5,7 +5,7 @@ from datetime import date
 from pydantic import Field
 
 from longhaul.agent.plain.values import Value, sparse
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 
 MILLION = 1_000_000
 

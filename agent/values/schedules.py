@@ -3,7 +3,7 @@
 from typing import Literal
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 
 Overlap = Literal["skip", "queue", "now", "interrupt", "beside"]
 """What becomes of a firing while the one before is at work: it is left out, waits for its turn, is told to the model at

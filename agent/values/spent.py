@@ -1,7 +1,7 @@
 """The use of one model in a session."""
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 
 
 class ModelSpent(OpenValue):

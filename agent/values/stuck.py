@@ -11,7 +11,7 @@ from pydantic import Field
 
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     DataBlock,
     ErrorInfo,
     Msg,

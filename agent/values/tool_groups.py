@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from longhaul.agent.plain.values import Many, Value, sparse
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 RESET = "reset_equipped_tools"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     Base64Source,
     ContentBlock,
     DataBlock,

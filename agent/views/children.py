@@ -8,8 +8,8 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.amount import GIVEN_BACK, Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
-from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock
-from longhaul.agent.values.workspace import BRANCHES
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.spec.workspace import BRANCHES
 from longhaul.agent.views.transcript import reply_message
 
 BETWEEN = " › "

@@ -7,9 +7,9 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.fold.stops import refusal
 from longhaul.agent.plain.times import iso
+from longhaul.agent.values.conversation.stops import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import PlanChange
-from longhaul.agent.values.stops import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.views import block_events
 from longhaul.agent.views.event import AgentEvent
 

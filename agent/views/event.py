@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import model_validator
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
     ErrorInfo,

@@ -3,7 +3,7 @@ message when it has ended. Each event costs the same, however long the reply is.
 
 from dataclasses import dataclass, field
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     ErrorInfo,
@@ -17,7 +17,7 @@ from longhaul.agent.values.messages import (
     ToolResultBlock,
     Usage,
 )
-from longhaul.agent.values.structured_output import answered_in
+from longhaul.agent.values.conversation.structured_output import answered_in
 from longhaul.agent.views.event import AgentEvent
 
 

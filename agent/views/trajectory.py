@@ -11,7 +11,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     HintBlock,
     Msg,
     TextBlock,

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from longhaul.agent.fold.ledger_values import Finished
+from longhaul.agent.fold.ledger.ledger_values import Finished
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import ContentBlock, FinishedReason, Msg, ToolCallBlock, ToolCallState
-from longhaul.agent.values.structured_output import answered_in
+from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.structured_output import answered_in
 
 Item = TypeVar("Item", bound=BaseModel)
 MAX_PAGE_ITEMS = 2_000

@@ -12,7 +12,7 @@ from longhaul.agent.entries.every import (
     ResultReceived,
     ToolReturned,
 )
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 
 Outcome = Literal["answered", "expired"]
 _Ends = HumanDecided | ToolReturned | ResultReceived | InputAnswered | DeadlineReached

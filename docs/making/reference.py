@@ -12,9 +12,9 @@ from typing import get_args
 from docs.making.command_lines import commands
 from docs.making.python_names import python
 from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
-from longhaul.activities.models.script import ScriptLine
+from longhaul.activities.models.script.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.views.event import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.routes import OPERATIONS

@@ -13,8 +13,8 @@ from temporalio.service import RPCError
 from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.starter.cli.trusting import trust_if_told
-from longhaul.starter.client.asking import NoSession
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.trust import Untrusted
 from longhaul.starter.visible import harmless

@@ -13,7 +13,7 @@ from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter import trust
 
 FOLDER = Path(trust.AGENTS)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from longhaul.activities.context.attachments import LONGEST_BASE64, MOST_PIXELS_A_SIDE, sound
-from longhaul.agent.values.messages import DataBlock
+from longhaul.agent.values.conversation.messages import DataBlock
 from longhaul.starter.client.wire import Refused, plain
 
 _WHAT_TO_DO = (

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.cards import SessionCard, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed

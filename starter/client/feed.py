@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.asking import SILENT_SECONDS, NoSession
-from longhaul.starter.client.following import Following
+from longhaul.starter.client.reading.asking import SILENT_SECONDS, NoSession
+from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.patience import Pauses
 

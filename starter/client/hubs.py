@@ -11,8 +11,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.hub.hub import HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
-from longhaul.agent.values.messages import Msg
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
 from longhaul.starter.reach.naming import Naming

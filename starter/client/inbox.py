@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from longhaul.starter.client.asking import NoSession
 from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import PendingCall, Status, Waits
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from longhaul.agent.values.messages import DataBlock, FinishedReason, Msg, TextBlock
+from longhaul.agent.values.conversation.messages import DataBlock, FinishedReason, Msg, TextBlock
 
 
 class Replying(Protocol):

@@ -8,8 +8,8 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.values.messages import HintBlock, Msg, UserMsg
-from longhaul.starter.client.asking import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, UserMsg
+from longhaul.starter.client.reading.asking import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, as_messages
 from longhaul.starter.reach.patience import Pauses

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from longhaul.agent.permission.checks import BadRule
 from longhaul.agent.permission.rulebook import named
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.starter.client.asking import Asking
+from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.reach.connection import Unreachable

@@ -26,7 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.values.schedules import Overlap, Requested, ScheduledRequest
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.schedule_cards import MEMO, PREFIX, PastFiring, ScheduleCard, ScheduleTerms, card, terms_in
 from longhaul.starter.client.wire import check_name

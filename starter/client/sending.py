@@ -7,8 +7,8 @@ from typing import Any
 from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedError
 from temporalio.service import RPCError
 
-from longhaul.starter.client.asking import Asking
 from longhaul.starter.client.attachments import check_attachments
+from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.wire import Refused, check_size, refusal_of
 from longhaul.starter.reach.patience import AT_ONCE, send_again
 from longhaul.stores.blobs.blobs import BlobsUnavailable

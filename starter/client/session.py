@@ -8,35 +8,35 @@ from typing import Any, cast
 from temporalio.client import Client
 
 from longhaul.agent.entries.requests import When
-from longhaul.agent.fold.state import AgentState
+from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.plain.hooks import Hooks
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
-from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client import compacting
-from longhaul.starter.client.asking import Asking
-from longhaul.starter.client.following import Following
-from longhaul.starter.client.glance import Moves, glance
-from longhaul.starter.client.history import Entries
 from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
-from longhaul.starter.client.live_stream import LiveStream
-from longhaul.starter.client.outages import with_newest_try
-from longhaul.starter.client.questions import Questions
-from longhaul.starter.client.reading import SessionReader
+from longhaul.starter.client.reading.asking import Asking
+from longhaul.starter.client.reading.following import Following
+from longhaul.starter.client.reading.glance import Moves, glance
+from longhaul.starter.client.reading.history import Entries
+from longhaul.starter.client.reading.live_stream import LiveStream
+from longhaul.starter.client.reading.outages import with_newest_try
+from longhaul.starter.client.reading.questions import Questions
+from longhaul.starter.client.reading.record import SessionReader
+from longhaul.starter.client.reading.segments import SealedSegments
 from longhaul.starter.client.replying import events_of, message_of
 from longhaul.starter.client.rescue import Rescued, rescue
 from longhaul.starter.client.rules import SessionRules
-from longhaul.starter.client.segments import SealedSegments
 from longhaul.starter.client.sending import Sending
-from longhaul.starter.client.session_copies import Kept
 from longhaul.starter.client.signed import Deciding
+from longhaul.starter.client.states.session_copies import Kept
+from longhaul.starter.client.states.stored import Stored
 from longhaul.starter.client.steering import Steering
-from longhaul.starter.client.stored import Stored
 from longhaul.starter.client.tree import SessionTree
 from longhaul.starter.client.wire import (
     Asked,

@@ -6,7 +6,7 @@ from typing import Any
 
 from longhaul.agent.letters.bodies import Confirm
 from longhaul.agent.letters.signing import BadKey, keys_of, signed
-from longhaul.starter.client.asking import Asking
+from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.reach.patience import Pauses

@@ -6,7 +6,7 @@ from typing import Any
 
 from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.budget import End, Raise
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import as_messages, plain
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from longhaul.agent.plain.extras import missing
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
 from longhaul.starter.visible import harmless
 

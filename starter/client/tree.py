@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.children import Child
-from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.workflows.contract import PendingCall
 
 if TYPE_CHECKING:

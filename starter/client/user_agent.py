@@ -16,7 +16,7 @@ import httpx
 from pydantic import ValidationError
 
 from longhaul.agent.plain.errors import BadInput, Unavailable
-from longhaul.agent.values.messages import Msg, UserMsg
+from longhaul.agent.values.conversation.messages import Msg, UserMsg
 from longhaul.starter.client.structured_input import InputForm, fill_in
 from longhaul.starter.client.wire import Asked
 from longhaul.starter.visible import harmless

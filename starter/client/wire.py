@@ -10,8 +10,8 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes, Workfl
 from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.values.messages import Msg, UserMsg
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import Msg, UserMsg
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.starter.serve.door import MOST_BODY_BYTES, read_body
 from longhaul.starter.serve.problems import Problem, wrong
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longhaul.agent.letters.server_questions import ACTIONS
-from longhaul.agent.values.server_questions import ServerAsked, ServerQuestion
+from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion
 from longhaul.starter.console.edit_form import Field, edited, fields_of
 from longhaul.starter.console.waiting_calls import marked
 from longhaul.starter.serve.problems import wrong

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from longhaul.agent.values.messages import Msg, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, ToolResultState
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.demo.proof import Cost

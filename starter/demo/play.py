@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from temporalio.client import Client
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter import render
 from longhaul.starter.cli.terminal.keys import ask
 from longhaul.starter.client.client import Longhaul

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from longhaul.agent.values.messages import Msg, ToolResultState
+from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.demo.story import AFTER, BEFORE, BROKEN_FILE, PROJECT
 
 CALL_MODEL = "longhaul.call_model"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 
 PROJECT = Path(__file__).parent / "project"
 TESTS = "python3 -m unittest"

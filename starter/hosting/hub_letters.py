@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.agent.letters.bodies import LEAVING
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.hubs import HUB_SAYS
-from longhaul.starter.client.asking import Asking
+from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, start_operation
 from longhaul.starter.settings import Settings

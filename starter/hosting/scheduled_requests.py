@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.schedules import Firing, Requested
-from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import REFUSED, REQUEST

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.tasks import Task
-from longhaul.agent.values.tools import ToolDescriptor
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import SessionCard
 from longhaul.workflows.contract import PendingCall

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from longhaul.agent.entries.requests import When
 from longhaul.agent.letters.bodies import MAX_ID_CHARS
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.starter.serve.bodies import LONGEST_WAIT_SECONDS, Whose
 from longhaul.starter.serve.calls import DEFAULT_AGENT
 from longhaul.workflows.contract import PendingCall, Status

@@ -1,7 +1,7 @@
 """Tells what happened in a session since an event, as text for whoever reads no events."""
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.following import Following
+from longhaul.starter.client.reading.following import Following
 from longhaul.starter.visible import harmless
 
 MOST_CHARS = 50_000

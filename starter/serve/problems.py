@@ -14,9 +14,9 @@ from longhaul.agent.life.forking import NoSuchStep
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import sparse
 from longhaul.starter.client.agents import BadAgent
-from longhaul.starter.client.asking import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
-from longhaul.starter.client.history import HistoryUnreadable
+from longhaul.starter.client.reading.asking import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
+from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.trust import BadSettingsFile, Untrusted

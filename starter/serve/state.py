@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from longhaul.agent.letters.bodies import ReplaceState
-from longhaul.starter.client.state_paths import BadPath
+from longhaul.starter.client.states.state_paths import BadPath
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve.answers import (
     Copied,

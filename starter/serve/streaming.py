@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.asking import NoSession
-from longhaul.starter.client.following import Following
+from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.following import Following
 from longhaul.starter.serve.bodies import Reading
 from longhaul.starter.serve.calls import Call, session_of
 from longhaul.starter.serve.door import caller_of

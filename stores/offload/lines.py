@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     Base64Source,
     ContentBlock,
     DataBlock,

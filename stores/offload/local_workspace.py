@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from longhaul.agent.values.messages import Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.stores.names import readable_folders, safe_name
 from longhaul.stores.offload.folders import exists, holds, locked, opened_folder, own_file, publish
 from longhaul.stores.offload.lines import Line, batch_of, key_of, lines_of, result_text

@@ -15,7 +15,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from longhaul.agent.values.messages import Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.stores.names import safe_name
 from longhaul.stores.offload.lines import batch_of, lines_of, result_text
 from longhaul.stores.state.redis_connection import Client, connect, target_of

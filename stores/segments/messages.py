@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from longhaul.agent.entries.every import Segment
 from longhaul.agent.life.history import History
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.stores.segments.segments import Whole
 
 Read = Callable[[Segment], Awaitable[Whole]]

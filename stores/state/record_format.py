@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from longhaul.agent.fold.state import AgentState
+from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.life.migrations import CURRENT, NewerRecord, NoRecord, upgraded
 from longhaul.stores.state.slots import Slot
 from longhaul.stores.state.store import DamagedRecord, NewerStored, SessionRecord, SessionRow

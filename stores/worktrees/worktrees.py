@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.agent.values.workspace import BRANCHES, FILES_NOW, branch_of
+from longhaul.agent.values.spec.workspace import BRANCHES, FILES_NOW, branch_of
 from longhaul.stores.worktrees.git import Git, git_for
 from longhaul.stores.worktrees.linked import Repository, line_of, own_folder, repository_at
 from longhaul.stores.worktrees.plain_folder import GitProblem

@@ -19,7 +19,7 @@ from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.entries.every import DoubtProbed
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Workspace
 
 
 async def outbox(call: ToolCall) -> Found | Finding:

@@ -17,7 +17,7 @@ from longhaul.agent.letters.offers import settle
 from longhaul.agent.letters.signing import Key, why_not
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.next.call_ids import with_own_call_ids
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.plain.canonical import chain_digest
 from longhaul.agent.reception import receive
@@ -53,7 +53,7 @@ from longhaul.agent.steps import (
     Verify,
 )
 from longhaul.agent.values.budget import Tariff
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ContentBlock,
     ErrorInfo,
@@ -64,11 +64,11 @@ from longhaul.agent.values.messages import (
     Usage,
     message_digest,
 )
+from longhaul.agent.values.conversation.stops import REFUSALS, StopReason
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec, ReActConfig
-from longhaul.agent.values.stops import REFUSALS, StopReason
+from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.event import EventsSoFar
 
 TOOLS = (

@@ -3,13 +3,13 @@
 import pytest
 
 from longhaul.agent.decision import decide
-from longhaul.agent.fold.state import effect_of
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.fold.ledger.state import effect_of
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Examine, Idle, Park, RollOver
-from longhaul.agent.values.messages import ToolCallState
+from longhaul.agent.values.conversation.messages import ToolCallState
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from tests.agent.play import TOOLS, Play, calls
 
 

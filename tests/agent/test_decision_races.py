@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.question_digest import seen_digest
+from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.next.waiting import reached
 from longhaul.agent.steps import Act, Idle, Park
 from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.settings import ReActConfig
+from longhaul.agent.values.spec.settings import ReActConfig
 from tests.agent.play import SPEC, Play, asking, calls, text
 
 

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import cut
-from longhaul.agent.fold.question_digest import seen_digest
+from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.fold.results import cancelled_outside
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imports import read_state
 from longhaul.agent.next.inside_plan import PLAN_EXIT_TOOL
 from longhaul.agent.next.interrupting import replaced_by
-from longhaul.agent.next.keeping import Load, history_is_long, roll_over
+from longhaul.agent.next.lifespan import Load, history_is_long, roll_over
 from longhaul.agent.permission.checks import BadRule, check_rule
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.preview import argument_parts, brief, preview
@@ -22,9 +22,7 @@ from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, RollOver, Step
-from longhaul.agent.values.deadline import Deadline
-from longhaul.agent.values.knowledge import Knowledge
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
     ErrorInfo,
@@ -32,11 +30,13 @@ from longhaul.agent.values.messages import (
     ToolResultBlock,
     UserMsg,
 )
+from longhaul.agent.values.conversation.sizes import outside_tokens
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.sizes import outside_tokens
+from longhaul.agent.values.spec.knowledge import Knowledge
 from longhaul.agent.values.stuck import Watch, with_call
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.tools import Effect
 from tests.agent.play import Play, calls, text
 
 CALL = ToolCallBlock(id="a", name="Order", input="{}")

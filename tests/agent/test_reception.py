@@ -7,9 +7,9 @@ import pytest
 
 from longhaul.agent.permission.facts import CallFacts, SubCommand
 from longhaul.agent.steps import Park
-from longhaul.agent.values.messages import ToolCallBlock
+from longhaul.agent.values.conversation.messages import ToolCallBlock
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.agent.play import Play, asking, calls, text
 
 BASH = ToolDescriptor(name="Bash")

@@ -3,12 +3,12 @@
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger import KEPT_REQUESTS
+from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS
 from longhaul.agent.fold.requests import follow_up_id
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, ToolCallBlock, UserMsg
 from tests.agent.play import NOON, SPEC, Play, calls, succeeded, text
 
 OPENED = e.SessionOpened(seq=1, at=NOON, session_id="wall-7", spec=SPEC)

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act, Idle, Park, Prepare, RollOver, Think
-from longhaul.agent.values.messages import FinishedReason, TextBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import FinishedReason, TextBlock, ToolCallBlock
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, calls, carried_over, site, spec_with, spoken, text
 

@@ -10,7 +10,7 @@ from longhaul.activities.middlewares.middleware import AskModel, Middleware, Run
 from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
-from tests.e2e.crash_tools import pass_by, write_down
+from tests.e2e.crash.crash_tools import pass_by, write_down
 
 
 class ContextWitness(Middleware):

@@ -15,7 +15,7 @@ from longhaul.worker import READY
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
-CRASH_TOOLS = "tests.e2e.crash_tools"
+CRASH_TOOLS = "tests.e2e.crash.crash_tools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

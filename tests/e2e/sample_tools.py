@@ -5,8 +5,8 @@ import base64
 
 from longhaul.activities.middlewares.runtime import runtime_context
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.messages import Base64Source, DataBlock
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
+from longhaul.agent.values.conversation.tools import Effect
 from tests.workflows.paying import pay  # noqa: F401  a worker finds it by its name
 
 

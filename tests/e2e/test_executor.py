@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.workflows.letters import results, until

@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.conftest import Cli
-from tests.e2e.crash_stage import until
+from tests.e2e.crash.crash_stage import until
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
 
 pytestmark = pytest.mark.server
@@ -28,7 +28,7 @@ print(len(around), threading.active_count(), *sys.modules)
 """
 TOOLS = '''
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @tool(effect=Effect.READ)

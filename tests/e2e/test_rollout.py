@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.cli.doctor.server import versions
 from longhaul.starter.hosting.rollout import set_current
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
-from tests.e2e.crash_stage import Job, Stage, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
 pytestmark = pytest.mark.server

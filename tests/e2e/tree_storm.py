@@ -10,15 +10,15 @@ from typing import TypeVar
 from temporalio.service import RPCError
 
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.workspace import Workspace
 from longhaul.agent.views.budget import BudgetStanding
-from longhaul.starter.client.asking import SILENCES, NoSession
+from longhaul.starter.client.reading.asking import SILENCES, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage
+from tests.e2e.crash.crash_stage import Job, Stage
 from tests.e2e.processes import WorkerProcess
 from tests.e2e.tree_provider import FOREMEN, HANDS, SIGNING
 

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.permission.preview import preview
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.permission import Behavior, PermissionRule
-from longhaul.agent.values.tools import Effect
 from longhaul.starter import render
 from longhaul.workflows.contract import PendingCall
 

@@ -1,6 +1,13 @@
 """Calls with all that they answered, and the end of what failed, as people see them."""
 
-from longhaul.agent.values.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock, ToolResultState, UserMsg
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    Msg,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+    UserMsg,
+)
 from longhaul.starter.cli.terminal.last_turns import of_turns
 from longhaul.starter.render_calls import calls_in, end_of, in_full
 

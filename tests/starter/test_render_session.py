@@ -3,7 +3,7 @@
 import pytest
 from rich.text import Text
 
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from longhaul.activities.attempt.secrets import secret
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 own = logging.getLogger("careless")
 own.addHandler(logging.StreamHandler())

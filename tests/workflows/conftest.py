@@ -18,19 +18,20 @@ from temporalio.service import RPCError
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.past import readout
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.workspace import Workspace
-from longhaul.starter.client import asking, session_copies
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.reading import asking
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.states import session_copies
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.reach import patience
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from tests.activities.models.conftest import calling
-from tests.activities.models.requests import KEYS, WEATHER, keys_for
+from tests.activities.models.sample_requests import KEYS, WEATHER, keys_for
 from tests.activities.models.wire import (
     BEGINNINGS,
     Answer,

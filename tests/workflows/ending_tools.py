@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.tool import Found, Tool, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 class PanicException(BaseException):

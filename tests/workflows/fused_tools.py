@@ -10,7 +10,7 @@ from longhaul.activities.middlewares.middleware import Middleware, RunTool, Tool
 from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 from tests.workflows.tools import page_text
 
 

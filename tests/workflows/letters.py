@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import ENTRIES, EntriesPage
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.values.messages import Msg, ToolResultState
+from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import REFUSED, PendingCall
 from tests.workflows.conftest import Stage

@@ -11,7 +11,7 @@ from longhaul.activities.middlewares.runtime import RuntimeContext, runtime_cont
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 class Marks(Middleware):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @tool(effect=Effect.ONCE, concurrency_safe=True)

@@ -1,7 +1,7 @@
 """The tool `pay` of a later release, which asks for more."""
 
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 from tests.workflows import paying
 
 

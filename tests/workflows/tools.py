@@ -10,7 +10,7 @@ from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import Found, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.activities.tools.postprocessors import postprocessor
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 def marker(page: int) -> str:

@@ -7,7 +7,7 @@ from longhaul.activities.middlewares.middleware import ToolUse
 from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
-from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.conversation.messages import TextBlock
 
 hooks = HookedMiddleware("shop")
 

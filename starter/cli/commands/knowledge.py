@@ -26,7 +26,7 @@ def add(
     Example: longhaul knowledge add handbook docs/
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import knowledge
+    from longhaul.starter.cli.work.memory import knowledge
 
     leave_by(lambda: knowledge.add(Screen(as_json=as_json), base, paths))
 
@@ -39,7 +39,7 @@ def listed(
 ) -> None:
     """List the documents of the knowledge bases."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import knowledge
+    from longhaul.starter.cli.work.memory import knowledge
 
     leave_by(lambda: knowledge.listed(Screen(as_json=as_json), base))
 
@@ -54,7 +54,7 @@ def search(
 ) -> None:
     """Show the passages that an agent would find."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import knowledge
+    from longhaul.starter.cli.work.memory import knowledge
 
     leave_by(lambda: knowledge.search(Screen(as_json=as_json), base, query, limit))
 
@@ -69,6 +69,6 @@ def delete(
 ) -> None:
     """Take documents out of a knowledge base, for good."""
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import knowledge
+    from longhaul.starter.cli.work.memory import knowledge
 
     leave_by(lambda: knowledge.delete(Screen(as_json=as_json), base, documents or [], every=every))

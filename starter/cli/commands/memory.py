@@ -27,7 +27,7 @@ def listed(
     Example: longhaul memory list --user ana
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import memories
+    from longhaul.starter.cli.work.memory import memories
 
     leave_by(lambda: memories.listed(Screen(as_json=as_json), user, agent, limit))
 
@@ -46,6 +46,6 @@ def delete(
     Example: longhaul memory delete 12 15 --user ana
     """
     from longhaul.starter.cli.terminal.screen import Screen
-    from longhaul.starter.cli.work import memories
+    from longhaul.starter.cli.work.memory import memories
 
     leave_by(lambda: memories.delete(Screen(as_json=as_json), ids or [], user, agent, every=every))

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 
-from longhaul.activities.mcp.offered import BadMCPSetting
+from longhaul.activities.mcp.allowed_servers import BadMCPSetting
 from longhaul.activities.mcp.survey import Surveyed, surveying
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets

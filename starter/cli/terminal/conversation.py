@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from rich.text import Text
 
-from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.exit_codes import Exit
@@ -22,7 +22,7 @@ from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
 from longhaul.starter.cli.terminal.paused_session import Standing
 from longhaul.starter.cli.terminal.progress import Progress
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import harmless, one_line

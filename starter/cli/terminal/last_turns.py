@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from longhaul.agent.values.messages import Msg, TextBlock
+from longhaul.agent.values.conversation.messages import Msg, TextBlock
 from longhaul.starter import render_session
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import Status

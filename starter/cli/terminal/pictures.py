@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import one_line
 

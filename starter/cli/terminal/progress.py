@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from rich.text import Text
 
-from longhaul.agent.values.messages import DataBlock, FinishedReason, ToolResultState
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.messages import DataBlock, FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render

@@ -10,8 +10,8 @@ from longhaul.agent.entries.requests import When
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.terminal import session_commands
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.asking import NoSession
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import harmless, one_line

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from longhaul.agent.values.messages import Base64Source, DataBlock
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
 from longhaul.starter.settings import Settings, SettingsOfTheUser
 from longhaul.starter.visible import one_line
 

@@ -5,8 +5,8 @@ from rich.text import Text
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.voices import PIECES, PlainVoice, Voice
-from longhaul.starter.client.following import UNAVAILABLE
-from longhaul.starter.client.live_events import LOST, RESTARTED
+from longhaul.starter.client.reading.following import UNAVAILABLE
+from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 from longhaul.starter.visible import harmless, one_line
 
 LINES_SHOWN = 40

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from rich.text import Text
 
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import Name, connected, find_any
 from longhaul.starter.cli.opening import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.session_copies import stored_sessions
+from longhaul.starter.client.states.session_copies import stored_sessions
 from longhaul.starter.visible import one_line
 
 NAME_CHARS = 150

@@ -9,7 +9,7 @@ from longhaul.starter.cli.finding import Name, connected, find_any
 from longhaul.starter.cli.opening import whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.session_copies import Deleted
+from longhaul.starter.client.states.session_copies import Deleted
 from longhaul.starter.visible import one_line
 
 

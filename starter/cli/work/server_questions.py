@@ -5,7 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.agent.letters.server_questions import ACTIONS
-from longhaul.agent.values.server_questions import WARNING, ServerAsked, ServerQuestion
+from longhaul.agent.values.conversation.server_questions import WARNING, ServerAsked, ServerQuestion
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.keys import ask
 from longhaul.starter.cli.terminal.screen import Screen

@@ -11,8 +11,8 @@ from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.finding import Name, connected, find_session, flags_of
 from longhaul.starter.cli.terminal.progress import Progress
 from longhaul.starter.cli.terminal.screen import Screen, write_json
-from longhaul.starter.client.asking import NoSession
 from longhaul.starter.client.feed import CLOSED
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.visible import one_line
 

@@ -10,13 +10,13 @@ import pytest
 from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
 from longhaul.activities.analysis.chain import Analyzers, AnalyzerSetupError, load_analyzers
 from longhaul.activities.analysis.judging_model import ARGUMENTS_CHARS, JudgingModel
-from longhaul.activities.models.failures import ProviderError
+from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.conversation.messages import Msg, TextBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk
-from longhaul.agent.values.settings import ModelConfig
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.spec.settings import ModelConfig
 
 OWN = "tests.activities.analysis.own:Suspicious"
 

@@ -8,7 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import MARKER, Workspaces
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Workspace
 
 SECRET = "marmalade"
 

@@ -19,9 +19,17 @@ from longhaul.activities.context.specs import Specs
 from longhaul.activities.contract import CompressInput, ContextAddress, Inline
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.entries.every import ContextCompressed
-from longhaul.agent.values.messages import AssistantMsg, ErrorInfo, Msg, ToolCallBlock, ToolResultBlock, Usage, UserMsg
-from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    ErrorInfo,
+    Msg,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    UserMsg,
+)
+from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
 
 FIELDS = {
     "task_overview": "Repair the bridge at km 12.",

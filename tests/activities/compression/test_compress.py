@@ -12,9 +12,16 @@ from longhaul.activities.contract import MODEL_FAILED
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.plain.canonical import chain_digest
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock, Usage, UserMsg, message_digest
-from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.conversation.messages import (
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    Usage,
+    UserMsg,
+    message_digest,
+)
+from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
 from tests.activities.compression.stage import (
     CALL,
     FIELDS,

@@ -13,11 +13,11 @@ from longhaul.activities.compression.fitting import answer_room, fitted, shorten
 from longhaul.activities.compression.rendering import Piece
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
 from longhaul.activities.compression.view import Question, by_bytes
-from longhaul.activities.models.failures import ProviderError
+from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.messages import AssistantMsg, HintBlock, Msg, TextBlock, Usage, UserMsg
-from longhaul.agent.values.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, TextBlock, Usage, UserMsg
+from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
 from tests.activities.compression.stage import Stage, call, info_of, result, script
 
 

@@ -7,8 +7,8 @@ import zlib
 import pytest
 
 from longhaul.activities.context.attachments import LONGEST_BASE64, looked_into
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock, URLSource
-from tests.activities.models.requests import PIXEL
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, URLSource
+from tests.activities.models.sample_requests import PIXEL
 
 HEAD = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x0b\x08\0\4\0\4\1\1\x11\0\xff\xd9"

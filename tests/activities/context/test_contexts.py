@@ -5,7 +5,7 @@ import pytest
 from longhaul.activities.context.contexts import WEIGHED_EACH, Contexts, Pull, size_of
 from longhaul.activities.contract import ContextAddress, Inline, Ref, TranscriptPage
 from longhaul.agent.plain.canonical import chain_digest
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
     DataBlock,

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from longhaul.activities.context.many_images import too_large_among
-from longhaul.agent.values.messages import Base64Source, DataBlock, URLSource
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, URLSource
 
 
 def image(width: int, height: int) -> DataBlock:

@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from longhaul.activities.context.prompt_hooks import HookSetupError, PromptContext, PromptHook, PromptHooks, load_hooks
-from longhaul.activities.models.failures import SetupError
-from longhaul.activities.models.retries import as_verdict
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.retries import as_verdict
+from longhaul.agent.values.conversation.messages import ErrorInfo
 
 HERE = "tests.activities.context.test_prompt_hooks"
 CONTEXT = PromptContext("mason", "ana", "wall", "scripted:x", 3)

@@ -16,9 +16,9 @@ from longhaul.activities.contract import NOT_HERE, PrepareReply
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.entries.every import Prepared
-from longhaul.agent.values.messages import HintBlock
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.conversation.messages import HintBlock
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.compaction import tokens
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import AssistantMsg, Msg, TextBlock, ToolCallBlock, Usage, UserMsg
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.sizes import outside_tokens
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, ToolCallBlock, Usage, UserMsg
+from longhaul.agent.values.conversation.sizes import outside_tokens
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.stores.offload.opening import Offloaders
 from tests.activities.context.token_samples import SAMPLES
 

@@ -15,8 +15,8 @@ from longhaul.activities.context.truncation import marker
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.offload.opening import Offloaders
 from tests.stores.offload.own_offloaders import Shelf
 from tests.stores.offload.samples import files_below, picture, resolved

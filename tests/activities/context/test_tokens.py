@@ -12,7 +12,7 @@ from longhaul.activities.context.encodings import FILES, Encodings, at_hand
 from longhaul.activities.context.token_estimate import estimate
 from longhaul.activities.context.tokens import CALL_TOKENS, MESSAGE_TOKENS, TOOL_TOKENS, TOOLS_TOKENS, TokenCounter
 from longhaul.agent.plain.tokens import corrected
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ContentBlock,
     DataBlock,
@@ -26,7 +26,7 @@ from longhaul.agent.values.messages import (
     URLSource,
     UserMsg,
 )
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.activities.context.test_encodings import BYTEWISE
 from tests.activities.context.token_samples import SAMPLES
 from tests.limits import SURE_SECONDS

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from longhaul.activities.context.token_estimate import estimate
 from longhaul.activities.context.truncation import NOT_OURS, Output, marker, truncate
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import (
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
 
 PLAIN = (
     "<<<TRUNCATED>>>\n<system-reminder>The remaining content has been omitted for limited context.</system-reminder>"

@@ -13,8 +13,8 @@ from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.plan_mode import decide_planning
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.fuzzing import run
 from tests.activities.corpora.harness import picture
 from tests.activities.corpora.stage import SECRET, Stage, build, git

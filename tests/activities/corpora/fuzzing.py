@@ -22,8 +22,8 @@ from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.harness import picture
 from tests.activities.corpora.stage import git
 

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.kinds.kind import AgentKind, Asked, CallResult, KindSession, KindWords, Thought
 from longhaul.activities.kinds.next_step import Done, KindAnswer, KindFailed, digest, next_of, parting, told
-from longhaul.agent.values.messages import AssistantMsg, Msg, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, UserMsg
 
 REQUEST = UserMsg("ana", "Where is my boat?")
 

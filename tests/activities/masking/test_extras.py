@@ -3,7 +3,14 @@
 import pytest
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.agent.values.messages import AssistantMsg, ContentBlock, Msg, TextBlock, ThinkingBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    ContentBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 
 KEY = "open-sesame-4711"
 SECRETS = WorkerSecrets({"GATE_KEY": KEY})

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.offered import open_servers
+from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.values.mcp import MCPClient
+from longhaul.agent.values.spec.mcp import MCPClient
 from tests.e2e.processes import ROOT
 
 SERVER = "tests.activities.mcp.server"

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.mcp.allowed_servers import BadMCPSetting, OfferedServers, open_servers
 from longhaul.activities.mcp.failures import NotOffered
-from longhaul.activities.mcp.offered import BadMCPSetting, OfferedServers, open_servers
-from longhaul.agent.values.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig
 
 SECRETS = WorkerSecrets({"TIDE_TOKEN": "tide-token-moss", "OTHER_TOKEN": "other-token-fern"})
 SERVERS = {

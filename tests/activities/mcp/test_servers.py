@@ -15,8 +15,8 @@ from longhaul.activities.shell.environment import INHERITED
 from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.tools import Effect
 from tests.activities.mcp.serving import CLIENT, PATHS, free_port, servers, serving, small, stdio, tools_of, used
 from tests.activities.process.pids import until
 from tests.activities.tools.calls import place_at, use

@@ -7,11 +7,11 @@ import pytest
 from mcp_types import Tool, ToolAnnotations
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.mcp.offered import Server, open_servers
+from longhaul.activities.mcp.allowed_servers import Server, open_servers
 from longhaul.activities.mcp.tool_list import Described, described, names_for
 from longhaul.activities.tools.registry import TOOL_NAME
-from longhaul.agent.values.mcp import MCPClient
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.mcp import MCPClient
 
 SECRETS = WorkerSecrets({"TIDE_TOKEN": "tide-token-moss"})
 

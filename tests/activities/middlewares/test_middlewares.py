@@ -16,7 +16,7 @@ from longhaul.activities.middlewares.runtime import RuntimeContext, as_current, 
 from longhaul.activities.middlewares.wrapping import Wrapped
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 CONTEXT = RuntimeContext(agent="lamp", user_id="ana", session_id="s1", attempt=1, given={"ticket": [4711]})
 USE = ToolUse("c1", "send", '{"to": "ben"}', Effect.ONCE)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from longhaul.activities.models.providers import Providers
-from tests.activities.models.requests import KEYS, Caller, keys_for
+from tests.activities.models.sample_requests import KEYS, Caller, keys_for
 from tests.activities.models.wire import Wire, on_a_port
 from tests.servers.aimock import Aimock
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.thinking_origin import Beginnings, chain_of, fitting, origin_of, with_origin
-from longhaul.agent.values.messages import AssistantMsg, Msg, ToolResultBlock
-from longhaul.agent.values.settings import ModelConfig
-from tests.activities.models.requests import WEATHER, Caller
+from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, origin_of, with_origin
+from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock
+from longhaul.agent.values.spec.settings import ModelConfig
+from tests.activities.models.sample_requests import WEATHER, Caller
 
 
 def answered(reply: ModelReply, model: str, config: ModelConfig, messages: Sequence[Msg]) -> list[Msg]:

@@ -5,13 +5,13 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.apis.vendors import VENDORS
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import BadKeyPlaces, KeyPlace, is_within, read_key_places
 from longhaul.activities.models.providers import PROVIDERS, Provider, Providers
-from longhaul.activities.models.vendors import VENDORS
-from longhaul.activities.models.verdicts import judge
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 from tests.activities.models.test_providers import ask, ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, on_a_port, response_says, says_of
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import PROVIDERS
-from longhaul.agent.values.messages import UserMsg
-from longhaul.agent.values.profiles import APIS, fields_of
-from longhaul.agent.values.settings import AgentSpec
-from tests.activities.models.requests import KEYS
+from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.spec.profiles import APIS, fields_of
+from longhaul.agent.values.spec.settings import AgentSpec
+from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.test_profiles import ENVIRON, asking, calling
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, on_a_port, says_of

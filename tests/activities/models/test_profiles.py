@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.messages import AssistantMsg, UserMsg
-from longhaul.agent.values.profiles import APIS, OF_APIS, ModelProfile
-from longhaul.agent.values.settings import ModelConfig
-from tests.activities.models.requests import KEYS, WEATHER
+from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
+from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile
+from longhaul.agent.values.spec.settings import ModelConfig
+from tests.activities.models.sample_requests import KEYS, WEATHER
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.context.context_windows import context_length
-from longhaul.activities.models.failures import SetupError
+from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import KeyPlace, read_key_places
 from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.model_names import ModelName, parse_model_name
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.verdicts import judge
-from longhaul.agent.values.messages import TextBlock, UserMsg
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
+from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says
 
 
@@ -94,7 +94,9 @@ async def test_address_and_key_come_from_the_environment_or_from_the_operators_l
 
 def test_no_sdk_is_loaded_before_its_first_use() -> None:
     script = (
-        "import sys\nfrom longhaul.activities.models import providers, scripted, verdicts\n"
+        "import sys\nfrom longhaul.activities.models import providers\n"
+        "from longhaul.activities.models.failures import verdicts\n"
+        "from longhaul.activities.models.script import scripted\n"
         "print([name for name in ('anthropic', 'openai', 'httpx', 'httpx2') if name in sys.modules])"
     )
 

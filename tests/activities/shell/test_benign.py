@@ -8,8 +8,8 @@ import pytest
 
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.stage import build, corpus
 
 BASH = ToolDescriptor(name="Bash")

@@ -9,8 +9,8 @@ from longhaul.activities.shell import git_history
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.git_history import secrets_in_commits
 from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.harness import run
 from tests.activities.corpora.stage import SECRET, Stage, git
 

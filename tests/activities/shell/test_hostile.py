@@ -10,8 +10,8 @@ from longhaul.activities.repository.secret_trees import TooLarge, tree_of
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.plan_mode import decide_planning
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.stage import Line, Stage, build, corpus, git
 
 BASH = ToolDescriptor(name="Bash")

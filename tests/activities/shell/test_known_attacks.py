@@ -76,7 +76,8 @@ ELSEWHERE = {
     "H3 the folder that one stands in": "e2e/cli/test_trust.py",
     "H4 keys by name and place": "activities/models/test_key_places.py",
     "H4 keys of processes": "test_worker_privacy.py",
-    "H4 keys in what is shown": "workflows/workers/test_own_keys.py::test_own_keys_are_masked_and_given_to_nobody",
+    "H4 keys in what is shown":
+        "workflows/workers/models/test_own_keys.py::test_own_keys_are_masked_and_given_to_nobody",
     "H5 letters": "workflows/life/test_poison.py::test_a_session_answers_at_once_after_poison_of_every_kind",
     "H5 letters by HTTP": "e2e/serve/test_poison.py::test_a_session_answers_at_once_after_poison_by_http",
     "H6 several users": "e2e/serve/test_sessions.py",

@@ -10,8 +10,8 @@ import pytest
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.activities.corpora.harness import Listener, listening, picture, run
 from tests.activities.corpora.mixing import mixed
 from tests.activities.corpora.stage import SECRET, Line, Stage, build, corpus

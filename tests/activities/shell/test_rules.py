@@ -7,8 +7,8 @@ import pytest
 
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.engine import PermissionDecision, decide_call
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 
 BASH = ToolDescriptor(name="Bash")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.telemetry.prices import BadPrices, Prices, load_prices
-from longhaul.agent.values.messages import Usage
+from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.price import Price
 
 LIST = """

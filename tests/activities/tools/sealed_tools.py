@@ -8,7 +8,7 @@ from pathlib import Path
 
 from longhaul.activities.attempt.secrets import secret
 from longhaul.activities.tools.function import tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @tool(effect=Effect.ONCE)

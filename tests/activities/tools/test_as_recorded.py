@@ -7,9 +7,9 @@ from longhaul.activities.tools.as_recorded import tool_as_recorded
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.agent.entries.every import ToolReturned
-from longhaul.agent.fold.state import OpenCall
-from longhaul.agent.values.messages import ToolCallBlock, ToolResultState
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.workflows.outcomes import call_failed
 
 

@@ -15,7 +15,7 @@ from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, 
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.registry import default_tools, load_modules
-from longhaul.agent.values.workspace import Seal
+from longhaul.agent.values.spec.workspace import Seal
 
 pytestmark = pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from longhaul.activities.tools.function import Function, tool
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 def google(page: int, chars: int = 40) -> str:

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors, postprocessor
 from longhaul.activities.tools.registry import ToolSetupError, load_modules, load_postprocessors
-from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.conversation.messages import TextBlock
 
 PAGE = ToolOutput("a long page", metadata={"from": "shelf 3"}, cwd=Path("/site"))
 

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.read import Read
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from tests.activities.tools.calls import called, text_of, use
 
 

@@ -12,7 +12,7 @@ from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.function import FunctionTool, tool
 from longhaul.activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 from tests.activities.tools.calls import use
 
 

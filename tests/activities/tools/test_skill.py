@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.tool import ToolError
 from longhaul.activities.tools.skill import LoadSkill, loaded
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 
 @pytest.fixture

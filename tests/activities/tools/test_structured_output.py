@@ -13,7 +13,7 @@ from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, ToolSetupError, describe, finishing
 from longhaul.activities.tools.structured_output import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
 from longhaul.agent.plain.asked_schema import why_unusable
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
 Form = tuple[dict[str, Any], Any, Any]
 """A schema, a value that fits it, and one that does not."""

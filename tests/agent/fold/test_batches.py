@@ -3,9 +3,9 @@
 import pytest
 
 from longhaul.agent.fold.batches import next_batch
-from longhaul.agent.fold.state import OpenCall, ReplyContext
-from longhaul.agent.values.messages import ToolCallBlock, ToolCallState
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.play import TOOLS
 
 BY_NAME: dict[str, ToolDescriptor] = {tool.name: tool for tool in TOOLS}

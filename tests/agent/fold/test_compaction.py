@@ -10,10 +10,10 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.compaction import next_cut, tokens
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Finish, Idle, Think
-from longhaul.agent.values.messages import ErrorInfo, Msg, TextBlock, ToolResultBlock
-from longhaul.agent.values.prompt import summary_message
-from longhaul.agent.values.settings import ContextConfig
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, TextBlock, ToolResultBlock
+from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.spec.settings import ContextConfig
 from tests.agent.play import SPEC, Line, Play, calls, text
 
 LOOKS = 12

@@ -9,8 +9,8 @@ from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.fold.results import outcome_unknown
 from longhaul.agent.letters.doubts import blocking, open_doubts
 from longhaul.agent.steps import Idle, Park, Probe, Think
-from longhaul.agent.values.messages import HintBlock
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.messages import HintBlock
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.index import status_word
 from longhaul.agent.views.transcript import reply_message

@@ -3,7 +3,7 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.history import History
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import Msg, TextBlock
+from longhaul.agent.values.conversation.messages import Msg, TextBlock
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, asking, text
 

@@ -8,10 +8,10 @@ from longhaul.agent.entries.notices import Given, shown_arguments
 from longhaul.agent.next.notices import retry_at, should_notify, to_tell
 from longhaul.agent.next.waiting import next_due, reached, retry_is_due
 from longhaul.agent.steps import Checkpoint, Park
+from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.messages import ErrorInfo
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from tests.agent.play import RULES, Play, calls, text
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.compaction import tokens
-from longhaul.agent.values.messages import ToolResultBlock, Usage
+from longhaul.agent.values.conversation.messages import ToolResultBlock, Usage
 from tests.agent.play import Play, calls, text
 
 WINDOW, LOOKS, SIZE = 6_000, 45, 300

@@ -2,7 +2,7 @@
 # ruff: noqa: E501 - a sentence that is expected is written as it is read
 
 from longhaul.agent.fold.results import failed_to_run, outcome_unknown, stopped_under_way
-from longhaul.agent.values.messages import ToolCallBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 
 CALL = ToolCallBlock(id="a", name="Paint", input="{}")
 

@@ -4,9 +4,16 @@ import pytest
 
 from longhaul.agent.next.stops import MOST_OUTPUT_TOKENS, config_for
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
-from longhaul.agent.values.messages import ContentBlock, FinishedReason, HintBlock, Msg, TextBlock, ThinkingBlock
-from longhaul.agent.values.settings import AgentSpec, ModelConfig
-from longhaul.agent.values.stops import BROKEN_OFF, GO_ON, REFUSALS, StopReason, ends_as
+from longhaul.agent.values.conversation.messages import (
+    ContentBlock,
+    FinishedReason,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+)
+from longhaul.agent.values.conversation.stops import BROKEN_OFF, GO_ON, REFUSALS, StopReason, ends_as
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold

@@ -7,7 +7,13 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.steps import Finish, Idle, Remind, Think
-from longhaul.agent.values.messages import ContentBlock, FinishedReason, HintBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import (
+    ContentBlock,
+    FinishedReason,
+    HintBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, calls, text

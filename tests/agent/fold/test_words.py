@@ -4,9 +4,9 @@ from typing import get_args
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.entry import Entry
-from longhaul.agent.fold.words import FIELDS, MOST_CHARS, unseen
+from longhaul.agent.fold.ledger.words import FIELDS, MOST_CHARS, unseen
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import AssistantMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, calls, text
 

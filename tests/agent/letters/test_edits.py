@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.play import Play, calls
 
 SHAPED = ToolDescriptor(

@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.letters.outside import BLOCKS_LIMIT, PIECES_LIMIT, RESULT_LIMIT_KB
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.steps import TakeIn
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import TOOLS, Play, calls, text

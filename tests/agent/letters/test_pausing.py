@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.steps import Act, Compress, Idle, Park, Prepare, Think
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.views.index import row_of
 from tests.agent.play import Play, calls, text
 

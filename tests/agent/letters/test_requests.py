@@ -11,7 +11,7 @@ from longhaul.agent.letters.requests import MAX_QUEUE, MAX_QUEUE_BYTES
 from longhaul.agent.letters.table import read
 from longhaul.agent.plain.depth import MAX_DEPTH
 from longhaul.agent.steps import Idle, TakeIn
-from longhaul.agent.values.messages import ToolResultState, UserMsg
+from longhaul.agent.values.conversation.messages import ToolResultState, UserMsg
 from longhaul.agent.values.permission import PermissionMode
 from tests.agent.play import SPEC, Play, asking, calls, carried_over, spoken, text
 

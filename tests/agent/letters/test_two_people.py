@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries.every import CallUnsettled
-from longhaul.agent.fold.question_digest import seen_digest
+from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.permission.grants import may_grant
 from longhaul.agent.steps import Act, Idle, Park, Step
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from tests.agent.play import SPEC, Play, calls, site, text
 
 

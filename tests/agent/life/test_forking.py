@@ -2,11 +2,11 @@
 
 import pytest
 
-from longhaul.agent.fold.ledger import Ledger
+from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.life.forking import NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
-from longhaul.agent.values.messages import Msg
-from longhaul.agent.values.wellformed import problem
-from longhaul.agent.values.workspace import Seal, Workspace
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.wellformed import problem
+from longhaul.agent.values.spec.workspace import Seal, Workspace
 from tests.agent.play import Line, Play, calls, text
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.fold.state import AgentState, OpenCall, ReplyContext
+from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext
 from longhaul.agent.life.imports import MAX_BYTES, read_state
 from longhaul.agent.life.java_state import from_java
 from longhaul.agent.plain.import_problem import ImportProblem
-from longhaul.agent.values.messages import AssistantMsg, ToolCallState, ToolResultState, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallState, ToolResultState, UserMsg
 from longhaul.agent.values.permission import PermissionRule
 
 JAVA: dict[str, Any] = {

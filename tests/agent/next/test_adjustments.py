@@ -1,9 +1,9 @@
 """What a model's API can't express is recorded once in a session, for each model."""
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger import KEPT_ADJUSTMENTS
+from longhaul.agent.fold.ledger.ledger import KEPT_ADJUSTMENTS
 from longhaul.agent.next.adjustments import with_new_adjustments
-from longhaul.agent.values.messages import AssistantMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, text
 

@@ -6,13 +6,13 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.notices import Notice
-from longhaul.agent.fold.question_digest import seen_digest
-from longhaul.agent.next.ahead import ASKED_AT_ONCE, ASKED_CHARS
+from longhaul.agent.fold.ledger.question_digest import seen_digest
+from longhaul.agent.next.asked_together import ASKED_AT_ONCE, ASKED_CHARS
 from longhaul.agent.next.notices import to_tell
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.steps import Act, Examine, Idle, Judge, Park
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode, PermissionRule
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Play, asking, calls, spec_with, succeeded, text
 

@@ -11,8 +11,8 @@ from longhaul.agent.next.children import lost
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget
-from longhaul.agent.values.messages import Usage
-from longhaul.agent.values.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 from longhaul.agent.views.budget import standing
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import text

@@ -4,15 +4,15 @@ import json
 from dataclasses import replace
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.state import OpenCall
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose, why_not
-from longhaul.agent.next.keeping import Load, history_is_long
+from longhaul.agent.next.lifespan import Load, history_is_long
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import MOST_COMMANDS, BackgroundCommand
-from longhaul.agent.values.messages import ToolCallBlock, ToolResultBlock, ToolResultState
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.family import ABOVE, HOUSE, Family
 from tests.agent.play import text
 

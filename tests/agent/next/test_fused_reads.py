@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from longhaul.agent.next.fused_reads import LONGEST_INPUT_CHARS, MOST_FUSED
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from tests.agent.play import SPEC, TOOLS, Play, calls, spec_with, text
 
 READS = {"read_only": True, "concurrency_safe": True, "effect": Effect.READ}

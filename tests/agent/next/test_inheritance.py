@@ -14,8 +14,8 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.settings import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.workspace import Seal, Workspace
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.spec.workspace import Seal, Workspace
 from tests.agent.family import GLAZIER, HOUSE, Family
 from tests.agent.play import text
 

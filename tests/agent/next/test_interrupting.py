@@ -8,8 +8,8 @@ from longhaul.agent.life.history import seam_of
 from longhaul.agent.next.interrupting import cut_short, replaced_by
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Idle, Park
-from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.views.event import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold

@@ -6,10 +6,10 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.carried import Carried, carry
-from longhaul.agent.next.keeping import ROLL_OVER_EVENTS, Load
+from longhaul.agent.next.lifespan import ROLL_OVER_EVENTS, Load
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, Close, Idle, Park, Restore, RollOver
-from longhaul.agent.values.messages import ErrorInfo, ToolResultState
+from longhaul.agent.values.conversation.messages import ErrorInfo, ToolResultState
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text

@@ -4,8 +4,8 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.steps import Finish, Memorise
-from longhaul.agent.values.memory import MEMORY_SOURCE, found_hint
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.spec.memory import MEMORY_SOURCE, found_hint
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, calls, text
 

@@ -12,14 +12,14 @@ from longhaul.agent.life.imports import read_state
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Answer
-from longhaul.agent.values.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import KEPT_PLANS, KEPT_PLANS_CHARS, PLAN_TOOLS, PlanNotebook, kept
 from longhaul.agent.values.plan_texts import NO_PLAN, standing_text
-from longhaul.agent.values.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.event import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.plan import plan_standing, plans_over

@@ -5,7 +5,7 @@ from typing import Any
 from longhaul.agent.letters.bodies import MAX_ID_CHARS
 from longhaul.agent.letters.upkeep import shutdown
 from longhaul.agent.steps import Think
-from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import Play, calls, succeeded, text
 

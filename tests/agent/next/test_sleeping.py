@@ -11,9 +11,9 @@ from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.next.waiting import next_due
 from longhaul.agent.plain.times import iso
 from longhaul.agent.steps import Act, Park, Restore
-from longhaul.agent.values.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.sleep import KEPT_WAKE_UPS, LONGEST_SLEEP_SECONDS
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.index import status_word
 from tests.agent.play import NOON, TOOLS, Play, asking, calls, carried_over, text

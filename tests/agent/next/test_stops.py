@@ -3,8 +3,8 @@
 import pytest
 
 from longhaul.agent.steps import Idle, Park, Think
-from longhaul.agent.values.messages import ErrorInfo
-from longhaul.agent.values.settings import ModelConfig
+from longhaul.agent.values.conversation.messages import ErrorInfo
+from longhaul.agent.values.spec.settings import ModelConfig
 from longhaul.agent.views.transcript import final_text, reply_message
 from tests.agent.play import SPEC, Play, calls, spec_with, spoken, text
 

@@ -8,11 +8,11 @@ import pytest
 from longhaul.agent.entries import every as e
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Park, Think
-from longhaul.agent.values.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold
 from longhaul.agent.views.transcript import reply_message

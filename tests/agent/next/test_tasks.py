@@ -10,11 +10,11 @@ from longhaul.agent.life.history import messages
 from longhaul.agent.life.imports import read_state
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.steps import Act, Answer
-from longhaul.agent.values.messages import ContentBlock, HintBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionRule
-from longhaul.agent.values.settings import ContextConfig
+from longhaul.agent.values.spec.settings import ContextConfig
 from longhaul.agent.values.tasks import BadTodos, Task, TasksContext, Todo, progress, replaced, tasks_text
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Play, text

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.values.messages import ContentBlock, ToolCallBlock
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.tool_groups import described, hidden
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 
 RESET = ToolDescriptor(

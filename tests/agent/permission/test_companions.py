@@ -6,8 +6,8 @@ import pytest
 
 from longhaul.agent.permission.engine import PermissionDecision, decide_call
 from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 
 BASH = ToolDescriptor(name="Bash")
 BOUNDARIES: list[Boundary] = ["off", "none", "proven", "all"]

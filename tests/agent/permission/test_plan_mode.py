@@ -13,10 +13,10 @@ from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.plan_mode import REFUSED, decide_planning
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Park
-from longhaul.agent.values.messages import ContentBlock, HintBlock, ToolCallBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.plan import PlanModeContext, plan_file
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 

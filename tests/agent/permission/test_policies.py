@@ -12,8 +12,8 @@ from longhaul.agent.permission.policies import stricter, worse
 from longhaul.agent.permission.risk import risk_by_rules
 from longhaul.agent.permission.taint import brings_in, goes_out
 from longhaul.agent.steps import Examine
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, Risk
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, calls, text
 

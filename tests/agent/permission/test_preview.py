@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.permission.preview import MOST_PARTS, PART_CHARS, PART_LINES, Part, argument_parts, brief, preview
-from longhaul.agent.values.tools import Effect
+from longhaul.agent.values.conversation.tools import Effect
 
 END = "; rm -rf ~/keepsakes"
 

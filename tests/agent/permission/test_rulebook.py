@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.keeping import Load
+from longhaul.agent.next.lifespan import Load
 from longhaul.agent.permission.checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import id_of, in_force
 from longhaul.agent.plain.times import iso, moment

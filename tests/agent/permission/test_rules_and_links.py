@@ -6,8 +6,8 @@ from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.ruled import ruled_folders
 from longhaul.agent.steps import Examine
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 from tests.agent.play import Play, calls, site, text
 
 READ, BASH = ToolDescriptor(name="Read", read_only=True), ToolDescriptor(name="Bash")

@@ -7,9 +7,9 @@ import pytest
 from longhaul.agent.permission.checks import BadRule, check_rule
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.known_names import without_tool
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
+from longhaul.agent.values.spec.known_names import without_tool
 
 SEND = ToolDescriptor(name="mcp__mail__send")
 MAIL = {"to": "ana@harbour.example", "body": "fog", "copies": ["bo@harbour.example", "cy@sea.example"], "urgent": True}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.globs import path_matches
+from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import ToolDescriptor
 
 ROOT = "/proj"
 BASH = ToolDescriptor(name="Bash")

@@ -8,8 +8,8 @@ from longhaul.agent.permission.engine import PermissionDecision, decide_call
 from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.plan_mode import decide_planning
 from longhaul.agent.permission.preview import preview
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.tools import Effect, ToolDescriptor
 
 ROOT = "/proj"
 BASH = ToolDescriptor(name="Bash")

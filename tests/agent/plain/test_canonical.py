@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from longhaul.agent.plain.canonical import canonical_json, chain_digest, digest_of
-from longhaul.agent.values.messages import AssistantMsg, ToolCallBlock, Usage, UserMsg, message_digest
+from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallBlock, Usage, UserMsg, message_digest
 
 
 def _sha256(text: bytes) -> str:

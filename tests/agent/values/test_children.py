@@ -10,7 +10,7 @@ from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.children import agents_text
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 from tests.agent.family import AGENT_TOOL
 
 

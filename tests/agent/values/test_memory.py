@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.values.memory import (
+from longhaul.agent.values.conversation.messages import HintBlock, Msg
+from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.spec.memory import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
     brought_by,
@@ -15,9 +17,7 @@ from longhaul.agent.values.memory import (
     told_memory,
     told_passage,
 )
-from longhaul.agent.values.messages import HintBlock, Msg
-from longhaul.agent.values.prompt import hint_message
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.spec.settings import AgentSpec
 
 OWN = ("record_to_memory", "retrieve_from_memory")
 

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
-from longhaul.agent.values.messages import FinishedReason, HintBlock, UserMsg
-from longhaul.agent.values.prompt import (
+from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
+from longhaul.agent.values.conversation.prompt import (
     BadPromptTemplate,
     assemble,
     check_template,
@@ -16,8 +16,15 @@ from longhaul.agent.values.prompt import (
     is_template_name,
     state_hint,
 )
-from longhaul.agent.values.settings import AgentContext, AgentSpec
-from longhaul.agent.values.skills import ProjectFile, Skill, shown_skills, skill_hint, skill_instructions, triggered
+from longhaul.agent.values.spec.settings import AgentContext, AgentSpec
+from longhaul.agent.values.spec.skills import (
+    ProjectFile,
+    Skill,
+    shown_skills,
+    skill_hint,
+    skill_instructions,
+    triggered,
+)
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import NOON
 

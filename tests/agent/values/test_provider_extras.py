@@ -5,8 +5,14 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries.repairs import LeftOut
 from longhaul.agent.fold.repairs import suspects, without
-from longhaul.agent.values.messages import AssistantMsg, ContentBlock, TextBlock, ToolCallBlock, message_digest
-from longhaul.agent.values.provider_extras import EXTRAS_BYTES
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    ContentBlock,
+    TextBlock,
+    ToolCallBlock,
+    message_digest,
+)
+from longhaul.agent.values.conversation.provider_extras import EXTRAS_BYTES
 
 SIGNED = ToolCallBlock(id="c1", name="fetch", input="{}", extras={"thought_signature": "c2ln"})
 SAID = TextBlock(text="I look.", extras={"phase": "commentary"})

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.settings import AgentSpec, ModelConfig, ReActConfig
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, ReActConfig
+from longhaul.agent.values.spec.workspace import Workspace
 
 SPEC = AgentSpec.model_validate(
     {

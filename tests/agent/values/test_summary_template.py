@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.summary_template import BadTemplate, check_template, fill
+from longhaul.agent.values.spec.summary_template import BadTemplate, check_template, fill
 
 SCHEMA = {"type": "object", "properties": {"goal": {"type": "string"}, "next-step": {"type": "array"}}}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
     ErrorInfo,
@@ -18,7 +18,7 @@ from longhaul.agent.values.messages import (
     URLSource,
     Usage,
 )
-from longhaul.agent.values.settings import ReActConfig
+from longhaul.agent.values.spec.settings import ReActConfig
 from longhaul.agent.views.event import AgentEvent, Live
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold

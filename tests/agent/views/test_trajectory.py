@@ -2,7 +2,7 @@
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.history import History
-from longhaul.agent.values.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent, trajectory
 from tests.agent.life.test_history import long_talk
 from tests.agent.play import Play, calls, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import (
+from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     ErrorInfo,
     FinishedReason,

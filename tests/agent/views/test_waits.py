@@ -4,8 +4,8 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.next.waiting import reached
+from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.messages import ToolResultBlock
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.views.waits import Waited, waits_ended
 from tests.agent.play import NOON, RULES, SPEC, Play, asking, calls

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from tests.e2e.conftest import Cli

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, FinishedReason, TextBlock, UserMsg
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, FinishedReason, TextBlock, UserMsg
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
-from tests.activities.models.requests import PIXEL
+from tests.activities.models.sample_requests import PIXEL
 from tests.activities.models.strict import Refused, Strict
 from tests.e2e.conftest import Answer, Cli
 from tests.e2e.processes import WorkerSettings, environment, worker

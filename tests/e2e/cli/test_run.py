@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import CLI, Cli
 from tests.limits import SURE_SECONDS

@@ -14,8 +14,8 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.attempt.heartbeat import Stalled, beating, pause_seconds, poke
-from longhaul.agent.values.liveness import FAST_SECONDS
-from longhaul.agent.values.tools import Effect, ToolDescriptor
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.liveness import FAST_SECONDS
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.workflows import options
 

@@ -11,7 +11,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
-from tests.e2e.crash_stage import Stage, says, until
+from tests.e2e.crash.crash_stage import Stage, says, until
 from tests.e2e.processes import WorkerSettings, worker
 
 pytestmark = pytest.mark.server

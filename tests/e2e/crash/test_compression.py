@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
-from tests.e2e.crash_tools import HOLD, LEDGER
+from tests.e2e.crash.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
+from tests.e2e.crash.crash_tools import HOLD, LEDGER
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
 from tests.workflows.tools import page_text
 
@@ -114,7 +114,7 @@ async def test_twenty_compressions_are_killed_behind_what_they_wrote(
     temporal_server: DevServer, tmp_path: Path
 ) -> None:
     stage = await Stage.on(temporal_server.address, tmp_path)
-    name = "tests.e2e.crash_offloader:Held"
+    name = "tests.e2e.crash.crash_offloader:Held"
     settings = stage.one_directory(offloaders=name)
     jobs = [talk(stage, f"talk-{number}", offloader=name) for number in range(JOBS)]
     gate = settings.directory / HOLD / "offload"

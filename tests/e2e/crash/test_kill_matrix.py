@@ -16,15 +16,15 @@ import pytest
 from temporalio.service import RPCError
 
 from longhaul.activities.run_tool import RUNS_ON
-from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.starter.client.asking import SILENCES
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.reading.asking import SILENCES
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
-from tests.e2e.crash_ends import BOOK, FORMS, POINTS
-from tests.e2e.crash_stage import Stage, until
+from tests.e2e.crash.crash_ends import BOOK, FORMS, POINTS
+from tests.e2e.crash.crash_stage import Stage, until
 from tests.e2e.processes import WorkerProcess
 from tests.replay.everything import unreplayable
 from tests.workflows.ending_tools import HOWS
@@ -48,7 +48,7 @@ class Ground:
     sessions: Sequence[Session]
 
     async def another_worker(self) -> None:
-        settings = self.stage.one_directory(tools="tests.e2e.crash_ends")
+        settings = self.stage.one_directory(tools="tests.e2e.crash.crash_ends")
         self.worker = await WorkerProcess.start(settings)
 
     async def interrupted(self) -> None:
@@ -136,7 +136,7 @@ async def test_nothing_is_done_twice_and_nothing_is_told_wrongly(
     )
     async with DevServer(settings) as server:
         stage = await Stage.on(server.address, tmp_path / "stage")
-        worker = await WorkerProcess.start(stage.one_directory(tools="tests.e2e.crash_ends"))
+        worker = await WorkerProcess.start(stage.one_directory(tools="tests.e2e.crash.crash_ends"))
         ground = Ground(stage, server, tmp_path, worker, list(sessions_on(stage, tmp_path)))
         try:
             replies = [await session.submit("End in every way") for session in ground.sessions]

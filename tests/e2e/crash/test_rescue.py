@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerSettings, environment, worker
 
 pytestmark = pytest.mark.server

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, assert_as_if_nothing_was, call, says, until
 from tests.e2e.processes import WorkerProcess, worker
 from tests.limits import SURE_SECONDS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_full import Verdict, full_job, play
-from tests.e2e.crash_stage import Stage
+from tests.e2e.crash.crash_full import Verdict, full_job, play
+from tests.e2e.crash.crash_stage import Stage
 from tests.e2e.processes import WorkerProcess
 
 pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(600)]

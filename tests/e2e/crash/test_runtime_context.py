@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Stage, call, says, until
+from tests.e2e.crash.crash_stage import Stage, call, says, until
 from tests.e2e.processes import worker
 
 pytestmark = pytest.mark.server

@@ -10,7 +10,7 @@ import pytest
 from longhaul.starter.client.schedule_cards import PastFiring
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
-from tests.e2e.crash_stage import Stage, call, says, until
+from tests.e2e.crash.crash_stage import Stage, call, says, until
 from tests.e2e.processes import worker
 
 pytestmark = pytest.mark.server

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
-from tests.e2e.crash_stage import Stage, assert_well_formed, call, says
+from tests.e2e.crash.crash_stage import Stage, assert_well_formed, call, says
 from tests.e2e.processes import worker
 
 pytestmark = pytest.mark.server

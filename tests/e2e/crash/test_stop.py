@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import running_with, worker
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]

@@ -14,11 +14,11 @@ from redis.exceptions import RedisError
 
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.folding import ReplyFold
-from longhaul.starter.client.following import UNAVAILABLE
-from longhaul.starter.client.live_events import RESTARTED
+from longhaul.starter.client.reading.following import UNAVAILABLE
+from longhaul.starter.client.reading.live_events import RESTARTED
 from longhaul.starter.provision.dev_server import DevServer
 from tests.conftest import found
-from tests.e2e.crash_stage import Job, Stage, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker
 from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port, running

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
-from tests.e2e.crash_stage import Job, Stage, assert_well_formed
+from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed
 from tests.e2e.tree_provider import FOREMEN, HANDS, INPUT_TOKENS, OUTPUT_TOKENS, SIGNING, TURNS, tree_provider
 from tests.e2e.tree_storm import Storm, below, standing, tree
 from tests.workflows.letters import until

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import WorkerProcess, running_with, worker
 
 pytestmark = pytest.mark.server

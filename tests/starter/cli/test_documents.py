@@ -11,8 +11,8 @@ from pypdf import PdfReader, PdfWriter
 
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work import documents, knowledge
-from longhaul.starter.cli.work.documents import Document, NoDocument, read_document
+from longhaul.starter.cli.work.memory import documents, knowledge
+from longhaul.starter.cli.work.memory.documents import Document, NoDocument, read_document
 
 
 def pdf_of(*pages: bytes, kids: str = "", length: str = "") -> bytes:

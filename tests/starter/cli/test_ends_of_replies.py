@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, Msg
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.agent.views.transcript import final_text
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.conversation import Outcome, outcome_of

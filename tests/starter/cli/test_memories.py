@@ -8,8 +8,8 @@ import pytest
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work import documents, knowledge, memories
-from longhaul.starter.cli.work.documents import NoDocument, documents_in, passages_of, read_document
+from longhaul.starter.cli.work.memory import documents, knowledge, memories
+from longhaul.starter.cli.work.memory.documents import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.opening import Wishes, fresh_name, spec_of, workspace
 from longhaul.starter.client.agents import BadAgent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, URLSource
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, URLSource
 from longhaul.starter.cli.terminal.sounds import Sounds, ending_of, player, sounds_in
 from longhaul.starter.settings import Settings
 from tests.limits import SURE_SECONDS

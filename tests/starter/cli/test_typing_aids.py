@@ -7,7 +7,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, Msg
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg
 from longhaul.starter.cli.terminal.completions import Completions
 from longhaul.starter.cli.terminal.pictures import MEDIA_TYPES, with_pictures
 from longhaul.starter.cli.terminal.slash_commands import HELP, NAMES

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.following import Following
-from longhaul.starter.client.live_stream import LiveStream
+from longhaul.starter.client.reading.following import Following
+from longhaul.starter.client.reading.live_stream import LiveStream
 from longhaul.stores.streams.items import SETTLED, Item
 from longhaul.workflows.contract import EventPage
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.starter.client.glance import FAILING_TRIES, GONE, Glance, Moves
+from longhaul.starter.client.reading.glance import FAILING_TRIES, GONE, Glance, Moves
 from tests.limits import SURE_SECONDS
 
 FOREVER = 1e9

@@ -5,10 +5,10 @@ from itertools import chain, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.folding import ReplyFold
-from longhaul.starter.client.live_events import LOST, RESTARTED, LiveEvents
+from longhaul.starter.client.reading.live_events import LOST, RESTARTED, LiveEvents
 from longhaul.stores.streams.items import Item
 from longhaul.workflows.contract import EventPage
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.starter.client.live_stream import ToldEnds
+from longhaul.starter.client.reading.live_stream import ToldEnds
 from longhaul.stores.streams.items import SETTLED, Item, encode
 
 REST = encode(Item("wake", name=SETTLED))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from longhaul.agent.values.messages import AssistantMsg, Msg, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, UserMsg
 from longhaul.starter.client.structured_input import InputForm, fields_of, fill_in
 from longhaul.starter.client.user_agent import (
     MOST_TRIES,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.views.event import AgentEvent, EventType, Live
-from longhaul.starter.client.live_events import LOST, RESTARTED
-from longhaul.starter.client.told_once import WITHDRAWN, ToldOnce
+from longhaul.starter.client.reading.live_events import LOST, RESTARTED
+from longhaul.starter.client.reading.told_once import WITHDRAWN, ToldOnce
 
 KINDS: tuple[EventType, ...] = (
     "TEXT_BLOCK_DELTA",

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from longhaul.agent.entries.every import AnyEntry, Segment
-from longhaul.starter.client.asking import Asking
-from longhaul.starter.client.history import Entries
-from longhaul.starter.client.reading import SessionReader
+from longhaul.starter.client.reading.asking import Asking
+from longhaul.starter.client.reading.history import Entries
+from longhaul.starter.client.reading.record import SessionReader
 from longhaul.stores.blobs.blobs import session_prefix
 from longhaul.stores.blobs.directory import DirectoryBlobs
 from longhaul.stores.segments.segments import Segments, Whole

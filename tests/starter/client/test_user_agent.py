@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import AssistantMsg, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
 from longhaul.starter.client.user_agent import HandedInput, HttpInput, NoAnswer, UserAgent, UserQuestion
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from longhaul.agent.values.messages import Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 
 
 class Shelf:

@@ -6,7 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from longhaul.agent.values.messages import AssistantMsg, Base64Source, DataBlock, Msg, ToolResultBlock, UserMsg
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    Msg,
+    ToolResultBlock,
+    UserMsg,
+)
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
 PIXEL_NAME = f"{hashlib.sha256(PIXEL).hexdigest()}.png"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import AssistantMsg, HintBlock, Msg, TextBlock, URLSource, UserMsg
+from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, TextBlock, URLSource, UserMsg
 from longhaul.stores.offload.folders import locked, opened_folder
 from longhaul.stores.offload.local_workspace import LocalWorkspace
 from tests.limits import SURE_SECONDS

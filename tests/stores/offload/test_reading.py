@@ -19,9 +19,9 @@ from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.write import Write
 from longhaul.agent.permission.engine import decide_call
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.messages import UserMsg
+from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.names import owner_name, workdir_of
 from longhaul.stores.offload.local_workspace import LocalWorkspace
 from tests.activities.tools.calls import RIPGREP, called, text_of

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from longhaul.agent.values.messages import TextBlock, UserMsg
+from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.stores.offload.redis import RedisOffloader
 from tests.servers.local import free_port
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from examples.s3_offloader import BucketError, S3Offloader
-from longhaul.agent.values.messages import TextBlock
+from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.stores.offload.offloader import Offloader
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, picture, result, said
 

@@ -10,7 +10,7 @@ from longhaul.activities.tools.recalled import FoundMessages, wanted
 from longhaul.agent.entries.every import AnyEntry, Segment
 from longhaul.agent.life.history import History, messages, seam_of
 from longhaul.agent.steps import Park
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.stores.blobs.blobs import session_prefix
 from longhaul.stores.blobs.directory import DirectoryBlobs
 from longhaul.stores.segments.messages import messages_between, stretches

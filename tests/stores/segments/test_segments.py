@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.values.messages import UserMsg
+from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.blobs.blobs import key_of, session_prefix
 from longhaul.stores.blobs.directory import DirectoryBlobs
 from longhaul.stores.segments.merging import cut, plan

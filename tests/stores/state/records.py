@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from longhaul.agent.fold.state import AgentState
-from longhaul.agent.values.messages import UserMsg
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.state.store import SessionRecord
 
 

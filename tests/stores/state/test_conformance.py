@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.fold.state import AgentState
-from longhaul.agent.values.messages import UserMsg
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import SessionRecord, StateStore
 from tests.stores.state.records import record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.workspace import branch_of
+from longhaul.agent.values.spec.workspace import branch_of
 from longhaul.stores.worktrees.linked import repository_at
 from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import SNAPSHOTS, digest, take

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.workspace import FILES_NOW, branch_of
+from longhaul.agent.values.spec.workspace import FILES_NOW, branch_of
 from longhaul.stores.worktrees.linked import repository_at
 from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import take

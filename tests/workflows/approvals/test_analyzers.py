@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionRule
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, next_call, results

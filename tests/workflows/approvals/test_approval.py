@@ -5,7 +5,7 @@ import json
 import pytest
 
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
-from longhaul.agent.values.messages import ToolCallState, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

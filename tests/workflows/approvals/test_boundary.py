@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.process.box import bwrap_problem
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import approve_and_finish, calls, results
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.contract import EntriesPage
-from longhaul.agent.values.messages import HintBlock, Msg, ToolResultState
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

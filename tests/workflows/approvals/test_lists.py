@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.notify.opening import KEY
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.middlewares.hook_server import hook_server

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent
-from longhaul.agent.values.messages import ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

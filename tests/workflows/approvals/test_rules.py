@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.budget import Raise
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.cli.work.tree import by_session, place_of, waiting_in
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow

@@ -3,7 +3,7 @@
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until

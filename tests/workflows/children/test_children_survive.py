@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, listed, outcomes, runs, tasks
 from tests.workflows.conftest import Stage

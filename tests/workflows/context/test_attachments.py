@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent
-from longhaul.agent.values.messages import DataBlock, TextBlock, ToolResultBlock, UserMsg
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, UserMsg
 from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.calls import Served

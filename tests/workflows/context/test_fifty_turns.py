@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.models.vendors import VENDORS
-from longhaul.agent.values.messages import FinishedReason
-from longhaul.agent.values.settings import ContextConfig, ReActConfig
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.spec.settings import ContextConfig, ReActConfig
 from longhaul.starter.client.session import Session
-from tests.activities.models.requests import KEYS
+from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.strict import AWAY, Call, Strict
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_poison import BOUND, CLAUDE, DEEPSEEK, GEMINI, GPT

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from tests.servers.aimock import Aimock
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import results

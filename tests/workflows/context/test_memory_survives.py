@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
-from longhaul.starter.client.asking import Unexplained
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.starter.client.reading.asking import Unexplained
 from longhaul.starter.client.session import Session
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.memories.sqlite_memories import SqliteMemories

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results

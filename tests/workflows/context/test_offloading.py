@@ -9,7 +9,7 @@ import pytest
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.truncation import marker
 from longhaul.agent.entries.every import ToolReturned
-from longhaul.agent.values.messages import AssistantMsg, ToolResultState
+from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.stores.names import safe_name
 from tests.workflows.conftest import Stage

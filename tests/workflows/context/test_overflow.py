@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_calls, claude_says, gpt_calls
 from tests.workflows.conftest import Stage

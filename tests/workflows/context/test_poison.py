@@ -12,8 +12,16 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, Msg, TextBlock, ThinkingBlock, URLSource, UserMsg
-from longhaul.agent.values.settings import ContextConfig
+from longhaul.agent.values.conversation.messages import (
+    Base64Source,
+    DataBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    URLSource,
+    UserMsg,
+)
+from longhaul.agent.values.spec.settings import ContextConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import plain, start_operation
 from tests.activities.models.strict import Strict

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results, until

@@ -7,10 +7,10 @@ import pytest
 
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.sizes import outside_tokens
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.sizes import outside_tokens
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
-from tests.activities.models.requests import KEYS
+from tests.activities.models.sample_requests import KEYS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 from tests.workflows.tools import page_text

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.outages import FIRST_TOLD
-from longhaul.agent.values.settings import ContextConfig
+from longhaul.agent.values.spec.settings import ContextConfig
 from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
-from tests.workflows.workers.test_outages import told_of
+from tests.workflows.workers.models.test_outages import told_of
 
 pytestmark = pytest.mark.server
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from longhaul.agent.values.messages import HintBlock, Msg
+from longhaul.agent.values.conversation.messages import HintBlock, Msg
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Line, Stage
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import UserMsg
+from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.starter.client.hubs import BadHub
 from longhaul.starter.client.pipelines import fanout_pipeline, sequential_pipeline
 from longhaul.starter.client.wire import Refused

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from longhaul.activities.kinds.kind import KindSession
-from longhaul.agent.values.messages import FinishedReason, Msg
-from longhaul.agent.values.settings import AgentSpec
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.pipelines import sequential_pipeline
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head

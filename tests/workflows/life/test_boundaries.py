@@ -11,12 +11,12 @@ from uuid import uuid4
 import pytest
 
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
-from tests.activities.models.requests import KEYS
+from tests.activities.models.sample_requests import KEYS
 from tests.replay.record import server_suggesting
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.letters import calls, until

@@ -6,8 +6,8 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from longhaul.agent.values.messages import ToolResultBlock
-from longhaul.starter.client.asking import NoSession
+from longhaul.agent.values.conversation.messages import ToolResultBlock
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.reach.connection import Unreachable, blobs_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
 from tests.e2e.processes import WorkerProcess, WorkerSettings

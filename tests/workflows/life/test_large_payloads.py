@@ -15,13 +15,13 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from longhaul.starter.client.asking import HistoryLost, Stuck
+from longhaul.starter.client.reading.asking import HistoryLost, Stuck
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from longhaul.stores.blobs.blobs import delete_session_blobs, key_of, session_prefix
 from longhaul.workflows.contract import DATA_CONVERTER, TASK_TIMEOUT, WORKFLOW
-from longhaul.workflows.converter import BlobGone
-from longhaul.workflows.storage import KEY, MISSING
+from longhaul.workflows.payloads.converter import BlobGone
+from longhaul.workflows.payloads.storage import KEY, MISSING
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, raw, refused_signal, refused_update, until
 from tests.workflows.roomy import Moody, Roomy, failure_of_replay, worker_with

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.context.truncation import marker
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 from tests.workflows.tools import page_text

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.session import Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, calls, until

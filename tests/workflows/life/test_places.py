@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.wire import Refused

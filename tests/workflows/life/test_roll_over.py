@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from longhaul.activities.process.box import bwrap_problem
-from longhaul.agent.values.messages import ToolResultState
-from longhaul.agent.values.workspace import Workspace
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.spec.workspace import Workspace
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.history import HistoryUnreadable
+from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect
 from longhaul.starter.settings import Settings

@@ -8,10 +8,10 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.life.forking import FILES_STAY, NoSuchStep
-from longhaul.agent.values.messages import Msg
-from longhaul.starter.client.asking import NoSession
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.state_paths import BadPath
+from longhaul.starter.client.states.state_paths import BadPath
 from longhaul.starter.client.wire import MovedOn, Refused
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, calls, until

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from longhaul.agent.values.workspace import Workspace, branch_of
+from longhaul.agent.values.spec.workspace import Workspace, branch_of
 from longhaul.starter.cli.main import app as commands
 from longhaul.stores.worktrees.linked import repository_at
 from longhaul.stores.worktrees.worktrees import listed

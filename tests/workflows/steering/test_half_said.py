@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import HintBlock, Msg, TextBlock, ThinkingBlock
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock, ThinkingBlock
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
 from tests.activities.models.wire import (

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from temporalio.service import RPCError
 
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.wellformed import problem
-from longhaul.starter.client.asking import NoSession
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.rules import assert_taken_by_all

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.views.event import AgentEvent
 from longhaul.workflows.contract import PendingCall
 from longhaul.workflows.session import AgentSession

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.activities.models.requests import PIXEL
+from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, calls
 

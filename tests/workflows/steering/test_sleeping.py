@@ -2,8 +2,8 @@
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
-from longhaul.starter.client.asking import NoSession
+from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage

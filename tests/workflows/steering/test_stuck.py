@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
 from tests.workflows.conftest import Stage
 
 pytestmark = pytest.mark.server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.ending_tools import DONE, FORMS, HANGS, HOWS, RAISED

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.ending_tools import FORMS
 from tests.workflows.letters import results, until

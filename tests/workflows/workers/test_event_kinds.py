@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.messages import Base64Source, DataBlock, TextBlock, URLSource
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, URLSource
 from longhaul.agent.views.event import (
     AgentEvent,
     HintBlockEvent,
@@ -12,7 +12,7 @@ from longhaul.agent.views.event import (
     ToolResultDataDeltaEvent,
 )
 from longhaul.agent.views.folding import ReplyFold
-from tests.activities.models.requests import PIXEL
+from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
 

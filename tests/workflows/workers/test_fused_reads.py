@@ -11,9 +11,9 @@ from temporalio.api.enums.v1 import EventType
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
 from longhaul.agent.entries.every import AnyEntry
 from longhaul.agent.next.fused_reads import MOST_FUSED
-from longhaul.agent.values.messages import FinishedReason, Msg, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.wellformed import problem
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, results, until

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
 from tests.workflows.conftest import Stage

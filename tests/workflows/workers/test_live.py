@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.folding import ReplyFold
-from longhaul.starter.client.following import UNAVAILABLE
+from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.fold.batches import CALLS_AT_ONCE, CALLS_OF_A_TURN
-from longhaul.agent.values.messages import HintBlock, ToolResultState
-from longhaul.agent.values.wellformed import problem
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
 from tests.workflows.conftest import Stage

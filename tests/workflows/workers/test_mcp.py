@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter import render
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import free_port, serving, small

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.mcp.serving import answers, free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.letters import calls
 

@@ -10,8 +10,8 @@ import pytest
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
-from longhaul.agent.values.messages import FinishedReason
-from longhaul.agent.values.settings import AgentSpec
+from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.agents import BadAgent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

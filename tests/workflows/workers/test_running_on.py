@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage

@@ -7,13 +7,21 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.messages import HintBlock, ToolResultState
-from longhaul.agent.values.stops import GO_ON
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
+from longhaul.agent.values.conversation.stops import GO_ON
+from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.wellformed import problem
 from longhaul.starter.client.session import Session
+from tests.activities.models.replies.stopping import (
+    APIS,
+    CHAT,
+    CLAUDE,
+    RESPONSES,
+    half_a_call,
+    refusing_in_parts,
+    stopping,
+)
 from tests.activities.models.rules import assert_taken_by_all
-from tests.activities.models.stopping import APIS, CHAT, CLAUDE, RESPONSES, half_a_call, refusing_in_parts, stopping
 from tests.activities.models.wire import Answer, Wire, claude_calls, gpt_calls
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage

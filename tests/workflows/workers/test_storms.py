@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from longhaul.agent.values.messages import Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import WorkerProcess, WorkerSettings, worker

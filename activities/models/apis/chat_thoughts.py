@@ -1,0 +1,107 @@
+"""Reasoning over Chat Completions, which has no field for it: what servers added, each in its own way, and want back.
+
+`reasoning_content`: DeepSeek, Kimi, GLM, Qwen, SGLang. `reasoning`: vLLM, Groq, Cerebras. `reasoning_details`:
+OpenRouter. `extra_content` of a call: Gemini. Sources: api-docs.deepseek.com, "Thinking mode"; docs.vllm.ai,
+"Reasoning outputs"; openrouter.ai, "Reasoning tokens"; ai.google.dev, "Thought signatures", all as of 2026-11-23.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from longhaul.activities.models.replies.assembly import Assembly
+from longhaul.activities.models.requests.turns import AssistantTurn
+from longhaul.agent.values.conversation.messages import ThinkingBlock, ToolCallBlock
+from longhaul.agent.values.conversation.provider_extras import REASONING_FIELD
+
+FIELDS = ("reasoning_content", "reasoning")
+"""A server that sends both sends the same twice."""
+DETAILS, SIGNATURE = "reasoning_details", "thought_signature"
+_KEY = "thinking"
+_GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""By type of a detail: the field of it that comes in pieces. Encrypted ones come whole."""
+
+WANTS_REASONING = re.compile(r"deepseek|kimi", re.IGNORECASE)
+"""They refuse a request in which an answer has none, also one of another model: "The `reasoning_content` in the
+thinking mode must be passed back to the API", "reasoning_content is missing in assistant tool call message"."""
+NO_REASONING = " "
+"""In its place. To both an empty one is missing."""
+_WANTS_SIGNATURE = re.compile(r"gemini-(?:[3-9]|\d\d)", re.IGNORECASE)
+"""They refuse one in which the first call of an answer has none."""
+_NO_SIGNATURE = "skip_thought_signature_validator"
+"""Google's word for a call that was not its model's."""
+
+
+class HeardReasoning:
+    """Takes it from the pieces of one reply."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._details: list[dict[str, Any]] = []
+
+    def take(self, delta: Any) -> None:
+        said = {name: text for name in FIELDS if isinstance(text := getattr(delta, name, None), str) and text}
+        for name, text in list(said.items())[:1]:
+            self._assembly.add(_KEY, "thinking", text)
+            self._assembly.keep(_KEY, **{REASONING_FIELD: name})
+        details = getattr(delta, DETAILS, None)
+        for detail in details if isinstance(details, list) else ():
+            if isinstance(detail, dict):
+                plain = {name: value for name, value in detail.items() if _is_plain(value)}
+                growing = _GROWING.get(str(plain.get("type")), "")
+                if growing and not said:
+                    self._assembly.add(_KEY, "thinking", str(plain.get(growing) or ""))
+                self._take_detail(plain, growing)
+
+    def _take_detail(self, detail: dict[str, Any], growing: str) -> None:
+        last = self._details[-1] if self._details else {}
+        if growing and all(last.get(name) == detail.get(name) for name in ("type", "index")):
+            known = {name: value for name, value in detail.items() if value is not None}
+            last |= {**known, growing: f"{last.get(growing) or ''}{detail.get(growing) or ''}"}
+        else:
+            self._details.append(detail)
+        self._assembly.open(_KEY, "thinking")
+        self._assembly.keep(_KEY, **{DETAILS: self._details})
+
+    def take_call(self, key: object, call: Any) -> None:
+        """What came with a piece of the call that is open under this key."""
+        match getattr(call, "extra_content", None):
+            case {"google": {"thought_signature": str(signature)}} if signature:
+                self._assembly.keep(key, **{SIGNATURE: signature})
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def reasoning_fields(turn: AssistantTurn, model: str, notes: list[str]) -> dict[str, Any]:
+    """The fields of an assistant message with the turn's thoughts, under the names under which they came."""
+    details: list[Any] = []
+    texts: dict[str, list[str]] = {}
+    for block in turn.blocks:
+        if isinstance(block, ThinkingBlock):
+            extras = block.model_extra or {}
+            if isinstance(own := extras.get(DETAILS), list):
+                details += own
+            elif extras.get(REASONING_FIELD) in FIELDS:
+                texts.setdefault(extras[REASONING_FIELD], []).append(block.thinking)
+            else:
+                notes.append("Thinking that this server has not sent was left out.")
+    fields: dict[str, Any] = {name: "\n\n".join(said) for name, said in texts.items()}
+    if details:
+        fields[DETAILS] = details
+    if not fields and WANTS_REASONING.search(model):
+        fields[FIELDS[0]] = NO_REASONING
+    return fields
+
+
+def with_signatures(calls: Sequence[ToolCallBlock], sent: Sequence[dict[str, Any]], model: str) -> list[dict[str, Any]]:
+    """The calls of one turn as they are `sent`, with what their provider signed them with."""
+    signed: list[dict[str, Any]] = []
+    for call, shown in zip(calls, sent, strict=True):
+        signature = call.extras.get(SIGNATURE)
+        if not isinstance(signature, str) and not signed and _WANTS_SIGNATURE.search(model):
+            signature = _NO_SIGNATURE
+        extra = {"extra_content": {"google": {"thought_signature": signature}}} if isinstance(signature, str) else {}
+        signed.append({**shown, **extra})
+    return signed

@@ -1,0 +1,219 @@
+"""Models of many vendors through pydantic-ai, whose classes know each vendor's API, and what its models want.
+
+The loop, the retries and the record are ours: the library makes one request, and reads one stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import Model as VendorsModel
+from pydantic_ai.models import infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.usage import RequestUsage
+
+from longhaul.activities.models.apis.ambient import OPENAI, left_out
+from longhaul.activities.models.apis.streams import ANSWER_SECONDS, finish, silence_of
+from longhaul.activities.models.apis.vendor_messages import arguments_of_part, messages_of, put_together
+from longhaul.activities.models.apis.vendor_settings import settings_of, tools_of
+from longhaul.activities.models.apis.vendors import VENDORS, Vendor, vendor_of
+from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError, SetupError
+from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
+from longhaul.activities.models.replies.assembly import Assembly
+from longhaul.activities.models.replies.stop_reasons import is_known
+from longhaul.activities.models.requests.answers import NOT_FORCED, forced_or_in_words, in_words
+from longhaul.agent.values.conversation.messages import Usage
+
+_STOPS: Mapping[str, str] = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+    "tool_call": "tool_calls",
+    "error": "error",
+}
+"""Of the library, where it has no word of the vendor's own that is known here."""
+_UNSUPPORTED = 400
+_LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
+_OPENED: ContextVar[list[httpx2.Response] | None] = ContextVar("opened", default=None)
+"""Answers of the call at hand, of clients that are ours."""
+_REASONING = ("reasoning_tokens", "thoughts_tokens")
+
+
+class VendorModel:
+    """Raises the library's errors and `activities.models.failures.errors`; nothing is retried here."""
+
+    def __init__(self, provider_name: str, api_key: str, base_url: str) -> None:
+        self._name = vendor_of(provider_name)
+        self._vendor = VENDORS[self._name]
+        hooks = {"response": [_note_opened]}
+        self._http = httpx2.AsyncClient(timeout=ANSWER_SECONDS, limits=_LIMITS, event_hooks=hooks)
+        self._provider = _provider(self._name, self._vendor, api_key, base_url, self._http)
+
+    async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
+        return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
+
+    async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
+        profile = request.profile
+        model = self._model_named(request.model if profile is None else profile.model)
+        if request.answer is not None and not model.profile.get("supports_forced_tool_choice", True):
+            request = in_words(request)
+            notes.append(NOT_FORCED)
+        if request.must_call and not model.profile.get("supports_forced_tool_choice", True):
+            request = replace(request, must_call="")
+        try:
+            messages = messages_of(request, model, self._vendor, notes)
+            response = await self._ask(model, request, messages, notes, on_delta)
+        except (UserError, NotImplementedError) as error:
+            # What the vendor's API has no form for; the library says so before it sends anything.
+            raise ProviderError(_UNSUPPORTED, "unsupported", str(error)) from error
+        return _reply(request, response, notes)
+
+    async def _ask(
+        self,
+        model: VendorsModel,
+        request: ModelRequest,
+        messages: list[Any],
+        notes: list[str],
+        on_delta: Callable[[Delta], None],
+    ) -> ModelResponse:
+        settings = settings_of(model, request, notes)
+        hears = _Pieces(on_delta)
+        silence = silence_of(request.config, "", thinks_unseen=True)
+        opened = list[httpx2.Response]()
+        _OPENED.set(opened)
+        async with model.request_stream(messages, settings, tools_of(request)) as stream:
+            events = aiter(stream)
+            try:
+                while (event := await _next(events, silence)) is not None:
+                    hears.take(event)
+            finally:
+                # Not each of the library's streams hangs up when it is left in the midst.
+                for response in opened:
+                    await response.aclose()
+            return stream.get()
+
+    def _model_named(self, name: str) -> VendorsModel:
+        try:
+            return infer_model(f"{self._name}:{name}", provider_factory=lambda _: self._provider)
+        except UserError as error:
+            raise SetupError(for_a_person(str(error))) from None
+
+    async def close(self) -> None:
+        await self._http.aclose()
+        if self._vendor.sdk in ("openai", "groq"):
+            await self._provider.client.close()
+
+
+def _provider(name: str, vendor: Vendor, api_key: str, base_url: str, http: httpx2.AsyncClient) -> Provider[Any]:
+    """With a client that retries nothing, and adds nothing from the environment."""
+    kind: Callable[..., Provider[Any]] = infer_provider_class(name)
+    if vendor.sdk == "openai":
+        headers = left_out(openai.Omit(), api_key, *OPENAI)
+        return kind(
+            openai_client=openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+        )
+    if vendor.sdk == "groq":
+        import groq  # noqa: PLC0415  the library of one vendor
+
+        headers = left_out(groq.Omit(), api_key, "GROQ_CUSTOM_HEADERS")
+        return kind(
+            groq_client=groq.AsyncGroq(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+        )
+    return kind(api_key=api_key, base_url=base_url, http_client=http)
+
+
+async def _note_opened(response: httpx2.Response) -> None:
+    if (opened := _OPENED.get()) is not None:
+        opened.append(response)
+
+
+async def _next(events: AsyncIterator[ModelResponseStreamEvent], silence: float) -> ModelResponseStreamEvent | None:
+    """None at the end. Raises IncompleteStreamError when nothing has come for `silence` seconds."""
+    limit = asyncio.timeout(silence)
+    try:
+        async with limit:
+            return await anext(events)
+    except StopAsyncIteration:
+        return None
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise IncompleteStreamError(
+            f"The model's provider fell silent: nothing has come of its answer for {silence:g} s."
+        ) from None
+
+
+class _Pieces:
+    """Passes the pieces of a stream on."""
+
+    def __init__(self, on_delta: Callable[[Delta], None]) -> None:
+        self._assembly = Assembly(on_delta)
+
+    def take(self, event: ModelResponseStreamEvent) -> None:
+        match event:
+            case PartStartEvent(index=index, part=TextPart(content=text)):
+                self._assembly.add(index, "text", text)
+            case PartStartEvent(index=index, part=ThinkingPart(content=text)):
+                self._assembly.add(index, "thinking", text)
+            case PartStartEvent(index=index, part=ToolCallPart() as call):
+                self._assembly.open(index, "tool_call", call_id=call.tool_call_id, tool_name=call.tool_name)
+                self._assembly.add(index, "tool_call", arguments_of_part(call.args))
+            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)):
+                self._assembly.add(index, "text", text)
+            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)):
+                self._assembly.add(index, "thinking", text or "")
+            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)):
+                self._assembly.add(index, "tool_call", arguments_of_part(args))
+            case _:
+                pass  # the end of a part, and what a vendor runs itself
+
+
+def _reply(request: ModelRequest, response: ModelResponse, notes: list[str]) -> ModelReply:
+    return finish(
+        put_together(response.parts, notes),
+        request,
+        model=response.model_name or "",
+        usage=_usage(response.usage),
+        # A stream that broke off may have told a reason before.
+        stop_reason=_stop_of(response) if response.state == "complete" else "",
+        notes=notes,
+    )
+
+
+def _stop_of(response: ModelResponse) -> str:
+    """The vendor's own word where it is known; empty for a stream that has told none: the library takes such a one for
+    whole."""
+    own, read = str((response.provider_details or {}).get("finish_reason") or ""), response.finish_reason or ""
+    if not own:
+        return read if read in ("content_filter", "error") else ""
+    return own if is_known(own) else _STOPS.get(read, own)
+
+
+def _usage(told: RequestUsage) -> Usage:
+    """The library counts cached tokens in, as we do."""
+    reasoning = next((told.details[name] for name in _REASONING if name in told.details), 0)
+    read = told.input_tokens
+    return Usage(
+        input_tokens=read,
+        output_tokens=told.output_tokens,
+        cache_input_tokens=min(told.cache_read_tokens, read),
+        cache_creation_input_tokens=min(told.cache_write_tokens, read),
+        reasoning_tokens=min(reasoning, told.output_tokens),
+    )

@@ -1,0 +1,98 @@
+"""The settings and tools of one request, in pydantic-ai's words."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import openai
+from pydantic_ai.models import Model as VendorsModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from longhaul.activities.models.apis.streams import timeout_of
+from longhaul.activities.models.model import ModelRequest
+from longhaul.activities.models.requests.efforts import effort_of
+from longhaul.activities.models.requests.nested_schemas import with_plain_parts
+from longhaul.activities.models.requests.openai_parts import is_reasoning_model
+from longhaul.activities.models.requests.output_limit import output_limit
+from longhaul.activities.models.requests.sampling import is_fixed
+from longhaul.activities.models.requests.text import scrub_json
+from longhaul.activities.models.requests.tool_names import wire_name
+from longhaul.activities.models.requests.turns import answer_schema, wire_schema
+
+_NAMES: Mapping[str, str] = {
+    "temperature": "The temperature",
+    "top_p": "The field top_p",
+    "seed": "The seed",
+    "stop_sequences": "The list of stop words",
+    "extra_headers": "The profile's list of headers",
+    "extra_body": "The profile's extra_body",
+    "thinking": "The effort",
+}
+
+
+def tools_of(request: ModelRequest) -> ModelRequestParameters:
+    tools = [_tool(tool.name, tool.description, with_plain_parts(wire_schema(tool))) for tool in request.tools]
+    if (answer := request.answer) is not None:
+        tools.append(_tool(wire_name(answer.name), answer.description, with_plain_parts(answer_schema(answer))))
+    return ModelRequestParameters(function_tools=tools)
+
+
+def _tool(name: str, description: str, schema: dict[str, Any]) -> ToolDefinition:
+    """Not strict: then some vendors would want each argument of it to be required."""
+    return ToolDefinition(name=name, parameters_json_schema=schema, description=description or None, strict=False)
+
+
+def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) -> ModelSettings:
+    """What this model takes of what was wished for; `notes` say what it does not."""
+    thinks = bool(model.profile.get("supports_thinking", False))
+    wished = _wishes(model.model_name, request, notes)
+    refused = _refused(model) | (frozenset() if thinks else {"thinking"})
+    notes += [f"{_NAMES[name]} was left out: this model takes none." for name in wished if name in refused]
+    timeout = timeout_of(request.config)
+    takes_parts = model.provider is not None and isinstance(model.provider.client, openai.AsyncOpenAI)
+    sent: dict[str, Any] = {name: value for name, value in wished.items() if name not in refused}
+    sent |= {
+        "max_tokens": output_limit(request.config, thinks=thinks),
+        "max_retries": 0,
+        "timeout": timeout if takes_parts else timeout.read,
+    }
+    if request.answer is not None:
+        sent["tool_choice"] = [wire_name(request.answer.name)]
+    elif request.no_calls and request.tools:
+        sent["tool_choice"] = "none"
+    elif request.must_call:
+        sent["tool_choice"] = [request.must_call]
+    return cast("ModelSettings", sent)
+
+
+def _refused(model: VendorsModel) -> frozenset[str]:
+    """Settings that the library would leave out in silence, or with a warning that nobody reads."""
+    of_profile = model.profile.get("openai_unsupported_model_settings", ())
+    name = model.model_name
+    fixed = {"temperature", "top_p"} if is_fixed(name) or is_reasoning_model(name) else set[str]()
+    return (
+        frozenset(model.unsupported_settings)
+        | fixed
+        | frozenset(name for name in (of_profile if isinstance(of_profile, tuple | list | frozenset) else ()))
+    )
+
+
+def _wishes(name: str, request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+    config, profile = request.config, request.profile
+    thinking: bool | str | None = effort_of(name, config.reasoning_effort, notes)
+    if thinking == "none":
+        thinking = False
+    if config.thinking_budget_tokens is not None:
+        notes.append("The thinking budget was left out: here an effort says how much a model thinks.")
+        thinking = True if thinking is None else thinking
+    wished: dict[str, Any] = {"temperature": config.temperature, "thinking": thinking}
+    if profile is not None:
+        wished |= {
+            "top_p": profile.top_p,
+            "seed": profile.seed,
+            "stop_sequences": list(profile.stop) or None,
+            "extra_headers": dict(profile.headers) or None,
+            "extra_body": scrub_json(profile.extra_body) or None,
+        }
+    return {name: value for name, value in wished.items() if value is not None}

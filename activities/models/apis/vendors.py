@@ -1,0 +1,74 @@
+"""The table of vendors whose models are called through pydantic-ai: keys, addresses, and what of the library they need.
+
+The library itself is imported by the first call alone."""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from longhaul.activities.models.failures.errors import SetupError
+
+Sdk = Literal["openai", "google", "groq", "mistral"]
+_MODULES: Mapping[Sdk, str] = {"openai": "openai", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    key_env: str
+    base_url_env: str
+    base_url: str = ""
+    """Empty: a server of one's own, or an address for each customer."""
+    sdk: Sdk = "openai"
+    """`openai`: the vendor speaks Chat Completions."""
+    takes_pdf: bool = False
+
+
+VENDORS: Mapping[str, Vendor] = {
+    "azure": Vendor("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL"),
+    "cerebras": Vendor("CEREBRAS_API_KEY", "CEREBRAS_BASE_URL", "https://api.cerebras.ai/v1"),
+    "deepseek": Vendor("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com"),
+    "fireworks": Vendor("FIREWORKS_API_KEY", "FIREWORKS_BASE_URL", "https://api.fireworks.ai/inference/v1"),
+    "google": Vendor(
+        "GOOGLE_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
+        "https://generativelanguage.googleapis.com",
+        sdk="google",
+        takes_pdf=True,
+    ),
+    "groq": Vendor("GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com", sdk="groq"),
+    "litellm": Vendor("LITELLM_API_KEY", "LITELLM_BASE_URL", takes_pdf=True),
+    "mistral": Vendor("MISTRAL_API_KEY", "MISTRAL_BASE_URL", "https://api.mistral.ai", sdk="mistral", takes_pdf=True),
+    "moonshotai": Vendor("MOONSHOTAI_API_KEY", "MOONSHOTAI_BASE_URL", "https://api.moonshot.ai/v1"),
+    "nebius": Vendor("NEBIUS_API_KEY", "NEBIUS_BASE_URL", "https://api.studio.nebius.com/v1"),
+    "ollama": Vendor("OLLAMA_API_KEY", "OLLAMA_BASE_URL"),
+    "openrouter": Vendor("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1", takes_pdf=True),
+    "sambanova": Vendor("SAMBANOVA_API_KEY", "SAMBANOVA_BASE_URL", "https://api.sambanova.ai/v1"),
+    "together": Vendor("TOGETHER_API_KEY", "TOGETHER_BASE_URL", "https://api.together.xyz/v1"),
+    "vercel": Vendor("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_BASE_URL", "https://ai-gateway.vercel.sh/v1"),
+    "vllm": Vendor("VLLM_API_KEY", "VLLM_BASE_URL"),
+    "zai": Vendor("ZAI_API_KEY", "ZAI_BASE_URL", "https://api.z.ai/api/paas/v4"),
+}
+"""The addresses are the library's own."""
+
+
+def vendor_of(provider_name: str) -> str:
+    """`google` of `ai:google`."""
+    return provider_name.partition(":")[2]
+
+
+def check_installed(provider_name: str) -> None:
+    """Raises SetupError where the worker lacks what the vendor needs; nothing is imported for that."""
+    for module in ("pydantic_ai", _MODULES[VENDORS[vendor_of(provider_name)].sdk]):
+        if not _is_there(module):
+            raise SetupError(
+                f"Models of {provider_name} need {module!r}, which is not installed on the worker; it comes with an "
+                "extra: pip install 'longhaul-agents[ai]'."
+            )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,42 @@
+"""Makes of a model's reply what is recorded: its blocks, each call with an id of its own, without calls that it may not
+make."""
+
+from itertools import count
+
+from longhaul.activities.models.model import ModelReply
+from longhaul.agent.values.conversation.messages import ContentBlock, TextBlock, ToolCallBlock
+from longhaul.agent.values.conversation.stops import REFUSALS
+
+
+def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
+    """`closing`: it may only say where things stand. Calls beside a refusal are not run either."""
+    if reply.stop in REFUSALS:
+        return _without_calls(reply)
+    if closing:
+        nothing = TextBlock(text="(The model said nothing when the limit of iterations was reached.)")
+        return _without_calls(reply) or (nothing,)
+    return tuple(_with_ids(reply, call_number))
+
+
+def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
+    """What a model says that may not call: a call that it makes all the same is not run."""
+    return tuple(block for block in reply.content if not isinstance(block, ToolCallBlock))
+
+
+def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
+    """The blocks, each call with an id that no other call of this reply has: findings are kept by id, and permission
+    must not judge one call by another's. Ids that earlier replies have used are the record's to see
+    (`agent.next.call_ids`)."""
+    used = set[str]()
+    fresh = count(1)
+    content: list[ContentBlock] = []
+    for block in reply.content:
+        if isinstance(block, ToolCallBlock):
+            call_id = block.id
+            while not call_id or call_id in used:
+                call_id = f"{block.id or 'call'}-{call_number}-{next(fresh)}"
+            used.add(call_id)
+            content.append(block.model_copy(update={"id": call_id}))
+        else:
+            content.append(block)
+    return content

@@ -1,0 +1,54 @@
+"""Code that OpenAI's two APIs share: who reasons, how results and attachments read where the API has no word for
+them."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from longhaul.activities.models.requests.text import scrub
+from longhaul.activities.models.requests.turns import arguments_of, failed
+from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, ToolCallBlock, ToolResultBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    kind: Literal["image", "file", "file by address"]
+    url: str
+    """http(s), or the content itself as a data URL."""
+    name: str
+
+
+def is_reasoning_model(model: str) -> bool:
+    """Whether OpenAI's model of this name reasons: it takes no temperature, and its reasoning has to be sent back."""
+    return bool(re.match(r"(o\d|gpt-[5-9]|codex)", model)) and "-chat" not in model
+
+
+def attachment_of(block: DataBlock) -> Attachment | None:
+    """The block as OpenAI's APIs take it; None for a type or an address that they do not know."""
+    source = block.source
+    if isinstance(source, Base64Source):
+        url = f"data:{source.media_type};base64,{source.data}"
+    elif source.url.startswith(("https://", "http://")):
+        url = source.url
+    else:
+        return None
+    if source.media_type in IMAGES:
+        return Attachment("image", url, block.name or "image")
+    if source.media_type != "application/pdf":
+        return None
+    return Attachment(
+        "file" if isinstance(source, Base64Source) else "file by address", url, block.name or "document.pdf"
+    )
+
+
+def arguments_text(call: ToolCallBlock) -> str:
+    """The arguments as JSON text of an object: compatible servers parse it, and fail on the model's own mistakes."""
+    arguments = arguments_of(call)
+    unchanged = "_unparsable" not in arguments and call.input.strip()
+    return scrub(call.input) if unchanged else json.dumps(arguments)
+
+
+def state_mark(result: ToolResultBlock) -> str:
+    """`[error]` and the like in front of a result: OpenAI's APIs have no field for it. Empty for a success."""
+    return f"[{result.state.value}]\n" if failed(result) else ""

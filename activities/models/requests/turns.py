@@ -1,0 +1,178 @@
+"""The recorded messages as turns: what every provider needs before it gives them its own shape.
+
+The record has one message per model call and per tool result, and hints, late results and fallbacks in between.
+Here neighbours of one side are joined, each result stands with the call that it answers, each call has exactly one
+result, and nothing is left that a provider refuses for its form (empty text, arguments that are no JSON object).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from longhaul.activities.models.model import AnswerSchema
+from longhaul.activities.models.requests.tool_schemas import sent_schema
+from longhaul.agent.values.conversation.messages import (
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+
+Part = TextBlock | DataBlock
+
+Item = TypeVar("Item")
+
+_MOST_LEVELS = 60
+"""Of a call's arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideWords:
+    """One part of what reaches the model from outside."""
+
+    speaker: str
+    """Empty for the plain user and for hints."""
+    part: Part
+
+
+@dataclass(slots=True)
+class UserTurn:
+    said: list[OutsideWords] = field(default_factory=list)
+    shown: "ShownTurn | None" = None
+
+    def length(self) -> tuple[int, ...]:
+        """Changes whenever something is added."""
+        return (len(self.said),)
+
+
+@dataclass(slots=True)
+class AssistantTurn:
+    blocks: list[TextBlock | ThinkingBlock | ToolCallBlock] = field(default_factory=list)
+    results: dict[str, ToolResultBlock] = field(default_factory=dict)
+    """By call id."""
+    shown: "ShownTurn | None" = None
+
+    def length(self) -> tuple[int, ...]:
+        """Changes whenever something is added."""
+        return (len(self.blocks), len(self.results))
+
+    def calls(self) -> list[ToolCallBlock]:
+        return [block for block in self.blocks if isinstance(block, ToolCallBlock)]
+
+    def answers(self) -> list[ToolResultBlock]:
+        """One result per call, in the order of the calls."""
+        return [self.results.get(call.id) or _unanswered(call) for call in self.calls()]
+
+
+Turn = UserTurn | AssistantTurn
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn as one provider was sent it the last time."""
+
+    form: tuple[str, ...]
+    length: tuple[int, ...]
+    items: Sequence[Any]
+    notes: tuple[str, ...]
+
+
+def shown(
+    turn: Turn, form: tuple[str, ...], show: Callable[[Turn, list[str]], Sequence[Item]], notes: list[str]
+) -> Sequence[Item]:
+    """What `show` makes of a turn, made once as long as nothing is added to it. `form`: all that it depends on beside
+    the turn. The items are another request's too: none may be changed."""
+    if turn.shown is None or (turn.shown.form, turn.shown.length) != (form, turn.length()):
+        said: list[str] = []
+        turn.shown = ShownTurn(form, turn.length(), show(turn, said), tuple(said))
+    notes += turn.shown.notes
+    return turn.shown.items
+
+
+def parts_of(content: str | Iterable[Part]) -> list[Part]:
+    """The parts of a hint or a result, without blank text."""
+    parts: list[Part] = [TextBlock(text=content)] if isinstance(content, str) else list(content)
+    return [part for part in parts if not isinstance(part, TextBlock) or part.text.strip()]
+
+
+def failed(result: ToolResultBlock) -> bool:
+    """Whether the model has to be told that the call did not do what it should."""
+    return result.state not in (ToolResultState.SUCCESS, ToolResultState.RUNNING)
+
+
+def with_names(said: Sequence[OutsideWords]) -> list[Part]:
+    """The parts in order, with `name: ` before what a named speaker says: for APIs that know no speakers."""
+    parts: list[Part] = []
+    last = ""
+    for item in said:
+        if item.speaker and isinstance(item.part, TextBlock):
+            parts.append(TextBlock(text=f"{item.speaker}: {item.part.text}"))
+        else:
+            if item.speaker and item.speaker != last:
+                parts.append(TextBlock(text=f"{item.speaker}:"))
+            parts.append(item.part)
+        last = item.speaker
+    return parts
+
+
+def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
+    """The call's arguments as an object. What can't be parsed is sent as `{"_unparsable": "..."}`.
+
+    The model's broken arguments stay in the record; raising here would make every later call of the session fail.
+    """
+    if not call.input.strip():
+        return {}
+    try:
+        arguments = json.loads(call.input, parse_constant=_refuse)
+        json.dumps(arguments, allow_nan=False)  # 1e999 is no constant, and becomes one
+    except (ValueError, RecursionError):
+        return {"_unparsable": call.input}
+    fits = call.input.count("{") + call.input.count("[") < _MOST_LEVELS or depth_fits(arguments)
+    return arguments if isinstance(arguments, dict) and fits else {"_unparsable": call.input}
+
+
+def left_out(block: DataBlock, notes: list[str]) -> str:
+    """Note that an attachment was left out; what the model reads in its place."""
+    notes.append(f"An attachment of type {block.source.media_type!r} was left out.")
+    name = f" {block.name!r}" if block.name else ""
+    return f"(The attachment{name} of type {block.source.media_type!r} can't be shown to this model.)"
+
+
+def wire_id(call_id: str, longest: int = 64) -> str:
+    """A call id that each provider takes: another provider's odd or long id becomes a digest of itself."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", call_id) and len(call_id) <= longest:
+        return call_id
+    return "call_" + hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def wire_schema(tool: ToolDescriptor) -> dict[str, Any]:
+    """The tool's schema with what each provider insists on."""
+    return sent_schema(tool.input_schema)
+
+
+def answer_schema(answer: AnswerSchema) -> dict[str, Any]:
+    """The schema of a forced answer, with the same."""
+    return sent_schema(answer.schema)
+
+
+def _unanswered(call: ToolCallBlock) -> ToolResultBlock:
+    text = "No result of this call was recorded; whether it ran is unknown."
+    return ToolResultBlock(id=call.id, name=call.name, output=text, state=ToolResultState.UNKNOWN)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def depth_fits(value: object, left: int = _MOST_LEVELS) -> bool:
+    """Whether JSON is nested less deeply than `left`: SDKs walk it recursively, and more could exhaust the stack."""
+    if left == 0:
+        return False
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(depth_fits(child, left - 1) for child in children)

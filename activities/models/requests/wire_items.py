@@ -1,0 +1,69 @@
+"""Requests to a provider as bytes, of which each message is written once: what a step sends grows with what is new.
+
+An SDK would copy the whole conversation and write it down anew for each call: of a thousand messages that took three
+quarters of a step's processor time.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import httpx2
+
+from longhaul.activities.models.requests.text import scrub_json
+
+LONGEST_KEPT = 100_000
+"""Bytes of a written item that are kept: a longer one is a picture or the like, which would be in memory twice."""
+_OF_THE_SDK = frozenset({"extra_headers", "extra_body"})
+
+
+class WireItem(dict[str, Any]):
+    """A message in a provider's shape. Nothing may change in it: it may be written already."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self._text: bytes | None = None
+
+    def written(self) -> bytes:
+        if self._text is not None:
+            return self._text
+        text = _written(self)
+        if len(text) <= LONGEST_KEPT:
+            self._text = text
+        return text
+
+
+class PostArguments(TypedDict, total=False):
+    """Arguments of an SDK client's `post`."""
+
+    content: bytes
+    options: Any
+
+
+def wire_item(given: dict[str, Any]) -> WireItem:
+    """Without lone surrogates, which can't be sent. To write it down is quicker than to look at each string."""
+    item = WireItem(given)
+    try:
+        item.written()
+    except UnicodeEncodeError:
+        return WireItem(scrub_json(given))
+    return item
+
+
+def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> PostArguments:
+    """What an SDK's client posts for these arguments of its method, streamed. `listed`: the field of the messages."""
+    fields = {name: value for name, value in arguments.items() if name not in _OF_THE_SDK and name != listed}
+    written = _written({**fields, "stream": True, **arguments.get("extra_body", {})})
+    items = b",".join(map(_item, arguments[listed]))
+    content = b'%b,"%b":[%b]}' % (written[:-1], listed.encode(), items)
+    return {"content": content, "options": {"headers": arguments.get("extra_headers", {}), "timeout": timeout}}
+
+
+def _item(item: dict[str, Any]) -> bytes:
+    return item.written() if isinstance(item, WireItem) else _written(item)
+
+
+def _written(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -1,0 +1,140 @@
+"""The MCP servers of an agent: by a name that its workers' operator has given, or described, where the operator lets
+agents do that. Words of the seed; `activities.mcp` speaks to them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from longhaul.agent.plain.values import Given, Many, Value, sparse
+from longhaul.agent.values.spec.known_names import MCP
+from longhaul.agent.values.spec.sampling import Sampling
+
+Words = Annotated[tuple[str, ...], Field(max_length=100)]
+
+_NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
+"""No two `_` beside each other, for these end the name within a tool's; and none at the ends."""
+_SECRET = re.compile(r"\[secret ([A-Za-z_][A-Za-z0-9_]*)\]")
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^\s?#@%\\]*)?")
+_HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_CREDENTIALS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"})
+_OF_THE_CONNECTION = frozenset(
+    {
+        *("host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te"),
+        *("upgrade", "trailer", "keep-alive", "expect", "accept", "accept-encoding", "last-event-id"),
+    }
+)
+
+
+def secrets_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The names of the secrets whose marks (`[secret NAME]`) stand in these."""
+    return tuple(dict.fromkeys(name for text in texts for name in _SECRET.findall(text)))
+
+
+def with_secrets(text: str, values: dict[str, str]) -> str:
+    """The text with the values of its marks."""
+    return _SECRET.sub(lambda found: values[found[1]], text)
+
+
+def server_of(tool: str) -> str:
+    """The name of the server that brings a tool of this name; empty when none does."""
+    return tool[len(MCP) :].partition("__")[0] if tool.startswith(MCP) else ""
+
+
+class StdioMCPConfig(Value):
+    """A program of the worker's machine, which is spoken to through its input and output."""
+
+    command: str = Field(min_length=1, max_length=1_000)
+    args: Given[Words, Sequence[str]] = sparse(())
+    env: dict[str, str] = sparse({}, max_length=50)
+    """Beside the few variables that every command has. `[secret NAME]` stands for a secret of the worker's."""
+    cwd: str | None = sparse(None, max_length=1_000)
+    """Absolute; None = a folder of the worker's own."""
+
+    @model_validator(mode="after")
+    def _can_be_started(self) -> "StdioMCPConfig":
+        for text in (self.command, *self.args, *self.env.values(), self.cwd or ""):
+            if "\0" in text or len(text) > 10_000:
+                raise ValueError("a word of the command has a NUL, or more than 10,000 characters")
+        if bad := [name for name in self.env if not _VARIABLE.fullmatch(name)]:
+            raise ValueError(f"env: {bad[0][:100]!r} is no name of a variable")
+        if self.cwd is not None and not self.cwd.startswith("/"):
+            raise ValueError("cwd: it has to be an absolute path: workers run in folders of their own")
+        return self
+
+
+class HttpMCPConfig(Value):
+    """A server by its address: Streamable HTTP, or SSE where the path ends in `/sse`."""
+
+    url: str = Field(max_length=1_000)
+    headers: dict[str, str] = sparse({}, max_length=20)
+    """`[secret NAME]` stands for a secret of the worker's: what is written out here is in the session's history."""
+    timeout: float = sparse(30.0, gt=0, le=600)
+    """Seconds for a connection, and until an answer that is due at once begins."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        if not (url.isascii() and _ADDRESS.fullmatch(url)):
+            raise ValueError("it has to be a plain address: https://HOST/PATH or http://HOST:PORT/PATH")
+        return url
+
+    @field_validator("headers")
+    @classmethod
+    def _are_headers(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not _HEADER.fullmatch(name):
+                raise ValueError(f"{name[:100]!r} is no name of a header")
+            if name.lower() in _OF_THE_CONNECTION or name.lower().startswith("mcp-"):
+                raise ValueError(f"{name} is made with each request; leave it out")
+            if not (value.isascii() and value.isprintable()) or len(value) > 1_000:
+                raise ValueError(f"{name}: a value has at most 1,000 characters of plain text")
+            if name.lower() in _CREDENTIALS and not _SECRET.search(value):
+                raise ValueError(f"{name} holds a credential: write `[secret NAME]` in its place, which workers know")
+        if len({name.lower() for name in headers}) < len(headers):
+            raise ValueError("a header stands there twice")
+        return headers
+
+
+def _kind(given: Any) -> str:
+    if isinstance(given, dict):
+        return "http" if "url" in given else "stdio"
+    return "http" if isinstance(given, HttpMCPConfig) else "stdio"
+
+
+MCPConfig = Annotated[
+    Annotated[StdioMCPConfig, Tag("stdio")] | Annotated[HttpMCPConfig, Tag("http")], Discriminator(_kind)
+]
+
+
+class MCPClient(Value):
+    """One server, whose tools the agent has under the names `mcp__NAME__TOOL`."""
+
+    name: str = Field(min_length=1, max_length=30)
+    is_stateful: bool = sparse(False)
+    """One process, or one session of the server, for all calls of a session; else each call has its own."""
+    mcp_config: MCPConfig | None = sparse(None)
+    """None = what the workers' operator has put under this name."""
+    enable_tools: Given[Words | None, Sequence[str] | None] = sparse(None)
+    """The server's own names of the tools that the agent has; None = all."""
+    disable_tools: Many[str] = sparse((), max_length=1_000)
+    execution_timeout: float = sparse(600.0, gt=0, le=86_400)
+    """Seconds for a call."""
+    sampling: Sampling | None = sparse(None)
+    """How far it may have a model asked in its name; None: not at all."""
+
+    @field_validator("name")
+    @classmethod
+    def _stands_within_tool_names(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("it takes letters, digits, `-` and single `_` within: tools are named mcp__NAME__TOOL")
+        return name
+
+
+def check_clients(clients: Iterable[MCPClient]) -> None:
+    """Raise ValueError for two servers of one name: their tools could not be told apart."""
+    names = [client.name for client in clients]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ValueError(f"mcps: two servers have the name {twice!r}; give each one of its own")

@@ -1,0 +1,373 @@
+"""Settings are what a user may say about an agent, with the seed's names, limits and defaults."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+
+from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
+from longhaul.agent.values.budget import Budget
+from longhaul.agent.values.children import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
+from longhaul.agent.values.conversation.prompt import check_template as check_prompt_template
+from longhaul.agent.values.conversation.prompt import is_template_name
+from longhaul.agent.values.permission import PermissionContext, only_known_keys
+from longhaul.agent.values.plan_notebook import with_notebook
+from longhaul.agent.values.spec.knowledge import Knowledge
+from longhaul.agent.values.spec.known_names import (
+    CondenserName,
+    Effort,
+    FullModelName,
+    OffloaderName,
+    check_tools,
+    misspelt_rule,
+    split_model,
+)
+from longhaul.agent.values.spec.mcp import MCPClient, check_clients, server_of
+from longhaul.agent.values.spec.memory import BaseName, MemoryMode, check_named, is_static, tools_of
+from longhaul.agent.values.spec.profiles import ModelProfile, check_names
+from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
+from longhaul.agent.values.spec.workspace import Seal, Workspace
+from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
+
+
+class ModelConfig(Value):
+    """How a model is called. Credentials are named, never given: they stay on the worker."""
+
+    max_retries: int = sparse(12, ge=0, le=1000)
+    """Further attempts after a failure worth retrying: 0.2 s, doubled up to 60 s, or longer if the provider says so."""
+    outage_wait_seconds: float = sparse(43_200, ge=0, le=2_592_000)
+    """How long a reply waits for a provider that can't be reached, is overloaded or limits calls, beyond `max_retries`:
+    tried every two minutes, or later if the provider says so. With a fallback model that one is asked first. 0 = not at
+    all."""
+    fallback_model: FullModelName | None = sparse(None)
+    """Takes the call when the first model failed for good."""
+    max_output_tokens: int = sparse(8192, ge=1)
+    """Of an answer. A model that is known to think before it answers gets room for that on top."""
+    temperature: float | None = sparse(None, ge=0, le=2)
+    thinking_budget_tokens: int | None = sparse(None, ge=1024)
+    """Anthropic's extended thinking; None = off. Newer Claude models find a budget of their own."""
+    reasoning_effort: Effort | None = sparse(None)
+    """None = the provider's default. A model that has no such effort is asked for the nearest one that it has."""
+    base_url: str | None = sparse(None)
+    """A compatible server, for the agent's model and others of its provider; None = the provider's own environment
+    variable or address. The workers' operator lists which keys go there."""
+    api_key_env: str | None = sparse(None)
+    """Name of the worker's environment variable that holds the key; None = the provider's usual one."""
+    call_timeout_seconds: float = sparse(1800, gt=0)
+    """How long one attempt may take in all."""
+    silence_seconds: float | None = sparse(None, gt=0)
+    """How long an answer that has begun may be silent before the call is made anew; None = a minute where the provider
+    is known to say something more often, and ten where a model may think unheard."""
+    context_length: int | None = sparse(None, ge=1000)
+    """Tokens that the model's window holds; None = known from the model's name."""
+
+    profiles: dict[str, ModelProfile] = sparse({})
+    """Those of the agent, for a call; they are written under `[models.NAME]`."""
+
+    def for_model(self, model: str, own: str) -> "ModelConfig":
+        """As it holds for a model beside the agent's own: another provider's has neither its address nor its key, and a
+        profile has those of its own."""
+        provider, name = split_model(model)
+        if name and provider == split_model(own)[0]:
+            return self
+        return self.model_copy(update={"base_url": None, "api_key_env": None})
+
+
+class ReActConfig(Value):
+    max_iters: int = sparse(50, ge=1, le=1_000_000)
+    """Rounds of a reply, each a call of the model and the calls that it makes; then it says where things stand."""
+    stop_on_reject: bool = sparse(False)
+    """A denied call ends the reply instead of letting the model try another way."""
+    max_continuations: int = sparse(3, ge=0, le=100)
+    """How often in a row a model is asked to go on with a message that is not whole: that broke off at the limit of
+    output tokens or of the window, or that its provider has paused. Then the reply ends as `incomplete`."""
+    structured_output_grace_iters: int = sparse(5, ge=1, le=1_000)
+    """Rounds beyond `max_iters` that a model has for an answer in the form that was asked for; and how often it may
+    answer in words all the same. Then the reply ends as `exceed_max_iters`, or as `unstructured`."""
+    parallel_tool_calls: bool = sparse(True)
+    """False runs the calls of one turn one by one."""
+    fuse_reads: bool = sparse(False)
+    """Turns that only read, by tools that say that they are quick, are read within the session's own task, and replies
+    are prepared there: fewer events, and less of the server. False runs each as an activity of its own."""
+    interruption_message: str = sparse("", max_length=10_000)
+    """What the agent says at the end of a reply that was interrupted; empty: nothing. A middleware's
+    `handle_interrupt` that says something stands in its place."""
+
+
+class ContextConfig(Value):
+    """When and how a context is made shorter (seed 001). Ratios are of the model's window."""
+
+    trigger_ratio: float = sparse(0.8, gt=0, le=0.9)
+    """Above it the context is compressed before the next model call."""
+    reserve_ratio: float = sparse(0.1, gt=0, lt=0.9)
+    """Newest messages that stay as they are; the system prompt and the tools do not count against it."""
+    tool_result_limit: int = sparse(3000, ge=1)
+    """Tokens; of a longer result the model gets the beginning and the place of the rest."""
+    compression_prompt: str | None = sparse(None)
+    """None = our own."""
+    summary_template: str | None = sparse(None)
+    """With a `{field}` for each field of the schema that is to be shown; None = our own."""
+    summary_schema: dict[str, Any] | None = sparse(None)
+    """JSON Schema of an object; None = the five fields of the seed."""
+    condensers: Many[CondenserName] = sparse(("summary",), min_length=1)
+    """`summary`, `drop_oldest`, `mask_observations`, or `module:name` on the worker; the first that makes enough
+    room is taken."""
+
+    @model_validator(mode="after")
+    def _keeps_less_than_it_triggers_at(self) -> "ContextConfig":
+        if self.reserve_ratio >= self.trigger_ratio:
+            raise ValueError(
+                f"reserve_ratio: {self.reserve_ratio} must be below trigger_ratio ({self.trigger_ratio}), or a "
+                "compression would leave too much"
+            )
+        if self.summary_schema is not None:
+            field_names(self.summary_schema)
+        if self.summary_template is not None:
+            check_template(self.summary_template, self.summary_schema or DEFAULT_SCHEMA)
+        return self
+
+
+class AgentContext(Value):
+    """What stands around the agent's own prompt in the system prompt of a conversation."""
+
+    system_prefix: str = sparse("")
+    system_suffix: str = sparse("")
+    prompt_template: str | None = sparse(None, max_length=100_000)
+    """Text with {prefix}, {system_prompt}, {skills} and {suffix} where they belong, or the name of such a text on the
+    worker; None = one below the other."""
+    knowledge: Many[Knowledge] = sparse((), max_length=50)
+    """Texts that follow a request when it names what they are about, and triggers for skills in folders."""
+    repo_skills: bool = sparse(False)
+    """The workspace's own instructions (AGENTS.md, microagents/repo.md) stand among the skills. Whoever can write to
+    the workspace can write them."""
+
+    @model_validator(mode="after")
+    def _template_can_be_used(self) -> "AgentContext":
+        if self.prompt_template is not None and not is_template_name(self.prompt_template):
+            check_prompt_template(self.prompt_template)
+        return self
+
+
+class Secrets(Value):
+    """Which of the workers' secrets its tools are given, by name. Values never leave a worker."""
+
+    allow: Many[str] = sparse((), max_length=100)
+    """For every tool."""
+    tools: Given[dict[str, tuple[str, ...]], Mapping[str, Sequence[str]]] = sparse({})
+    """For one tool, beside those."""
+    mark: bool = sparse(False)
+    """What the models write is recorded with `[secret NAME]` in the place of a value, and a worker puts the value in
+    when the tool runs, where the tool is given it. Off: the session keeps what runs beside what is shown."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        every = [*self.allow, *(name for names in self.tools.values() for name in names)]
+        return tuple(dict.fromkeys(every))
+
+    def given_to(self, tool: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.allow, *self.tools.get(tool, ()))))
+
+
+def with_secrets_named(system_prompt: str, secrets: Secrets | None) -> str:
+    """The prompt, and what the model has to know about secrets, if there are any."""
+    if secrets is None or not secrets.names:
+        return system_prompt
+    lines = [
+        f"- {name}: {'every tool' if name in secrets.allow else ', '.join(_tools_with(name, secrets))}"
+        for name in secrets.names
+    ]
+    return "\n".join((system_prompt, "", f"{SECRETS_NOTE}{MARKS_NOTE if secrets.mark else ''}", *lines))
+
+
+def _tools_with(name: str, secrets: Secrets) -> list[str]:
+    return [tool for tool, names in secrets.tools.items() if name in names]
+
+
+SECRETS_NOTE = (
+    "These secrets are environment variables of commands, and known to the tools named here. You never see a value: "
+    "in what you read it is replaced by its name. Use the variables; do not print or write down what they hold."
+)
+MARKS_NOTE = " In the arguments of a tool that knows it, `[secret NAME]` stands for the value of NAME."
+
+
+def _named_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(names) or len(set(names)) != len(names):
+        raise ValueError("a name is empty or stands twice; name each middleware once")
+    return names
+
+
+Middlewares = Annotated[tuple[str, ...], Field(max_length=50), AfterValidator(_named_once)]
+
+
+class AgentSpec(Value):
+    """Everything about an agent that a session records at its start."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    name: str = Field(default="longhaul", min_length=1, max_length=200)
+    """As sessions are found by; in an agent file it is the file's name, where none is given."""
+    system_prompt: str = "You are a careful software agent. Use the tools to find out; do not guess."
+    kind: str = sparse("", max_length=100)
+    """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
+    What the code asks its model is asked of `model`, which it may do without."""
+    model: FullModelName = Field(default="", max_length=1000)
+    """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
+    of a profile, of `models` or of the workers' operator."""
+    models: dict[str, ModelProfile] = sparse({}, max_length=50)
+    """The agent's own profiles of models, by name."""
+    tools: Many[str] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
+    """Those that it may call, by name, also of modules of the workers."""
+    tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
+    """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
+    names no other tools."""
+    mcps: Many[MCPClient] = sparse((), max_length=20)
+    """MCP servers whose tools it has beside these."""
+    postprocess: dict[str, str] = sparse({}, max_length=200)
+    """By tool, also of a server: the function of its workers that has what a call came to before it is shortened."""
+    agents: dict[str, "AgentSpec"] = sparse({}, max_length=MOST_AGENTS)
+    """Sub-agents that it may start, by name; with them it has the tool `Agent`."""
+    description: str = sparse("", max_length=2_000)
+    """Of a sub-agent: what it is for. The agent that may start it reads this."""
+    max_children: int = sparse(20, ge=1, le=256)
+    """Sub-agents that it may start in one reply."""
+    permission: PermissionContext = Field(default_factory=PermissionContext)
+    llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
+    react_config: ReActConfig = Field(default_factory=ReActConfig)
+    context_config: ContextConfig = Field(
+        default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
+    )
+    middlewares: Given[Middlewares, Sequence[str]] = sparse(())
+    """Of those that its workers offer, the outermost first."""
+    stuck: StuckConfig = sparse(StuckConfig())
+    """When it counts as going round in circles."""
+    budget: Budget | None = sparse(None)
+    """What a session of it may spend, over all of its replies; None: as much as it takes."""
+    team: str = sparse("", max_length=100)
+    """Whose inbox its calls are in: `longhaul inbox --team`."""
+    skills: Many[str] = sparse((), max_length=20)
+    """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
+    agent_context: AgentContext | None = sparse(None)
+    secrets: Secrets | None = sparse(None)
+    long_term_memory_mode: MemoryMode | None = sparse(None)
+    """How it remembers its user beyond the session: by its tools, before and behind each reply, or both; None: not."""
+    knowledge_bases: Many[BaseName] = sparse((), max_length=20)
+    """Whose passages it may read, of those that its workers have."""
+    knowledge_mode: MemoryMode = sparse("static_control")
+    """How it reads them: what fits stands behind each request, by its tool, or both."""
+    inject_runtime_state: bool = sparse(False)
+    """Each reply begins with a hint behind the request: the time, and what is left of a window that is half full."""
+    sandbox: Literal["off", "proven", "all"] = sparse("off")
+    """Around commands of Bash: those that run unasked, or all; what the workers want more strictly holds."""
+    sandbox_network: bool | None = sparse(None)
+    """Whether a command in a sandbox reaches the network; None = as the workers say."""
+    on_doubt: Literal["tell", "ask"] = sparse("tell")
+    """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
+    offloader: OffloaderName = sparse("workspace", max_length=1000)
+    """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
+    idle_close_seconds: int = sparse(604_800, ge=0)
+    """A session without work closes after it; the next message opens it again as it was. 0 = never."""
+    workspace: Workspace | None = None
+    """None = a folder of the session's own in the worker's data directory."""
+
+    @field_validator("permission", mode="before")
+    @classmethod
+    def _permission_is_spelt_right(cls, permission: Any) -> Any:
+        if not isinstance(permission, dict):
+            return permission
+        given = cast(dict[str, object], permission)
+        for key in given:
+            if key not in PermissionContext.model_fields:
+                raise ValueError(f"there is no {key!r}; there are: {', '.join(PermissionContext.model_fields)}")
+        only_known_keys(given.get("rules"))
+        return cast(Any, permission)
+
+    _named = field_validator("agents", mode="before")(named_by_keys)
+    _with_notebook = field_validator("tool_groups", mode="before")(with_notebook)
+
+    @model_validator(mode="after")
+    def _agents_are_within_bounds(self) -> "AgentSpec":
+        if AGENT in self.tools and not self.agents:
+            raise ValueError(f"tools: {AGENT!r} is for an agent that names others, under [agents.NAME]")
+        if self.levels > MOST_LEVELS:
+            raise ValueError(f"agents: they stand {self.levels} levels deep within each other, and {MOST_LEVELS} go")
+        return self
+
+    @model_validator(mode="after")
+    def _tools_are_named_once_and_there(self) -> "AgentSpec":
+        if len(set(self.tools)) != len(self.tools):
+            raise ValueError(f"tools: {list(self.tools)} names a tool twice; name each one once")
+        check_named((*self.tools, *in_groups(self.tool_groups)))
+        check_groups(self.tool_groups, self.tools)
+        check_clients(self.mcps)
+        deadline = self.permission.deadline
+        check_tools("permission.tools", self.permission.tools, self.all_tools)
+        check_tools("permission.deadline.tools", deadline.tools if deadline else (), self.all_tools)
+        check_tools("secrets.tools", self.secrets.tools if self.secrets else (), self.all_tools)
+        check_tools("postprocess", self.postprocess, self.all_tools)
+        check_tools("stuck.polling", self.stuck.polling, self.all_tools)
+        if why := misspelt_rule((rule.tool_name for rule in self.permission.rules), self.all_tools):
+            raise ValueError(f"permission.{why}")
+        return self
+
+    @model_validator(mode="after")
+    def _profiles_stand_for_themselves(self) -> "AgentSpec":
+        check_names(self.models)
+        for name, profile in self.models.items():
+            if profile.prices is not None:
+                raise ValueError(
+                    f"models.{name}.prices: the workers' operator alone says what models cost; leave it out"
+                )
+        if self.llm_config.profiles:
+            raise ValueError("model_config.profiles: write each profile under [models.NAME]")
+        own = {"base_url": self.llm_config.base_url, "api_key_env": self.llm_config.api_key_env}
+        if (
+            self.model
+            and ":" not in self.model
+            and (said := [name for name, value in own.items() if value is not None])
+        ):
+            raise ValueError(f"model_config.{said[0]}: {self.model!r} is a profile and has its own; leave it out")
+        return self
+
+    @property
+    def call_config(self) -> ModelConfig:
+        """How its models are called, with its own profiles."""
+        return self.llm_config.model_copy(update={"profiles": self.models}) if self.models else self.llm_config
+
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """All that it may have called, by its own names."""
+        of_servers = [client.sampling.model for client in self.mcps if client.sampling]
+        named = (self.model, self.llm_config.fallback_model, self.permission.analyzer_model, *of_servers)
+        return tuple(name for name in named if name)
+
+    def mcp_of(self, tool: str) -> MCPClient | None:
+        """The server that brings a tool of this name; None for any other tool."""
+        name = server_of(tool)
+        return next((client for client in self.mcps if client.name == name), None)
+
+    @property
+    def all_tools(self) -> tuple[str, ...]:
+        starts = [name for name in LEADS_TOOLS if name not in self.tools] if self.agents else []
+        known = tools_of(self.long_term_memory_mode, self.knowledge_bases, self.knowledge_mode)
+        return (*self.tools, *in_groups(self.tool_groups), *starts, *known)
+
+    @property
+    def host(self) -> str:
+        """The only one whose workers see its workspace; empty: all do."""
+        return self.workspace.host if self.workspace is not None else ""
+
+    @property
+    def seal(self) -> Seal | None:
+        """The sandbox that its tools work in; None: they work as the worker does."""
+        workspace = self.workspace
+        return workspace.seal if workspace is not None and workspace.place == "sandbox" else None
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether memories or passages are looked for before each reply."""
+        return is_static(self.long_term_memory_mode) or (bool(self.knowledge_bases) and is_static(self.knowledge_mode))
+
+    @property
+    def levels(self) -> int:
+        """Of agents within agents below this one."""
+        return 1 + max(agent.levels for agent in self.agents.values()) if self.agents else 0

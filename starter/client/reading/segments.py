@@ -1,0 +1,39 @@
+"""Sealed segments as a client reads them: from the blob store that its own settings name."""
+
+from temporalio.client import Client
+
+from longhaul.agent.entries.every import Segment
+from longhaul.starter.client.reading.history import HistoryUnreadable
+from longhaul.starter.reach.connection import blobs_of
+from longhaul.starter.settings import Settings
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable
+from longhaul.stores.segments.segments import DamagedSegment, Whole
+from longhaul.stores.segments.segments import Segments as InBlobs
+from longhaul.workflows.contract import stored_in
+
+
+class SealedSegments:
+    """Reads from the store through which the client sends; else from one that is opened for each reading."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def read(self, segment: Segment) -> Whole:
+        """Raises HistoryUnreadable."""
+        shared = stored_in(self._client.data_converter)
+        blobs = blobs_of(self._settings) if shared is None else shared
+        try:
+            return await _read(blobs, segment)
+        finally:
+            if shared is None:
+                await blobs.close()
+
+
+async def _read(blobs: BlobStore, segment: Segment) -> Whole:
+    try:
+        return await InBlobs(blobs).read_whole(segment)
+    except (DamagedSegment, BlobsUnavailable) as error:
+        raise HistoryUnreadable(
+            f"{error}. Here LONGHAUL_BLOBS leads to {blobs.place!r}; it must lead to the workers' blobs"
+        ) from error

@@ -1,0 +1,239 @@
+"""Finds what there is of a session beside its run: its record in the state store, its blobs, its offloaded text, and
+the histories that the server keeps. Read where the run is gone, and deleted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
+from longhaul.starter.client.reading.past import PastSession
+from longhaul.starter.client.wire import Refused, start_of
+from longhaul.starter.reach.connection import Unreachable, blobs_of
+from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.places import why_another_store, why_other_blobs
+from longhaul.starter.settings import Settings
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs
+from longhaul.stores.offload.deletion import forget_files, forget_keys
+from longhaul.stores.state.carried import carried_of
+from longhaul.stores.state.opening import open_store
+from longhaul.stores.state.store import BadStoreSetting, SessionRow, StateStore, StoreError
+from longhaul.stores.state.user_rules import NO_AGENT
+from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
+from longhaul.workflows.contract import WORKFLOW, stored_in
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What was deleted of a session."""
+
+    terminated: bool
+    """It was open until then."""
+    runs: int
+    """Histories on the server."""
+    record: bool
+    """In the state store."""
+    blobs: int
+    offloaded: int
+    """Files, and keys in Redis."""
+    stream: bool = False
+    """The live stream."""
+
+    @property
+    def anything(self) -> bool:
+        return self.terminated or self.record or self.stream or self.runs + self.blobs + self.offloaded > 0
+
+
+class FoundState(NamedTuple):
+    """A state, and what may be missing from it."""
+
+    state: AgentState
+    note: str = ""
+
+
+def _may_lack(seq: int) -> str:
+    return (
+        f"this is the checkpoint of entry {seq}: the session did not close of itself, and what it may have done after "
+        "that is not in it"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of one session, where this client's settings lead: they must be the workers' own."""
+
+    client: Client
+    settings: Settings
+    session_id: str
+    user_id: str | None
+    agent: str
+    workflow_id: str
+
+    async def is_stored(self) -> bool:
+        """Whether the store has it. Raises Unreachable."""
+        async with self._store() as store:
+            return await store.get_session(self.user_id, self.agent, self.session_id) is not None
+
+    async def bring_back(self, ask: Callable[[], Awaitable[Ledger]], *, was_there: bool) -> None:
+        """Open the session again that has closed, and wait until it knows what it was. Raises NoSession when nothing
+        is known of it, by the server (`was_there`) or in the store, and Unreachable."""
+        if not was_there and not await self.is_stored():
+            raise NoSession(f"there is no session {self.session_id!r} of agent {self.agent!r}, open or stored")
+        # What it was set up with comes with what is restored.
+        spec = AgentSpec(name=self.agent)
+        start = start_of(self.settings, self.session_id, self.user_id, spec, self.workflow_id)
+        await self.client.start_workflow(WORKFLOW, **start)
+        pauses = Pauses()
+        while True:
+            ledger = await ask()
+            if ledger.life.restored or ledger.life.hold:
+                return
+            await pauses.rest()
+
+    async def state_or(self, ask: Callable[[], Awaitable[AgentState]]) -> FoundState:
+        """What the session says; when it is gone, or over and nobody answers for it, what it wrote down last. Raises
+        NoSession, Stuck, Unreachable."""
+        over = await self.is_over()
+        try:
+            async with asyncio.timeout(SILENT_SECONDS if over else None):
+                return FoundState(await ask())
+        except (NoSession, *SILENCES, TimeoutError) as error:
+            if not over and not isinstance(error, NoSession):
+                raise
+            async with self._store() as store:
+                record = await store.get_session(self.user_id, self.agent, self.session_id)
+            if record is not None:
+                return FoundState(record.state, "" if record.closed else _may_lack(record.seq))
+            if isinstance(error, TimeoutError):
+                raise Stuck(f"{self._named} is over, no worker answers for it, and no store has it") from error
+            raise
+
+    async def past(self) -> PastSession | None:
+        """What it wrote down last, as far as it answers questions; None when no store has it. Raises Unreachable."""
+        async with self._store() as store:
+            record = await store.get_session(self.user_id, self.agent, self.session_id)
+            carried = await asyncio.to_thread(carried_of, record) if record is not None else None
+        if record is None or carried is None:
+            return None
+        return PastSession(carried, "" if record.closed else _may_lack(record.seq))
+
+    async def delete(self, *, by: str, terminate: bool) -> Deleted:
+        """Everything, as far as it is there; what fails on the way is done by deleting again.
+
+        Raises Refused for a session that is open, unless it is to be terminated, and Unreachable, also when workers
+        keep it elsewhere: then nothing is deleted.
+        """
+        async with self._store(), self._blobs() as blobs:
+            if why := await why_other_blobs(self.client, self.settings, blobs):
+                raise Unreachable(why)
+        terminated = await self._ended(by, terminate=terminate)
+        # Histories first: a new life would rebuild the session from them, and miss the rest.
+        runs = await self._without_histories()
+        async with self._store() as store:
+            record = await store.delete_session(self.user_id, self.agent, self.session_id)
+            names = (self.agent, self.user_id, self.session_id)
+            offloaded = await forget_files(self.settings.data_dir, *names)
+            if self.settings.redis_url:
+                offloaded += await forget_keys(self.settings.redis_url, *names)
+            return Deleted(
+                terminated, runs, record, await self._without_blobs(), offloaded, await self._without_stream()
+            )
+
+    @property
+    def _named(self) -> str:
+        return f"session {self.session_id!r} of agent {self.agent!r}"
+
+    async def is_over(self) -> bool:
+        """Whether the server knows it as one that runs no more."""
+        try:
+            described = await self.client.get_workflow_handle(self.workflow_id).describe()
+        except RPCError:
+            return False  # unknown, which whoever asks it hears too
+        return described.status is not WorkflowExecutionStatus.RUNNING
+
+    async def _ended(self, by: str, *, terminate: bool) -> bool:
+        handle = self.client.get_workflow_handle(self.workflow_id)
+        try:
+            described = await handle.describe()
+            if described.status is not WorkflowExecutionStatus.RUNNING:
+                return False
+            if not terminate:
+                raise Refused(f"{self._named} is open; terminate it to delete it")
+            await handle.terminate(f"deleted by {by}" if by else "deleted")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _without_histories(self) -> int:
+        query = f"WorkflowId = '{self.workflow_id}'"  # ids are escaped: they hold no quote
+        runs = {run.run_id async for run in self.client.list_workflows(query)}
+        with suppress(RPCError):  # the server's index may not know the newest one yet
+            runs.add((await self.client.get_workflow_handle(self.workflow_id).describe()).run_id)
+        for run_id in runs:
+            execution = WorkflowExecution(workflow_id=self.workflow_id, run_id=run_id)
+            try:
+                await self.client.workflow_service.delete_workflow_execution(
+                    DeleteWorkflowExecutionRequest(namespace=self.client.namespace, workflow_execution=execution)
+                )
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+        return len(runs)
+
+    async def _without_blobs(self) -> int:
+        async with self._blobs() as blobs:
+            return await delete_session_blobs(blobs, self.workflow_id, namespace=self.client.namespace)
+
+    @asynccontextmanager
+    async def _blobs(self) -> AsyncIterator[BlobStore]:
+        shared = stored_in(self.client.data_converter)
+        blobs = blobs_of(self.settings) if shared is None else shared
+        try:
+            yield blobs
+        finally:
+            if shared is None:
+                await blobs.close()
+
+    async def _without_stream(self) -> bool:
+        streams = open_streams(self.settings.redis_url, data_dir=self.settings.data_dir)
+        try:
+            return await streams.delete(key_of(self.client.namespace, self.workflow_id))
+        finally:
+            await streams.close()
+
+    def _store(self) -> AbstractAsyncContextManager[StateStore]:
+        return _opened(self.client, self.settings)
+
+
+async def stored_sessions(client: Client, settings: Settings, user_id: str | None) -> list[SessionRow]:
+    """What the store that these settings name holds of a user. Raises Unreachable."""
+    async with _opened(client, settings) as store:
+        return [row for row in await store.list_sessions(user_id) if row.agent_id != NO_AGENT]
+
+
+@asynccontextmanager
+async def _opened(client: Client, settings: Settings) -> AsyncIterator[StateStore]:
+    try:
+        store = open_store(settings.store, data_dir=settings.data_dir)
+        try:
+            if why := await why_another_store(client, settings, store):
+                raise Unreachable(why)
+            yield store
+        finally:
+            await store.close()
+    except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
+        raise Unreachable(
+            f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"
+        ) from error

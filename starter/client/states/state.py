@@ -1,0 +1,107 @@
+"""A session's state as JSON: out of it, back into it, changed in places, and into another session."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.repairs import rewritten, suspects
+from longhaul.agent.life import imports
+from longhaul.agent.life.forking import state_of_copy, told_of_its_files
+from longhaul.agent.life.imports import ReadState
+from longhaul.agent.life.migrations import CURRENT
+from longhaul.agent.permission.checks import BadRule
+from longhaul.agent.permission.rulebook import check_book
+from longhaul.agent.plain.import_problem import ImportProblem
+from longhaul.starter.client.states.state_paths import BadPath, steps_of, with_value
+from longhaul.starter.client.wire import Refused
+
+State = str | bytes | AgentState | Mapping[str, Any]
+"""JSON, or what it says: our own export of any version, or what AgentScope has saved."""
+
+FRESH = 1
+"""The number of the first entry: a session that has no other is nobody's yet."""
+
+
+def exported(state: AgentState) -> str:
+    """AgentState as JSON, with the version of its form beside its own fields."""
+    return json.dumps({"version": CURRENT, **state.model_dump(mode="json")}, ensure_ascii=False)
+
+
+def read(given: State, waiting: Collection[str] = ()) -> AgentState:
+    """The state with nothing open in it but the calls that wait. Raises Refused with every place that is wrong."""
+    return read_whole(given, waiting).state
+
+
+def read_whole(given: State, waiting: Collection[str] = ()) -> ReadState:
+    """The same, with the places of the document that mean nothing here."""
+    match given:
+        case str() | bytes():
+            text = given
+        case AgentState():
+            text = given.model_dump_json()
+        case _:
+            text = json.dumps(dict(given))
+    try:
+        whole = imports.read_whole(text, waiting)
+        check_book(whole.state.permission_context.rules)
+    except ImportProblem as error:
+        raise Refused(f"the state can't be taken: {error}") from error
+    except BadRule as error:
+        raise Refused(f"the state can't be taken: permission_context.{error}") from error
+    return whole
+
+
+def replacement(state: AgentState, *, by: str, why: str, expected_seq: int | None, note: str = "") -> dict[str, Any]:
+    """The body of `replace_state`."""
+    body = {"state": state.model_dump(mode="json"), "by": by, "why": why, **({"note": note} if note else {})}
+    return body if expected_seq is None else {**body, "expected_seq": expected_seq}
+
+
+def edited(state: AgentState, changes: Mapping[str, Any]) -> AgentState:
+    """The state with other values in these places. Raises BadPath, and Refused for values that can't stand there."""
+    document = state.model_dump(mode="json")
+    for path, value in changes.items():
+        document = with_value(document, path, value)
+    waiting = state.reply_context.waiting() if state.reply_context else ()
+    changed = read(document, [call.block.id for call in waiting])
+    for path in changes:
+        # A field of another name is nobody's: it would be dropped without a word.
+        if not _leads(changed, steps_of(path)):
+            raise BadPath(f"{path}: nothing of that name can stand there")
+    return changed
+
+
+def repaired(state: AgentState) -> tuple[AgentState, int]:
+    """The state with no attachment and no thought in its context, and how many there were."""
+    outs = suspects(state.context)
+    context = list(state.context)
+    for place, message in rewritten(context, outs):
+        context[place] = message
+    waiting = state.reply_context.waiting() if state.reply_context else ()
+    changed = read(state.model_copy(update={"context": context}), [call.block.id for call in waiting])
+    return changed, len(outs)
+
+
+def _leads(value: object, steps: Sequence[str | int]) -> bool:
+    """Whether each step names a part: a field that holds its default is no part of the JSON, but may be set."""
+    for step in steps:
+        match value:
+            case BaseModel() if step in type(value).model_fields:
+                value = getattr(value, str(step))
+            case dict() | list() | tuple():
+                value = cast(Any, value)[step]
+            case _:
+                return False
+    return True
+
+
+def copied(ledger: Ledger) -> AgentState:
+    """What another session begins with that goes on from there. Raises Refused."""
+    try:
+        return told_of_its_files(state_of_copy(ledger), ledger)
+    except ImportProblem as error:
+        raise Refused(f"the state can't be copied: {error}") from error

@@ -1,0 +1,227 @@
+"""The same promises for all three APIs, against a mock of the world's providers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.tools.registry import describe
+from longhaul.activities.tools.structured_output import GenerateResponse
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    UserMsg,
+)
+from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, Caller, called, returned
+from tests.servers.aimock import Aimock
+
+pytestmark = pytest.mark.aimock
+
+MODELS = ["anthropic:claude-haiku-4-5", "openai:gpt-5.1", "openai-chat:gpt-4o"]
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def caller(model: str, claude: Caller, gpt: Caller) -> Caller:
+    return claude if model.startswith("anthropic") else gpt
+
+
+def answer(text: str, **response: Any) -> dict[str, Any]:
+    return {"match": {"userMessage": text}, "response": response}
+
+
+async def test_text_streams_and_is_counted(aimock: Aimock, caller: Caller, model: str) -> None:
+    usage = {"input_tokens": 31, "output_tokens": 12, "prompt_tokens": 31, "completion_tokens": 12, "total_tokens": 43}
+    aimock.answer(answer("moon", content="The moon is made of rock, mostly basalt.", usage=usage))
+
+    reply = await caller.call(model, "Tell me of the moon")
+
+    assert reply.content[-1] == TextBlock(text="The moon is made of rock, mostly basalt.")
+    assert caller.heard("text") == "The moon is made of rock, mostly basalt."
+    assert len(caller.deltas) > 1
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (31, 12)
+
+
+async def test_parallel_calls_and_their_results_make_a_round(aimock: Aimock, caller: Caller, model: str) -> None:
+    calls = [
+        {"id": "call_oslo", "name": "weather", "arguments": '{"city":"Oslo"}'},
+        {"id": "call_kiel", "name": "tides", "arguments": '{"port":"Kiel"}'},
+    ]
+    done = {"match": {"toolCallId": "call_kiel"}, "response": {"content": "Sail at noon."}}
+    aimock.answer(done, answer("sail", toolCalls=calls))
+
+    first = await caller.call(model, "When to sail?", tools=[WEATHER, TIDES])
+    asked = tuple(block for block in first.content if isinstance(block, ToolCallBlock))
+    messages = [
+        UserMsg("user", "When to sail?"),
+        AssistantMsg("longhaul", first.content),
+        returned(asked[0].id, "weather", "sun"),
+        returned(asked[1].id, "tides", "high at noon"),
+    ]
+    second = await caller.call(model, messages, tools=[WEATHER, TIDES])
+
+    assert [(call.id, call.name, call.input) for call in asked] == [
+        ("call_oslo", "weather", '{"city":"Oslo"}'),
+        ("call_kiel", "tides", '{"port":"Kiel"}'),
+    ]
+    assert second.content[-1] == TextBlock(text="Sail at noon.")
+    told = [message for message in aimock.journal()[-1]["body"]["messages"] if message["role"] == "tool"]
+    assert [(message["tool_call_id"], message["content"]) for message in told] == [
+        ("call_oslo", "sun"),
+        ("call_kiel", "high at noon"),
+    ]
+
+
+async def test_thinking_comes_before_the_text(aimock: Aimock, caller: Caller, model: str) -> None:
+    aimock.answer(answer("riddle", content="Time.", reasoning="It flies, it heals.", reasoningSignature="c2lnbmVk"))
+
+    reply = await caller.call(model, "A riddle")
+
+    thought, text = reply.content
+    assert isinstance(thought, ThinkingBlock)
+    assert (thought.thinking, text) == ("It flies, it heals.", TextBlock(text="Time."))
+    kept = thought.model_extra or {}
+    expected = {
+        "anthropic": ["signature"],
+        "openai": ["encrypted_content", "item_id"],
+        "openai-chat": ["reasoning_field"],
+    }
+    assert sorted(kept) == expected[model.partition(":")[0]]
+
+
+async def test_claudes_thinking_survives_the_round_trip_in_strict_mode(aimock: Aimock, claude: Caller) -> None:
+    calls = [{"id": "t1", "name": "weather", "arguments": "{}"}]
+    aimock.answer(
+        {"match": {"toolCallId": "t1"}, "response": {"content": "Sun."}},
+        answer("weather", toolCalls=calls, reasoning="Hm", redactedThinking=["b3BhcXVl"]),
+    )
+    first = await claude.call(MODELS[0], "The weather?", tools=[WEATHER], thinking_budget_tokens=1024)
+
+    messages = [UserMsg("user", "The weather?"), AssistantMsg("x", first.content), returned("t1", "weather", "sun")]
+    second = await claude.call(MODELS[0], messages, tools=[WEATHER], thinking_budget_tokens=1024)
+
+    assert [block.type for block in first.content] == ["thinking", "thinking", "tool_call"]
+    assert second.content == (TextBlock(text="Sun."),)
+
+
+async def test_malformed_arguments_are_passed_on_and_never_block_the_next_call(
+    aimock: Aimock, caller: Caller, model: str
+) -> None:
+    aimock.answer(answer("again", content="Better."))
+    messages = [
+        UserMsg("user", "Go"),
+        called("c1", "weather", '{"city": Oslo'),
+        returned("c1", "weather", "The arguments are no JSON."),
+        UserMsg("user", "Try again"),
+    ]
+
+    reply = await caller.call(model, messages, tools=[WEATHER])
+
+    assert reply.content[-1] == TextBlock(text="Better.")
+
+
+async def test_an_image_goes_in(aimock: Aimock, caller: Caller, model: str) -> None:
+    aimock.answer(answer("picture", content="A dot."))
+    picture = DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"))
+
+    reply = await caller.call(model, [UserMsg("user", [TextBlock(text="What picture?"), picture])])
+
+    assert reply.content[-1] == TextBlock(text="A dot.")
+    assert reply.notes == ()
+
+
+async def test_a_rate_limit_says_how_long_to_wait(aimock: Aimock, caller: Caller, model: str) -> None:
+    limited = {"error": {"message": "Slow down", "type": "rate_limit_error"}, "status": 429, "retryAfter": 17}
+    aimock.answer({"match": {"userMessage": "hurry"}, "response": limited})
+
+    with pytest.raises(Exception, match="Slow down") as caught:
+        await caller.call(model, "hurry")
+
+    verdict = judge(caught.value)
+    assert (verdict.kind, verdict.delay_seconds, verdict.error_type) == ("retry_after", 17.0, "rate_limit")
+    assert len(aimock.journal()) == 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    status: int
+    kind: str
+    message: str
+    verdict: str
+    error_type: str
+
+
+FAULTS = [
+    Fault(500, "server_error", "Broken", "retry", "upstream"),
+    Fault(503, "server_error", "Away", "retry", "upstream"),
+    Fault(401, "authentication_error", "Who are you", "fall_back", "authentication"),
+    Fault(400, "invalid_request_error", "prompt is too long: 9 tokens > 8", "compress", "context_overflow"),
+    Fault(400, "invalid_request_error", "Bad field", "never", "invalid_request"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.message)
+async def test_a_failed_request_is_sent_once_and_judged(
+    aimock: Aimock, caller: Caller, model: str, fault: Fault
+) -> None:
+    aimock.fail_next(fault.status, message=fault.message, type=fault.kind)
+
+    with pytest.raises(Exception, match=fault.message) as caught:
+        await caller.call(model, "Hi")
+
+    assert (judge(caught.value).kind, judge(caught.value).error_type) == (fault.verdict, fault.error_type)
+    assert len(aimock.journal()) == 1
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+async def test_a_dropped_connection_is_worth_a_retry(aimock: Aimock, caller: Caller, model: str, chunks: int) -> None:
+    story = {**answer("story", content="Once upon a time there was a very long story."), "truncateAfterChunks": chunks}
+    aimock.answer(story)
+
+    with pytest.raises(Exception, match=r"(?i)connection|peer closed|incomplete|ended the stream") as caught:
+        await caller.call(model, "A story")
+
+    assert (judge(caught.value).kind, judge(caught.value).error_type) == ("retry", "connection")
+
+
+async def test_an_answer_of_garbage_is_worth_a_retry(aimock: Aimock, caller: Caller, model: str) -> None:
+    aimock.answer({**answer("garbage", content="never seen"), "chaos": {"malformedRate": 1.0}})
+
+    with pytest.raises(Exception, match=r"ended the stream|no valid JSON") as caught:
+        await caller.call(model, "garbage")
+
+    assert judge(caught.value).kind == "retry"
+
+
+async def test_the_finish_function_is_called_and_its_result_goes_back(
+    aimock: Aimock, caller: Caller, model: str
+) -> None:
+    schema = {"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]}
+    finish = describe(GenerateResponse(schema))
+    calls = [{"id": "call_tide", "name": "generate_response", "arguments": '{"height":"low"}'}]
+    again = [{"id": "call_again", "name": "generate_response", "arguments": '{"height":3.5}'}]
+    aimock.answer(
+        {"match": {"toolCallId": "call_tide"}, "response": {"toolCalls": again}}, answer("tide", toolCalls=calls)
+    )
+
+    first = await caller.call(model, "How high is the tide?", tools=[WEATHER, finish])
+    (asked,) = (block for block in first.content if isinstance(block, ToolCallBlock))
+    messages = [
+        UserMsg("user", "How high is the tide?"),
+        AssistantMsg("longhaul", first.content),
+        returned(asked.id, "generate_response", 'height: "low" is a string'),
+    ]
+    second = await caller.call(model, messages, tools=[WEATHER, finish])
+
+    assert (asked.name, asked.input) == ("generate_response", '{"height":"low"}')
+    assert [block.input for block in second.content if isinstance(block, ToolCallBlock)] == ['{"height":3.5}']

@@ -1,0 +1,170 @@
+"""What a failed call through pydantic-ai comes to, told by servers on real ports in their vendors' own forms."""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+import pydantic_ai.exceptions
+import pytest
+
+from longhaul.activities.models.failures.errors import IncompleteStreamError
+from longhaul.activities.models.failures.verdict_table import BY_CATEGORY, BY_CLASS
+from longhaul.activities.models.failures.verdicts import class_names, judge, refusal_in
+from longhaul.activities.models.model import ModelReply
+from tests.activities.models.apis.test_vendors import asking
+from tests.activities.models.wire import Answer, Wire, chat_chunk, chunks, google_chunk, says_of
+
+WIRES = ("deepseek", "google", "groq", "mistral", "openrouter")
+"""One vendor for each of the library's readers of errors."""
+OF_AGENTS = {
+    "RunCancelled",
+    "RunTimedOut",
+    "SuspendedResponseExpired",
+    "UsageLimitExceeded",
+    "ConcurrencyLimitExceeded",
+}
+"""Of the library's own loop, which does not run here."""
+OTHER_THAN_CALLS = {"AgentRunError", "ModelConnectionError", "ModelTimeoutError", "ModelRequestTimeout"}
+
+
+def error_body(vendor: str, status: int, message: str, code: str) -> bytes:
+    if vendor == "google":
+        return json.dumps({"error": {"code": status, "message": message, "status": code}}).encode()
+    if vendor == "mistral":
+        return json.dumps({"object": "error", "message": message, "type": code, "code": "1000"}).encode()
+    return json.dumps({"error": {"message": message, "type": code, "code": code}}).encode()
+
+
+FAILURES: list[tuple[int, str, str, str, str]] = [
+    (400, "messages: roles must alternate", "invalid_request_error", "never", "invalid_request"),
+    (401, "bad key", "authentication_error", "fall_back", "authentication"),
+    (402, "no credit left", "billing_error", "fall_back", "rate_limit"),
+    (403, "not this model", "permission_error", "fall_back", "permission"),
+    (404, "no such model", "not_found_error", "fall_back", "invalid_request"),
+    (400, "maximum context length is 128000 tokens", "context_length_exceeded", "compress", "context_overflow"),
+    (429, "slow down", "rate_limit_error", "retry", "rate_limit"),
+    (500, "it broke", "server_error", "retry", "upstream"),
+    (503, "busy", "overloaded_error", "retry", "upstream"),
+    (400, "Could not process image", "invalid_request_error", "repair", "invalid_request"),
+]
+
+
+@pytest.mark.parametrize("told", FAILURES)
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_the_verdict_fits_the_failure(wire: Wire, vendor: str, told: tuple[int, str, str, str, str]) -> None:
+    status, message, code, kind, error_type = told
+    body = error_body(vendor, status, message, code)
+    wire.answers = [Answer(body, status, {"content-type": "application/json"})] * 3
+    error = await failure(wire, vendor)
+
+    assert (judge(error).kind, judge(error).error_type) == (kind, error_type)
+    if kind != "fall_back" or status != 401:
+        assert message in judge(error).sentence
+    assert len(wire.heads) == 1
+    assert (refusal_in(error)[0] is not None) == (kind == "repair")
+
+
+async def failure(wire: Wire, vendor: str, **more: Any) -> Exception:
+    reply: ModelReply | None = None
+    async with asking(wire, vendor) as it:
+        try:
+            reply = await it.call("Hi", **more)
+        except Exception as error:  # noqa: BLE001  it is what the tests are about
+            return error
+    raise AssertionError(reply)
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_a_pause_that_is_asked_for_is_heard(wire: Wire, vendor: str) -> None:
+    headers = {"content-type": "application/json", "retry-after": "7"}
+    wire.answers = [Answer(error_body(vendor, 429, "slow down", "rate_limit_error"), 429, headers)]
+
+    verdict = judge(await failure(wire, vendor))
+
+    assert (verdict.kind, verdict.delay_seconds) == ("retry_after", 7)
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_a_stream_that_breaks_off_or_falls_silent_is_no_answer(wire: Wire, vendor: str) -> None:
+    begun = (
+        chunks(google_chunk({"text": "Fair wi"}), done=False)
+        if vendor == "google"
+        else chunks(chat_chunk({"role": "assistant", "content": "Fair wi"}), done=False)
+    )
+    wire.answers = [Answer(begun), Answer(begun, whole=False), Answer(begun, whole=False, then_wait=True)]
+
+    ended, cut = await failure(wire, vendor), await failure(wire, vendor)
+    silent = await failure(wire, vendor, config={"silence_seconds": 0.5})
+
+    assert [judge(error).kind for error in (ended, cut, silent)] == ["retry"] * 3
+    assert isinstance(silent, IncompleteStreamError)
+    assert "fell silent: nothing has come of its answer for 0.5 s" in str(silent)
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_an_answer_that_is_no_json_is_asked_for_again(wire: Wire, vendor: str) -> None:
+    wire.answers = [Answer(b"data: {never ends\n\n")]
+
+    assert judge(await failure(wire, vendor)).kind == "retry"
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_a_server_that_nobody_has_is_asked_again(wire: Wire, vendor: str) -> None:
+    wire.url = "http://127.0.0.1:9"
+
+    verdict = judge(await failure(wire, vendor))
+
+    assert (verdict.kind, verdict.error_type) == ("retry", "connection")
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_a_limit_and_a_filter_are_told_as_reasons(wire: Wire, vendor: str) -> None:
+    words = ("MAX_TOKENS", "SAFETY") if vendor == "google" else ("length", "content_filter")
+    wire.answers = [
+        Answer(
+            chunks(google_chunk({"text": "Fair wi"}, reason=word), done=False)
+            if vendor == "google"
+            else chunks(chat_chunk({"content": "Fair wi"}), chat_chunk({}, word))
+        )
+        for word in (words if vendor not in ("groq", "mistral") else words[:1])
+    ]
+    stops: list[str] = []
+    async with asking(wire, vendor) as it:
+        while wire.answers:
+            stops.append((await it.call("Hi")).stop.value)
+
+    assert stops == ["length", "filtered"][: len(stops)]
+
+
+@pytest.mark.parametrize("vendor", WIRES)
+async def test_cancelling_hangs_up(wire: Wire, vendor: str) -> None:
+    begun = says_of(f"ai:{vendor}", "never ends").partition(b"\n\n")[0] + b"\n\n"
+    wire.answers = [Answer(begun, whole=False, then_wait=True)]
+    async with asking(wire, vendor) as it:
+        task = asyncio.create_task(it.call("Hi"))
+        async with asyncio.timeout(30):
+            await it.began.wait()
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            assert task.cancelled()
+            del task  # with the stream that it has left
+            await wire.hung_up.wait()
+
+    assert it.heard("text") == "never ends"
+
+
+def test_every_failure_of_the_library_has_a_verdict() -> None:
+    found = [kind for kind in vars(pydantic_ai.exceptions).values() if isinstance(kind, type)]
+    of_calls = [kind for kind in found if issubclass(kind, pydantic_ai.exceptions.AgentRunError)]
+    nearest = {
+        kind.__name__: next(name for name in class_names(kind) if name in BY_CATEGORY or name in BY_CLASS)
+        for kind in of_calls
+    }
+
+    assert len(of_calls) > 25
+    assert {name for name, row in nearest.items() if row == "pydantic_ai.AgentRunError"} == OF_AGENTS | {
+        "AgentRunError"
+    }
+    assert {name.partition(".")[2] for name in BY_CATEGORY} | OTHER_THAN_CALLS <= {*nearest}

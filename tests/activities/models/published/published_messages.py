@@ -1,0 +1,262 @@
+# ruff: noqa: E501  one row each
+"""What Anthropic publishes that its Messages API refuses."""
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.activities.models.published.published import (
+    ANTHROPIC,
+    Body,
+    Rule,
+    Sent,
+    forces,
+    functions,
+    is_no_object,
+    names_no_tool,
+)
+from tests.activities.models.strict import beginning_of
+
+DOCS = "platform.claude.com/docs/"
+API = f"{DOCS}api/messages/create"
+TOOLS = f"{DOCS}agents-and-tools/tool-use/"
+THINKING = f"{DOCS}build-with-claude/extended-thinking"
+OPUS = f"{DOCS}models/opus-5-5/migration-guide"
+FABLE = f"{DOCS}models/fable-5-1/migration-guide"
+PRESERVED = f"{DOCS}build-with-claude/preserved-thinking"
+SEEN = "github.com/anthropics/claude-code/issues/"
+
+BODY: Body = {
+    "model": "claude-haiku-4-5",
+    "max_tokens": 4096,
+    "thinking": {"type": "enabled", "budget_tokens": 2048},
+    "system": [{"type": "text", "text": "Be brief."}],
+    "tools": [{"name": "weather", "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "How is it?"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "signed-1"},
+                {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Oslo"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "Rain."}]},
+                {"type": "text", "text": "And now?"},
+            ],
+        },
+    ],
+}
+SIGNED = {"signed-1": beginning_of(BODY, 1)}
+
+
+def _version(sent: Sent) -> tuple[int, int]:
+    found = re.search(r"claude-[a-z]+-(\d+)-(\d+)", sent.model)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _blocks(sent: Sent, *kinds: str) -> Iterator[dict[str, Any]]:
+    """Those of messages, and those within results."""
+    for message in sent.body["messages"]:
+        for block in message["content"]:
+            for part in (block, *(block.get("content", ()) if block["type"] == "tool_result" else ())):
+                if part["type"] in kinds:
+                    yield part
+
+
+def _set(**fields: Any) -> Any:
+    return lambda body: body.update(fields)
+
+
+def _block(message: int, at: int, **fields: Any) -> Any:
+    return lambda body: body["messages"][message]["content"][at].update(fields)
+
+
+def _tool(**fields: Any) -> Any:
+    return lambda body: body["tools"][0].update(fields)
+
+
+def _unlike(sent: Sent, after: str) -> bool:
+    """Whether the results after a turn are not those of its calls; `after`: `missing` or `unasked`."""
+    asked: set[str] = set()
+    for message in [*sent.body["messages"], {"content": []}]:
+        given = {block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"}
+        if asked - given if after == "missing" else given - asked:
+            return True
+        asked = {block["id"] for block in message["content"] if block["type"] == "tool_use"}
+    return False
+
+
+def _results_come_late(sent: Sent) -> bool:
+    kinds = [[block["type"] == "tool_result" for block in message["content"]] for message in sent.body["messages"]]
+    return any(are != sorted(are, reverse=True) for are in kinds)
+
+
+def _thinks(sent: Sent) -> str:
+    return str(sent.body.get("thinking", {}).get("type", ""))
+
+
+def _begins_without_a_thought(sent: Sent) -> bool:
+    """The turn at hand: the calls since a user last spoke of more than results, and the first of them."""
+    first: dict[str, Any] | None = None
+    for message in reversed(sent.body["messages"]):
+        kinds = {block["type"] for block in message["content"]}
+        if message["role"] == "assistant" and "tool_use" not in kinds:
+            break
+        first = message["content"][0] if message["role"] == "assistant" else first
+    return _thinks(sent) == "enabled" and first is not None and "thinking" not in first["type"]
+
+
+def _is_elsewhere(sent: Sent) -> bool:
+    if _version(sent) < (5, 1) or "block_binding" in sent.body.get("thinking", {}):
+        return False
+    messages = sent.body["messages"]
+    return any(
+        sent.signed.get(block["signature"]) != beginning_of(sent.body, place)
+        for place, message in enumerate(messages)
+        for block in message["content"]
+        if block["type"] == "thinking"
+    )
+
+
+def _is_no_image(block: dict[str, Any]) -> bool:
+    source = block["source"]
+    if source["type"] != "base64":
+        return not source["url"].startswith(("https://", "http://"))
+    try:
+        base64.b64decode(source["data"], validate=True)
+    except ValueError:
+        return True
+    kinds = ("image/jpeg", "image/png", "image/gif", "image/webp") if block["type"] == "image" else ("application/pdf",)
+    return source["media_type"] not in kinds
+
+
+def _rule(name: str, source: str, words: str, breaks: Any, broken: Any, *, asked_again: bool = False) -> Rule:
+    return Rule(name, (ANTHROPIC,), source, words, breaks, broken, asked_again=asked_again)
+
+
+def _both(first: Any, second: Any) -> Any:
+    return lambda body: (first(body), second(body))
+
+
+_PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}}
+_OPUS, _OLD = _set(model="claude-opus-5-5", thinking={"type": "adaptive"}), _set(thinking={"type": "disabled"})
+
+RULES = (
+    _rule("a user speaks first", API, "messages: first message must use the \"user\" role",
+          lambda sent: sent.body["messages"][0]["role"] != "user", lambda body: body["messages"].pop(0)),
+    _rule("a user speaks last (from 4.6 on)", OPUS, "This model does not support assistant message prefill.",
+          lambda sent: _version(sent) >= (4, 6) and sent.body["messages"][-1]["role"] != "user",
+          _both(_OPUS, lambda body: body["messages"].append({"role": "assistant", "content": [{"type": "text", "text": "It"}]}))),
+    _rule("no blank text", f"{SEEN}23440", "messages: text content blocks must contain non-whitespace text",
+          lambda sent: any(not block["text"].strip() for block in _blocks(sent, "text")), _block(0, 0, text=" \n")),
+    _rule("no empty message", API, "messages: all messages must have non-empty content",
+          lambda sent: any(not message["content"] for message in sent.body["messages"]),
+          lambda body: body["messages"].append({"role": "user", "content": []})),
+    _rule("no blank system prompt", API, "system: text content blocks must be non-empty",
+          lambda sent: any(not part["text"].strip() for part in sent.body.get("system", ())),
+          _set(system=[{"type": "text", "text": ""}])),
+    _rule("each call has its result in the next message", f"{SEEN}8612",
+          "`tool_use` ids were found without `tool_result` blocks immediately after",
+          lambda sent: _unlike(sent, "missing"), lambda body: body["messages"][2]["content"].pop(0)),
+    _rule("each result has its call in the message before", f"{TOOLS}handle-tool-calls",
+          "unexpected `tool_use_id` found in `tool_result` blocks", lambda sent: _unlike(sent, "unasked"),
+          lambda body: body["messages"][2]["content"].insert(0, {"type": "tool_result", "tool_use_id": "x", "content": []})),
+    _rule("results before words", f"{TOOLS}handle-tool-calls", "tool_result blocks must come first in the content",
+          _results_come_late, lambda body: body["messages"][2]["content"].reverse()),
+    _rule("call ids are unique", "github.com/trycua/cua/issues/524", "`tool_use` ids must be unique",
+          lambda sent: len(ids := [block["id"] for block in _blocks(sent, "tool_use")]) > len(set(ids)),
+          lambda body: body["messages"][1]["content"].append(body["messages"][1]["content"][1])),
+    _rule("call ids of letters, digits, `_` and `-`", "github.com/HKUDS/nanobot/pull/4356",
+          "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+          lambda sent: any(not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]) for block in _blocks(sent, "tool_use")),
+          _both(_block(1, 1, id="a|b"), _block(2, 0, tool_use_id="a|b"))),
+    _rule("arguments are an object", API, "tool_use.input: Input should be a valid dictionary",
+          lambda sent: any(not isinstance(block["input"], dict) for block in _blocks(sent, "tool_use")),
+          _block(1, 1, input="Oslo")),
+    _rule("tool names of at most 128 letters, digits, `_` and `-`", f"{TOOLS}define-tools",
+          "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+          lambda sent: any(not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool["name"]) for tool in functions(sent.body)),
+          _tool(name="files.read")),
+    _rule("tool names are unique", API, "tools: Tool names must be unique.",
+          lambda sent: len(names := [tool["name"] for tool in functions(sent.body)]) > len(set(names)),
+          lambda body: body["tools"].append(body["tools"][0])),
+    _rule("a schema is an object, without a choice at the top", f"{SEEN}27337",
+          "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+          lambda sent: is_no_object(sent.body), _tool(input_schema={"type": "object", "anyOf": [{"required": ["a"]}]})),
+    _rule("the tool that is forced is offered", API, "tool_choice: Tool 'x' not found in provided tools",
+          lambda sent: names_no_tool(sent.body),
+          _both(_OLD, _set(tool_choice={"type": "tool", "name": "x"}))),
+    _rule("no forced call with thinking", THINKING, "Thinking may not be enabled when tool_choice forces tool use.",
+          lambda sent: _thinks(sent) in ("enabled", "adaptive") and forces(sent.body),
+          _set(tool_choice={"type": "any"})),
+    _rule("no forced call at all (from 5.1 on)", FABLE, "tool_choice: forced tool use is not supported for this model",
+          lambda sent: _version(sent) >= (5, 1) and forces(sent.body),
+          _both(_set(model="claude-fable-5-1", thinking={"type": "adaptive"}), _set(tool_choice={"type": "any"})),
+          asked_again=True),
+    _rule("more output than thinking", THINKING, "`max_tokens` must be greater than `thinking.budget_tokens`.",
+          lambda sent: sent.body["max_tokens"] <= sent.body.get("thinking", {}).get("budget_tokens", 0),
+          _set(max_tokens=2048)),
+    _rule("a budget of 1,024 at least", THINKING, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
+          lambda sent: _thinks(sent) == "enabled" and sent.body["thinking"]["budget_tokens"] < 1024,
+          _set(thinking={"type": "enabled", "budget_tokens": 1000})),
+    _rule("no budget from 4.7 on", OPUS, '"thinking.type.enabled" is not supported for this model',
+          lambda sent: _thinks(sent) == "enabled" and _version(sent) >= (4, 7), _set(model="claude-opus-4-8")),
+    _rule("adaptive thinking from 4.6 on", f"{DOCS}build-with-claude/adaptive-thinking",
+          "adaptive thinking is not supported on this model",
+          lambda sent: _thinks(sent) == "adaptive" and _version(sent) < (4, 6), _set(thinking={"type": "adaptive"})),
+    _rule("thinking can't be off (from 5.1 on)", FABLE, '"thinking.type.disabled" is not supported for this model',
+          lambda sent: _thinks(sent) == "disabled" and _version(sent) >= (5, 1), _both(_OLD, _set(model="claude-fable-5-1"))),
+    _rule("an effort that the model has", f"{DOCS}build-with-claude/effort", "This model does not support the effort parameter.",
+          lambda sent: "effort" in sent.body.get("output_config", {}) and (
+              _version(sent) < (4, 5) or "haiku-4" in sent.model
+              or sent.body["output_config"]["effort"] not in ("low", "medium", "high", "xhigh", "max")),
+          _set(output_config={"effort": "low"})),
+    _rule("no temperature from 4.7 on", OPUS, "`temperature` is not supported on this model",
+          lambda sent: "temperature" in sent.body and _version(sent) >= (4, 7), _both(_OPUS, _set(temperature=0.5))),
+    _rule("no temperature beside thinking", THINKING, "`temperature` may only be set to 1 when thinking is enabled.",
+          lambda sent: sent.body.get("temperature", 1) != 1 and _thinks(sent) in ("enabled", "adaptive"),
+          _set(temperature=0.5)),
+    _rule("a temperature of 1 at most", API, "temperature: range: 0..1",
+          lambda sent: sent.body.get("temperature", 0) > 1, _both(_OLD, _set(temperature=1.5))),
+    _rule("no top_p from 4.7 on", OPUS, "`top_p` is not supported on this model",
+          lambda sent: "top_p" in sent.body and _version(sent) >= (4, 7), _both(_OPUS, _set(top_p=0.9))),
+    _rule("top_p of 0.95 at least beside thinking", THINKING, "`top_p` must be greater than or equal to 0.95 or unset",
+          lambda sent: sent.body.get("top_p", 1) < 0.95 and _thinks(sent) in ("enabled", "adaptive"), _set(top_p=0.5)),
+    _rule("a temperature or top_p, not both (4.5)", "github.com/langfuse/langfuse/issues/9882",
+          "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+          lambda sent: {"temperature", "top_p"} <= sent.body.keys() and _version(sent) >= (4, 1),
+          _both(_OLD, _set(temperature=0.5, top_p=0.9))),
+    _rule("stop words are not blank", API, "stop_sequences: each stop sequence must contain non-whitespace",
+          lambda sent: any(not word.strip() for word in sent.body.get("stop_sequences", ())), _set(stop_sequences=["\n"])),
+    _rule("four cache marks at most", f"{DOCS}build-with-claude/prompt-caching",
+          "A maximum of 4 blocks with cache_control may be provided.",
+          lambda sent: str(sent.body).count("'cache_control'") > 4,
+          lambda body: body["messages"][0]["content"].extend(
+              {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}} for _ in range(5))),
+    _rule("signatures are its own", THINKING, "messages.1.content.0: Invalid `signature` in `thinking` block",
+          lambda sent: any(block["signature"] not in sent.signed for block in _blocks(sent, "thinking")),
+          _block(1, 0, signature="another's")),
+    _rule("a turn with a budget begins with a thought", THINKING,
+          "Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
+          _begins_without_a_thought, lambda body: body["messages"][1]["content"].pop(0)),
+    _rule("thoughts stand where they were had (from 5.1 on)", PRESERVED,
+          "Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+          _is_elsewhere, _both(_OPUS, _block(0, 0, text="How was it?"))),
+    _rule("what drops them is a beta that is named", PRESERVED, "thinking.block_binding: Extra inputs are not permitted",
+          lambda sent: "block_binding" in sent.body.get("thinking", {}) and "thinking-binding-controls" not in sent.betas,
+          _set(model="claude-opus-5-5", thinking={"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}})),
+    _rule("pictures and documents of known types", f"{DOCS}build-with-claude/vision",
+          "image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+          lambda sent: any(_is_no_image(block) for block in _blocks(sent, "image", "document")),
+          lambda body: body["messages"][0]["content"].append(_PICTURE)),
+    _rule("a failed result is text", "github.com/vellum-ai/vellum-assistant/pull/18387",
+          "all content must be type text if `is_error` is true",
+          lambda sent: any(block.get("is_error") and any(part["type"] != "text" for part in block["content"])
+                           for block in _blocks(sent, "tool_result")),
+          _block(2, 0, is_error=True, content=[_PICTURE])),
+)  # fmt: skip

@@ -1,0 +1,343 @@
+"""Makes the input of each activity from the record. Bodies that an activity made go by digest."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhaul.activities import contract as world
+from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent.fold.compaction import Cut, tokens
+from longhaul.agent.fold.ledger.state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.words import unseen
+from longhaul.agent.next.budget import attempts_paid
+from longhaul.agent.next.sampling import room_for
+from longhaul.agent.next.stops import config_for
+from longhaul.agent.permission.policies import analyzers_of
+from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
+from longhaul.agent.plain.gist import gist
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Think
+from longhaul.agent.values.conversation.messages import ToolCallBlock
+from longhaul.agent.values.conversation.prompt import summary_message
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.spec.mcp import MCPClient, server_of
+from longhaul.agent.values.spec.memory import RETRIEVE_KNOWLEDGE
+from longhaul.agent.values.spec.skills import shown_skills
+from longhaul.agent.values.tool_groups import hidden
+from longhaul.agent.views.unfinished import unfinished
+from longhaul.workflows.inputs.runtime_inputs import runtime, runtime_of_reply
+
+REQUEST_CHARS = 8_000
+"""Of a request: where a skill's trigger is looked for."""
+_WITHOUT_MODEL = {"mask_observations", "drop_oldest"}
+"""Condensers that ask none."""
+SUMMARY_CHARS = 100
+SUMMARY_BYTES = 300
+"""One line in the Web UI; the server's limit is 400 bytes of JSON."""
+
+
+def _has_triggers(record: Record) -> bool:
+    context = record.spec.agent_context
+    return bool(record.spec.skills or (context and context.knowledge) or record.spec.retrieves)
+
+
+def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
+    bound = record.provided.workspace_root != ""
+    return world.PrepareReply(
+        spec=record.spec,
+        session_key=session_key,
+        tools_digest=record.provided.spec_digest,
+        place=place(record) if bound else None,
+        prompt_digest=record.provided.prompt_digest,
+        request=_newest_request(record) if _has_triggers(record) else "",
+        hinted=shown_skills(record.state.context) if _has_triggers(record) else (),
+        context_tokens=tokens(record) if record.spec.inject_runtime_state else 0,
+        user_id=record.state.user_id,
+        user_rules_digest=record.rules.user_digest,
+        runtime=runtime_of_reply(record),
+        structured_schema=record.reply.structured_schema if record.reply else None,
+    )
+
+
+def _newest_request(record: Record) -> str:
+    """Its text; of a long one the beginning and the end, for it crosses the history a second time here."""
+    first, end = (max(number - record.context.transcript_base, 0) for number in record.context.newest)
+    said = "\n".join(message.get_text_content() for message in record.context.transcript[first:end])
+    half = REQUEST_CHARS // 2
+    return said if len(said) <= REQUEST_CHARS else f"{said[:half]}\n{said[-half:]}"
+
+
+def place(record: Record) -> world.RecordedPlace:
+    cwd = record.state.tool_context.cwd
+    return world.RecordedPlace(
+        root=record.provided.workspace_root,
+        nonce=record.provided.workspace_nonce,
+        cwd="" if cwd == record.provided.workspace_root else cwd,
+        agent=record.spec.name,
+        user_id=record.state.user_id,
+        session_id=record.state.session_id,
+        offloader=record.spec.offloader,
+        ruled=ruled_folders(record.permission, record.provided.workspace_root),
+        closed=ruled_paths(record.permission),
+        opened=record.permission.working_directories,
+        sandbox=record.spec.sandbox,
+        sandbox_network=record.spec.sandbox_network,
+        seal=record.spec.seal,
+        snapshots=record.spec.workspace is not None and record.spec.workspace.snapshots,
+    )
+
+
+def call_model(record: Record, step: Think) -> world.CallModel:
+    model = step.model
+    return world.CallModel(
+        context=_context(record),
+        spec_digest=record.provided.spec_digest,
+        model=model,
+        config=config_for(record, model),
+        call_number=record.spent.model_calls,
+        closing=step.closing,
+        must_call=GENERATE_RESPONSE if step.must_finish else "",
+        fixed_tokens=record.provided.fixed_tokens,
+        agent=record.spec.name,
+        place=place(record),
+        hidden_tools=hidden(record.spec.tool_groups, record.state.tool_context.activated_groups),
+        takes_no_images=model in record.context.takes_no_images,
+        runtime=runtime(record),
+        mcps=record.spec.mcps,
+        secrets=record.spec.secrets if record.marks_secrets else None,
+        words=unseen(record),
+        attempts_paid=attempts_paid(record),
+        kind=_kind_step(record),
+    )
+
+
+def _kind_step(record: Record) -> world.KindStep | None:
+    if not record.spec.kind or record.reply is None:
+        return None
+
+    def index_of(number: int) -> int:
+        return bool(record.state.summary) + sum(mark.number < number for mark in record.context.marks)
+
+    begins, (first, end) = record.requests.reply_start, record.context.newest
+    if first != begins:
+        first = end = begins  # a request to go on, without a message
+    return world.KindStep(
+        name=record.spec.kind,
+        heard=int(bool(record.state.summary)),
+        since=index_of(begins),
+        first=index_of(first),
+        end=index_of(end),
+        structured_schema=record.reply.structured_schema,
+    )
+
+
+def is_last_model(record: Record, model: str) -> bool:
+    """Whether no other one is left to ask when this one fails."""
+    other = record.spec.llm_config.fallback_model
+    return other is None or other == model or (record.reply is not None and record.reply.is_passed_over(other))
+
+
+def compress(record: Record, cut: Cut) -> world.CompressInput:
+    asked = record.compaction.asked
+    config = asked.config if asked is not None and asked.config is not None else record.spec.context_config
+    if record.spec.kind:
+        # Code reads messages, and may have no model that could sum them up.
+        config = config.model_copy(update={"condensers": ("drop_oldest",)})
+    return world.CompressInput(
+        context=_context(record),
+        has_summary=bool(record.state.summary),
+        keep_from=cut.keep_from,
+        pinned=cut.pinned,
+        epoch=record.context.epoch + 1,
+        goal_tokens=cut.goal_tokens,
+        spec_digest=record.provided.spec_digest,
+        model=record.spec.model,
+        config=record.spec.call_config,
+        context_config=config,
+        context_length=record.provided.window,
+        call_number=record.compaction.tries,
+        session_id=record.state.session_id,
+        user_id=record.state.user_id,
+        agent=record.spec.name,
+        offloader=record.spec.offloader,
+        instructions=asked.instructions if asked is not None else "",
+        must_mention=unfinished(record),
+        runtime=runtime(record),
+        attempts_paid=attempts_paid(record),
+    )
+
+
+def needs_model(record: Record, ask: world.CompressInput) -> bool:
+    """Whether nothing else would do where no model can be reached: no later condenser, and nobody who has asked for the
+    compression and waits for an answer."""
+    asks = [name for name in ask.context_config.condensers if name not in _WITHOUT_MODEL]
+    return record.reply is not None and record.compaction.asked is None and asks == [ask.context_config.condensers[-1]]
+
+
+def _context(record: Record) -> world.ContextAddress:
+    prefix_digest, length = record.context.anchor
+    return world.ContextAddress(
+        prefix_digest=prefix_digest, prefix_length=length, tail=tuple(_tail(record, length)), epoch=record.context.epoch
+    )
+
+
+def _tail(record: Record, start: int) -> Iterator[world.Ref | world.Inline]:
+    before = bool(record.state.summary)
+    if before and not start:
+        yield world.Inline(message=summary_message(record.state.summary))
+    first = max(start - before, 0)
+    for message, mark in zip(record.state.context[first:], record.context.marks[first:], strict=True):
+        yield world.Ref(digest=mark.digest) if mark.digest else world.Inline(message=message)
+
+
+def examine_calls(record: Record, calls: list[OpenCall]) -> world.ExamineCalls:
+    return world.ExamineCalls(
+        calls=tuple(_to_examine(record, call) for call in calls),
+        place=place(record),
+        said_in=_said_in(record, calls[0]),
+        user_rules_digest=record.rules.user_digest,
+        analysis=_analysis(record),
+        mcps=_mcps(record, [call.block.name for call in calls]),
+        structured_schema=_asked_schema(record, calls),
+    )
+
+
+def _asked_schema(record: Record, calls: list[OpenCall]) -> dict[str, Any] | None:
+    """Only where a call gives the answer: it would cross the history with each look at another one."""
+    gives = any(call.block.name == GENERATE_RESPONSE for call in calls)
+    return record.reply.structured_schema if gives and record.reply else None
+
+
+def _mcps(record: Record, tools: list[str]) -> tuple[MCPClient, ...]:
+    return tuple(client for client in record.spec.mcps if client.name in map(server_of, tools))
+
+
+def _to_examine(record: Record, call: OpenCall) -> world.CallToExamine:
+    filled = _secrets(record, call.block.name) if record.marks_secrets else None
+    return world.CallToExamine(id=call.block.id, name=call.block.name, input=_inline(record, call), filled=filled)
+
+
+def _analysis(record: Record) -> world.Analysis | None:
+    names = analyzers_of(record.permission)
+    if not names:
+        return None
+    model = record.permission.analyzer_model or record.spec.model
+    return world.Analysis(
+        analyzers=names,
+        tainted=record.state.tainted,
+        model=model,
+        config=record.spec.call_config.for_model(model, record.spec.model),
+        call_number=record.spent.analyses,
+        context=_context(record),
+        agent=record.spec.name,
+        runtime=runtime(record),
+    )
+
+
+def run_tool(record: Record, call: OpenCall) -> world.RunTool:
+    arguments = _inline(record, call)
+    return world.RunTool(
+        call_id=call.block.id,
+        arguments=arguments,
+        said_in=_said_in(record, call) if arguments is None else None,
+        tool_digest=record.provided.tools[call.block.name].digest,
+        effect=effect_of(call, record.provided.tools[call.block.name]),
+        agent=record.spec.name,
+        facts=call.facts.model_copy(update={"notice": "", "commands": ()}),
+        place=place(record),
+        epoch=record.context.epoch,
+        result_limit=record.spec.context_config.tool_result_limit,
+        model=record.spec.model,
+        offloader=record.spec.offloader,
+        postprocess=record.spec.postprocess.get(call.block.name, ""),
+        confined=call.confined,
+        edited_by=(call.approver or "the approver") if call.edited else None,
+        secrets=_secrets(record, call.block.name),
+        filled=record.marks_secrets,
+        runtime=runtime(record),
+        mcp=record.spec.mcp_of(call.block.name),
+        connection=_connection(record, call.block.name),
+        knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
+        asked=call.asked,
+        sampling=_sampling(record, call.block.name),
+    )
+
+
+def _sampling(record: Record, tool: str) -> world.SamplingLeave | None:
+    client = record.spec.mcp_of(tool)
+    if client is None or client.sampling is None:
+        return None
+    model = client.sampling.model or record.spec.model
+    calls, tokens = room_for(record, client.sampling, model)
+    config = record.spec.call_config.for_model(model, record.spec.model)
+    number = record.spent.samples
+    return world.SamplingLeave(model=model, config=config, calls=calls, tokens=tokens, call_number=number)
+
+
+def _connection(record: Record, tool: str) -> str | None:
+    """By the newest result that says so, as far as the context goes back."""
+    if record.spec.mcp_of(tool) is None:
+        return None
+    for message in reversed(record.state.context):
+        for block in message.get_tool_results():
+            if server_of(block.name) == server_of(tool) and world.CONNECTION in block.metadata:
+                return str(block.metadata[world.CONNECTION])
+    return None
+
+
+def probe_call(record: Record, doubt: Doubt) -> world.ProbeCall:
+    """Where it ran, also when the session has moved since."""
+    where = place(record)
+    return world.ProbeCall(
+        call_id=doubt.call_id,
+        tool=doubt.tool,
+        arguments=record.calls.unmarked.get(doubt.call_id, doubt.input),
+        tool_digest=record.provided.tools[doubt.tool].digest,
+        place=where.model_copy(update={"cwd": doubt.cwd}) if doubt.cwd else where,
+        secrets=_secrets(record, doubt.tool),
+        filled=record.marks_secrets,
+    )
+
+
+def _secrets(record: Record, tool: str) -> tuple[str, ...]:
+    return record.spec.secrets.given_to(tool) if record.spec.secrets else ()
+
+
+def open_call(record: Record, call_id: str) -> OpenCall:
+    """The open call of this id; a KeyError here is a defect: steps name calls of the record they were made from."""
+    if record.reply is None:
+        raise KeyError(call_id)
+    return record.reply.calls[call_id]
+
+
+def _inline(record: Record, call: OpenCall) -> str | None:
+    if call.block.id in record.calls.unmarked:
+        return record.calls.unmarked[call.block.id]  # it stands in no message
+    return call.input if call.edited or len(call.input) <= world.INLINE_ARGUMENTS else None
+
+
+def _said_in(record: Record, call: OpenCall) -> world.MessageAddress:
+    """The current turn's assistant message is near the end of the context: look back for it."""
+    for index in range(len(record.state.context) - 1, -1, -1):
+        for block in record.state.context[index].content:
+            if isinstance(block, ToolCallBlock) and block.id == call.block.id:
+                before = bool(record.state.summary)
+                return world.MessageAddress(
+                    index=index + before, digest=record.context.marks[index].digest, epoch=record.context.epoch
+                )
+    raise ValueError(f"open call {call.block.id!r} stands in no message")
+
+
+def summary_of_thought(ask: world.CallModel) -> str:
+    return _summary(f"call {ask.call_number + 1}: {ask.model.rpartition('/')[2]}")
+
+
+def summary_of(call: OpenCall) -> str:
+    """One line for the Web UI: what is about to run."""
+    return _summary(" ".join(gist(call.input).split()))
+
+
+def _summary(line: str) -> str:
+    """Cut to what the server takes, and without the lone surrogates and control characters that JSON escapes can bring:
+    the command of one that is longer, or can't be encoded, would fail the workflow task for ever."""
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in line[:SUMMARY_CHARS])
+    return shown.encode("utf-8")[:SUMMARY_BYTES].decode("utf-8", "ignore")
