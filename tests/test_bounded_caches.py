@@ -22,6 +22,7 @@ from longhaul.starter.hosting import parked
 from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.stores.offload import opening
 from longhaul.stores.offload.opening import Offloaders
+from tests.syntax import tree_of
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("activities", "stores", "workflows", "agent", "starter/hosting", "starter/reach")
@@ -113,7 +114,7 @@ def assigned(body: list[ast.stmt]) -> list[ast.expr]:
 
 def kept_in(path: Path) -> set[str]:
     """`Class.attribute` of what `__init__` makes empty, and `path:name` of the same at the module's top."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     found = {f"{path.relative_to(ROOT)}:{ast.unparse(name)}" for name in assigned(tree.body)}
     for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for made in (each for each in owner.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"):
@@ -125,7 +126,7 @@ def kept_in(path: Path) -> set[str]:
 def cached_in(path: Path) -> dict[str, bool]:
     """Functions that remember their answers, and whether a number bounds them."""
     found = dict[str, bool]()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         for each in node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else ():
             name, _, numbers = ast.unparse(each).partition("(")
             if name.rpartition(".")[2] in ("cache", "lru_cache"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
+from tests.syntax import tree_of
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("agent", "stores", "workflows", "activities", "starter")
@@ -71,7 +72,7 @@ def name_of(path: Path) -> str:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Each function's name with its number of lines, docstring left out."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
             yield node.name, (node.end_lineno or first.lineno) - first.lineno + 1
@@ -79,7 +80,7 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 
 def imported_modules(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -132,7 +133,7 @@ def test_every_file_says_what_it_owns() -> None:
 
 
 def has_docstring(path: Path) -> bool:
-    return ast.get_docstring(ast.parse(path.read_text())) is not None
+    return ast.get_docstring(tree_of(path)) is not None
 
 
 def test_init_files_outside_agent_are_empty() -> None:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from tests.syntax import tree_of
 from tests.test_glossary import FILES, rows
 from tests.test_house import ROOMS, ROOT, name_of, python_files
 
@@ -33,7 +34,7 @@ def test_no_public_class_has_the_name_of_another_one() -> None:
     names = Counter(
         node.name
         for path in modules()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
 
@@ -42,6 +43,6 @@ def test_no_public_class_has_the_name_of_another_one() -> None:
 
 def test_a_module_says_what_it_is_and_asks_nothing() -> None:
     """`What becomes of …` has to be decoded: whoever looks for something reads fifty of these lines."""
-    openings = {name_of(path): ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in modules()}
+    openings = {name_of(path): ast.get_docstring(tree_of(path)) for path in modules()}
 
     assert [name for name, opening in openings.items() if opening and QUESTION.match(opening)] == []

@@ -11,6 +11,7 @@ import pytest
 
 import longhaul
 from tests.limits import SURE_SECONDS
+from tests.syntax import tree_of
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "src" / "longhaul" / "__init__.pyi"
@@ -22,7 +23,7 @@ FEWEST = 200
 
 def listed() -> dict[str, str]:
     """Name to home, read with a parser, unlike `longhaul` itself."""
-    imports = [node for node in ast.parse(LIST.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in tree_of(LIST).body if isinstance(node, ast.ImportFrom)]
     return {name.asname or "": node.module or "" for node in imports for name in node.names}
 
 

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from tests.syntax import tree_of
+
 ACTIVITIES = Path(__file__).parents[2] / "activities"
 GUARDS = ("Secrets", "Masker")
 FEWEST = 10
@@ -13,7 +15,7 @@ def guards() -> list[tuple[str, bool]]:
     """Each parameter that takes one, with whether it may be left out."""
     found = list[tuple[str, bool]]()
     for path in ACTIVITIES.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 plain = [*node.args.posonlyargs, *node.args.args]
                 given = [None] * (len(plain) - len(node.args.defaults)) + list(node.args.defaults)
@@ -27,5 +29,7 @@ def guards() -> list[tuple[str, bool]]:
 
 
 def test_nothing_that_keeps_secrets_may_be_left_out() -> None:
-    assert len(guards()) > FEWEST
-    assert [where for where, may_be_left_out in guards() if may_be_left_out] == []
+    found = guards()
+
+    assert len(found) > FEWEST
+    assert [where for where, may_be_left_out in found if may_be_left_out] == []

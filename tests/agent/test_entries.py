@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.views import custom_events, events
+from tests.syntax import tree_of
 
 SUBJECTS = {name: union for name, union in vars(e).items() if name.endswith("Entry") and isinstance(union, UnionType)}
 SILENT = {
@@ -44,7 +45,7 @@ def every() -> tuple[type[e.Entry], ...]:
 def told() -> set[str]:
     """Names of entries for which the files about events have an arm."""
     paths = (Path(str(module.__file__)) for module in (events, custom_events))
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
+    trees = (tree_of(path) for path in paths)
     return {
         node.cls.attr
         for tree in trees

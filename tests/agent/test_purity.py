@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul import agent
+from tests.syntax import tree_of
 
 ROOM = Path(agent.__file__).parent
 FILES = sorted(ROOM.rglob("*.py"))
@@ -46,7 +47,7 @@ def test_every_file_of_the_package_is_looked_at() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOM)))
 def test_a_file_of_the_package_only_computes(path: Path) -> None:
-    assert list(_sins(ast.parse(path.read_text(encoding="utf-8")))) == []
+    assert list(_sins(tree_of(path))) == []
 
 
 @pytest.mark.parametrize(

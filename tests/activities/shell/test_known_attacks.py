@@ -14,6 +14,7 @@ from longhaul.agent.values.permission import Behavior, PermissionContext, Permis
 from tests.activities.corpora.attacks import BASH, EDITING, READING, Arena, passing
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import called, place_at
+from tests.syntax import tree_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -145,7 +146,7 @@ async def test_h1_no_program_of_a_repository_runs_beside_an_edit_or_a_rule(line:
 @pytest.mark.parametrize("label", ELSEWHERE)
 def test_what_needs_more_than_a_line_has_a_test_of_its_own(label: str) -> None:
     file, _, name = ELSEWHERE[label].partition("::")
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    tree = tree_of(TESTS / file)
     tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
     assert name in tests if name else any(test.startswith("test_") for test in tests)
