@@ -24,17 +24,20 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a whole job, offline: embedded server, worker, scripted model
 	$(BIN)/python -m longhaul.starter.demo
 
-# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so two
-# processes take half of the time, on two cores too, each with whole files: what a file's tests share is made once.
-# Tests that watch the clock run alone, when the others are done, and what failed in a crowd is tried once more.
+# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so three
+# processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/order.py says which
+# come first, so pytest-xdist must not order them by their number. Tests that watch the clock run when the others are
+# done, no more at once than there are cores, and what failed in a crowd is tried once more.
 test: setup ## all tests but the slow chaos, with all that they need
 	$(BIN)/python -m tests.servers
-	@$(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) --dist loadfile \
+	@$(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) $(WHOLE_FILES) \
 		-m "not chaos and not alone"; most=$$?; \
-	$(BIN)/python -m pytest -m "alone and not chaos" $(ALONE); few=$$?; \
+	$(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
 	$(BIN)/python -m tests.again $$most $$few
 
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= 3
+CLOCK_PROCESSES ?= 2
+WHOLE_FILES := --dist loadfile --no-loadscope-reorder
 # To read all files again for these few would take half a minute.
 ALONE = $$(grep -rl --include='test_*.py' mark.alone tests)
 

@@ -20,6 +20,7 @@ from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.limits import SURE_SECONDS, limit
+from tests.order import slowest_first
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
 from tests.servers.bubblewrap import find_working_bubblewrap
 from tests.servers.compose import find_compose_loader
@@ -79,6 +80,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         limit(item, float(config.getini("timeout")))
+    if hasattr(config, "workerinput"):  # one of several processes
+        slowest_first(items)
 
 
 @pytest.fixture(scope="session")
