@@ -14,6 +14,7 @@ from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.server_questions import example, in_words
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.visible import harmless, one_line, visible
 from longhaul.workflows.contract import PendingCall
 
@@ -158,6 +159,26 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
         names = ", ".join(one_line(visible(rule_name(rule))) for rule in call.suggested_rules)
         shown.append("\n  suggested rules: ", "dim").append(names)
     return shown
+
+
+def passes(found: WouldPass) -> str:
+    """A sentence on what else a suggested rule would have let pass lately."""
+    tool = one_line(visible(found.rule.tool_name))
+    if not found.looked_at:
+        return f"no other call of {tool} was made here lately"
+    return (
+        f"of the last {found.looked_at} other calls of {tool} it would have let pass {found.count or 'none'}, unasked"
+    )
+
+
+def would_pass(found: Sequence[WouldPass]) -> Iterator[Text]:
+    """What suggested rules come to: a line for each, and one for each call that it would have let pass too."""
+    for one in found:
+        yield Text(f"  {one_line(visible(rule_name(one.rule)))}: {passes(one)}", "dim")
+        for passed in one.newest:
+            line = Text(f"  │ {one_line(visible(passed.gist))}", "dim")
+            line.truncate(LISTED_CHARS, overflow="ellipsis")
+            yield line
 
 
 def call_list(calls: Sequence[PendingCall]) -> Iterator[Text]:

@@ -56,6 +56,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.values.conversation.messages import ToolResultBlock
     from longhaul.agent.values.permission import PermissionRule
     from longhaul.agent.views.events import EventFold
+    from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import outcomes, views
     from longhaul.workflows.clock import DeadlineClock, IdleClock
     from longhaul.workflows.contract import (
@@ -186,6 +187,11 @@ class AgentSession:
     @workflow.query
     def pending(self) -> list[PendingCall]:
         return views.pending(self._record)
+
+    @workflow.query
+    def would_pass(self, call_id: str = "") -> list[WouldPass]:
+        """What each rule that was suggested with a call would have let pass beside it, lately."""
+        return would_pass(self._record, call_id)
 
     @workflow.query
     def rules(self) -> list[PermissionRule]:

@@ -8,6 +8,7 @@ from temporalio.client import Client
 from longhaul.agent.permission.checks import BadRule
 from longhaul.agent.permission.rulebook import named
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, plain
@@ -17,6 +18,7 @@ from longhaul.starter.settings import Settings
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import BadStoreSetting, StateStore, StoreError
 from longhaul.stores.state.user_rules import RuleChange, UserRules
+from longhaul.workflows.contract import PendingCall
 
 __all__ = ["RuleChange", "RulesOfUser", "SessionRules"]
 
@@ -31,6 +33,12 @@ class SessionRules:
     async def listed(self) -> list[PermissionRule]:
         """Those that the session goes by: its agent's, its user's and its own, each with its id."""
         return await self._asking.query("rules", list[PermissionRule])
+
+    async def would_pass(self, call: PendingCall | str) -> list[WouldPass]:
+        """Of each rule that was suggested with a call: what else it would have let pass, of the calls of that tool
+        that the session has made lately. Nothing for a call that waits for no person."""
+        call_id = call if isinstance(call, str) else call.call_id
+        return await self._asking.query("would_pass", list[WouldPass], call_id)
 
     async def change(
         self, add: Sequence[PermissionRule] = (), revoke: Sequence[str] = (), *, by: str = "", why: str = ""

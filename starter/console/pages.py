@@ -14,11 +14,12 @@ from starlette.types import ASGIApp
 from longhaul.starter.console.question_form import forms_of
 from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.console.waiting_calls import marked, side_by_side, waiting_call, waiting_row
+from longhaul.starter.console.waiting_calls import marked, rule_row, side_by_side, waiting_call, waiting_row
 from longhaul.starter.render_session import ago, cost, keeping, until
 from longhaul.starter.serve.answers import Calls, InboxBody, Page
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
+from longhaul.starter.serve.suggestions import WouldPassBody
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status
 
@@ -110,6 +111,8 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
     made = [one for one in status.decisions if one.call_id == call_id]
     if found is None and not made and problem is None:
         raise Problem("not-found", f"id: no call {call_id[:100]!r} waits in this session")
+    asked = {"call_id": call_id}
+    would: WouldPassBody = await visit.ask("wouldPass", asked) if found else WouldPassBody(rules=())
     seen = await asyncio.to_thread(_seen, visit, status, found) if found else None
     return await page(
         "call",
@@ -119,6 +122,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
         call_id=call_id,
         status=status,
         decisions=made,
+        would_pass=[rule_row(one) for one in would.rules],
         request_id=secrets.token_hex(16),
         in_columns=visit.request.query_params.get("diff") == "columns",
         said=said,

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from longhaul.agent.permission.preview import Part, argument_parts, brief
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render
 from longhaul.starter.serve.answers import Row
 from longhaul.starter.visible import one_line, visible
@@ -50,6 +51,17 @@ class WaitingRow:
     expires_at: str
     """ISO time that is still to be waited for; empty: it waits as long as it takes."""
     approvals: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A suggested rule, and what it comes to."""
+
+    name: str
+    says: str
+    """A sentence on what else it would have let pass lately."""
+    calls: tuple[tuple[str, str], ...]
+    """The newest of these: what each was about, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,14 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
         signed=call.signed,
         event=call.event,
         wakes_at=call.wakes_at,
+    )
+
+
+def rule_row(found: WouldPass) -> RuleRow:
+    return RuleRow(
+        name=marked(render.rule_name(found.rule)),
+        says=render.passes(found),
+        calls=tuple((marked(one.gist), one.at) for one in found.newest),
     )
 
 

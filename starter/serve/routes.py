@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.table import row_of
-from longhaul.starter.serve import acts, memories, reads, streaming
+from longhaul.starter.serve import acts, memories, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.answers import (
@@ -143,6 +143,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _get(f"{S}/status", "status", "One session at a glance", reads.status, Status),
     _get(f"{S}/pending", "pending", "Calls that wait", reads.pending, Calls),
+    _get(
+        f"{S}/would-pass",
+        "wouldPass",
+        "What else the rules that were suggested with a call would have let pass",
+        suggestions.would_pass,
+        suggestions.WouldPassBody,
+        suggestions.OfCall,
+    ),
     _get(f"{S}/tools", "tools", "Its tools, with their schemas", reads.tools, Tools),
     _get(f"{S}/tasks", "tasks", "The list of tasks that its model keeps", reads.tasks, Tasks),
     _get(f"{S}/transcript", "transcript", "What was said", reads.transcript, Page, Paging),

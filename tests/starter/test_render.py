@@ -12,6 +12,7 @@ from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.agent.views.would_pass import PassedCall, WouldPass
 from longhaul.starter import render
 from longhaul.workflows.contract import PendingCall
 
@@ -77,6 +78,22 @@ def test_a_pending_call_shows_reason_change_and_suggested_rules() -> None:
         "Bash  c-1\n  command\n  │ git add x\n  why: no rule allows it\n"
         "  -old\n  +new\n  suggested rules: Bash(git add:*)\n"
     )
+
+
+def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
+    rule = PermissionRule(tool_name="Bash", rule_content="make\u202e")
+    passed = PassedCall(call_id="c-0", gist="make\x1b all", at="2026-11-23T10:00:00Z")
+    found = [WouldPass(rule=rule), WouldPass(rule=rule, looked_at=7), WouldPass(rule=rule, looked_at=7, count=3)]
+
+    shown = printed(Text("\n").join(render.would_pass([*found, found[2].model_copy(update={"newest": (passed,)})])))
+
+    assert shown.splitlines() == [
+        "  Bash(make\\u202e): no other call of Bash was made here lately",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass none, unasked",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
+        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
+        "  │ make\\x1b all",
+    ]
 
 
 def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:

@@ -21,7 +21,19 @@ from longhaul.workflows.session import AgentSession
 from tests.e2e.processes import WorkerSettings, environment
 from tests.workflows.conftest import Stage
 
-QUERIES = ("events", "messages", "pending", "result", "rules", "spec", "state", "status", "stream", "transcript")
+QUERIES = (
+    "events",
+    "messages",
+    "pending",
+    "result",
+    "rules",
+    "spec",
+    "state",
+    "status",
+    "stream",
+    "transcript",
+    "would_pass",
+)
 PULLED = ("entries", "snapshot", "received", "offer")
 """By workers, to run what they hold and to write it down; `longhaul` shows none of it as it is."""
 COMMANDS = {

@@ -62,7 +62,8 @@ async def ask_about(
     gone = gone or asyncio.Event()
     screen.ring()
     shown = render.pending_call(call)
-    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown)
+    found = await session.rules.would_pass(call) if call.suggested_rules else []
+    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render.would_pass(found))
     if shown.plain.count("\n") > LONG_LINES:
         again = render.call_line(visible(call.tool), visible(call.input))
         again.truncate(max(screen.width - 1, 1), overflow="ellipsis")

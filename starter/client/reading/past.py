@@ -7,6 +7,7 @@ from longhaul.agent.letters.rules import listed
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.record import Record
 from longhaul.agent.views.events import EventFold
+from longhaul.agent.views.would_pass import would_pass
 from longhaul.workflows import views
 from longhaul.workflows.contract import SnapshotPage
 
@@ -29,6 +30,7 @@ class PastSession:
             "pending": lambda: views.pending(record),
             "state": lambda: record.state.model_dump(mode="json", exclude={"context"}),
             "spec": lambda: views.spec_texts(record),
+            "would_pass": lambda call_id="": would_pass(record, call_id),
             "rules": lambda: listed(record),
             "transcript": lambda _epoch=0, start=0: views.context_page(record, start),
             "messages": lambda start=0: views.message_page(record, start),

@@ -18,7 +18,8 @@ expect.set_options(timeout=SURE_MILLISECONDS)
 
 async def waiting(served: Address, folder: Path, *after: dict[str, object], more: str = "") -> str:
     """The name of a session whose edit waits, and that the inbox has."""
-    path = agent(folder, WANTS_TO_EDIT, *(after or ({"text": "Done."},)), more=more)
+    begins = () if after and "tool_calls" in after[0] else (WANTS_TO_EDIT,)
+    path = agent(folder, *begins, *(after or ({"text": "Done."},)), more=more)
     name = path.rpartition("/")[2]
     async with served.client() as ana:
         answer = await ana.post(f"{path}/messages?wait=30", json={"messages": "Greet the moon"})
@@ -166,6 +167,21 @@ async def test_suggested_rules_are_taken_along(served: Address, signed_in: Signe
     async with served.client() as ana:
         rules = (await ana.get(f"/v1/sessions/lamp/{name}/rules")).json()["rules"]
     assert [rule["tool_name"] for rule in rules] == ["Edit"]
+
+
+async def test_a_suggested_rule_says_what_else_it_would_have_let_pass(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    edit = {"file_path": "farewell.txt", "old_string": "world", "new_string": "moon"}
+    calls = [*WANTS_TO_EDIT["tool_calls"], {"id": "edit-8", "name": "Edit", "input": edit}]
+    (tmp_path / "farewell.txt").write_text("good bye, world\n")
+    name = await waiting(served, tmp_path, {"tool_calls": calls}, {"text": "Done."})
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+
+    section = page.locator("#would-pass")
+    await expect(section).to_contain_text("of the last 1 other calls of Edit it would have let pass 1, unasked")
+    await expect(section.locator("li")).to_contain_text("farewell.txt")
 
 
 async def test_somebody_who_may_only_look_has_no_buttons_and_forged_forms_do_nothing(

@@ -90,7 +90,7 @@ WANTS: dict[str | None, set[str]] = {
     None: {"health", "ready"},
     "read": {
         *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
-        *("state", "tasks", "tools", "schedules", "schedule", "memories", "documents", "passages"),
+        *("state", "tasks", "tools", "wouldPass", "schedules", "schedule", "memories", "documents", "passages"),
     },
     "answer": {
         *("message", "externalResults", "interrupt", "notify", "observe"),
