@@ -20,6 +20,7 @@ from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.values.spec.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
 from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
+from longhaul.starter.links import LinkTemplate, WebAddress
 from longhaul.starter.trust import BadSettingsFile
 from longhaul.workflows.contract import TASK_QUEUE
 
@@ -149,6 +150,11 @@ class Settings(BaseSettings):
     """Names that `longhaul serve` goes by beside the address it listens on, comma-separated."""
     serve_origins: str = ""
     """Of web pages that may ask `longhaul serve`, comma-separated, as in https://console.example."""
+    web_ui: WebAddress = ""
+    """Of Temporal's Web UI, as in http://127.0.0.1:8233: the console and `show` link to a session's page there."""
+    trace_url: LinkTemplate = ""
+    """Of the page that finds a session's traces. `{conversation}` is what spans call it; {session}, {user}, {agent},
+    {namespace} and {workflow_id} may stand there too."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
     player: str = ""

@@ -49,6 +49,7 @@ from longhaul.starter.client.wire import (
     plain,
     start_operation,
 )
+from longhaul.starter.links import links
 from longhaul.starter.reach.liveness import ask_seconds
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.reach.patience import insist
@@ -284,6 +285,17 @@ class Session(Steering):
         """Say whether a call happened whose outcome is unknown; the model hears of it. Raises Refused."""
         body = {"call_id": call_id_of(call), "happened": happened, "output": output, "by": by, "reason": reason}
         await self._sending.update("settle", body)
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Where else it can be seen, by what is found there; as far as settings say where."""
+        naming, settings = Naming(self._settings), self._settings
+        values = {"agent": self.spec.name, "session": self.id, "user": self.user or "", "workflow_id": self.workflow_id}
+        conversation = self.workflow_id if naming.is_opaque else self.id
+        namespace = self._asking.client.namespace
+        return links(
+            settings.web_ui, settings.trace_url, {**values, "conversation": conversation, "namespace": namespace}
+        )
 
     async def has_begun(self) -> bool:
         """Whether the server knows of it, open or closed."""

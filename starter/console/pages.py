@@ -154,6 +154,7 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
         visit,
         problem.status if problem else 200,
         status=status,
+        links=session_of(visit.call("status")).links,
         lines=[cost(status), *(line.plain for line in keeping(status))],
         messages=await asyncio.to_thread(said_messages, shown.messages),
         rows=rows,

@@ -64,8 +64,12 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         status = await session.status()
         pending = await session.pending()
         messages = [message async for message in (session.transcript() if full else session.context())]
-    screen.document({"status": status, "pending": pending, "full": full, "transcript": messages})
-    screen.show(render_session.head(status), Text())
+    screen.document(
+        {"status": status, "pending": pending, "full": full, "transcript": messages, "links": session.links}
+    )
+    screen.show(render_session.head(status))
+    screen.show(*(Text(f"{name}: {one_line(visible(address))}", "dim") for name, address in session.links.items()))
+    screen.show(Text())
     if not full and status.messages > len(messages):
         screen.show(
             Text(f"(of {status.messages} messages the model reads {len(messages)}; all of them: --full)", "dim")

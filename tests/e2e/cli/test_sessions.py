@@ -49,15 +49,17 @@ async def test_an_ambiguous_session_names_the_candidates(cli: Cli, app: Longhaul
     assert named.document["status"]["user_id"] == "ben o'neill"
 
 
-async def test_a_session_is_listed_shown_and_exported(cli: Cli, app: Longhaul) -> None:
+async def test_a_session_is_listed_shown_and_exported(cli: Cli, app: Longhaul, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.session("sky", agent=AgentSpec(model=cli.script({"text": "Noted."}))).reply("The sky is blue")
     cli("observe", "sky", "It rains now")
+    monkeypatch.setitem(cli.environment, "LONGHAUL_WEB_UI", "https://ui.example")
 
     listed = cli("sessions", "--json")
     shown = cli("show", "sky")
     exported = cli("state", "export", "sky")
 
     assert "sky" in [card["session_id"] for card in listed.document]
+    assert "\nTemporal's Web UI: https://ui.example/namespaces/default/workflows/longhaul" in shown.out
     assert "> The sky is blue\nNoted.\n> It rains now\n" in shown.out
     steps = cli("show", "sky", "--as", "steps", "--json").document
     told = [(step["kind"], step["source"], step["text"]) for step in steps if step["kind"] == "message"]

@@ -1,11 +1,13 @@
 """The console in a browser: what a session has used, its tasks and its steps, also of ten thousand messages."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
+from longhaul.starter.client.client import Longhaul
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
@@ -78,6 +80,25 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
 
 
 @pytest.mark.alone
+async def test_a_session_links_to_the_web_ui_and_to_its_traces(
+    served: Address, signed_in: SignedIn, console_app: Longhaul, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = {"web_ui": "https://ui.example", "trace_url": "https://traces.example/?id={conversation}"}
+    monkeypatch.setattr(console_app, "settings", console_app.settings.model_copy(update=elsewhere))
+    address = await answered(served, agent(tmp_path, {"text": "Lit."}))
+    page = await signed_in("ana")
+    await page.goto(address)
+    name = address.rpartition("/")[2]
+
+    shown = page.locator(".elsewhere")
+    await expect(shown.get_by_role("link", name="traces")).to_have_attribute(
+        "href", f"https://traces.example/?id={name}"
+    )
+    await expect(shown.get_by_role("link", name="Temporal's Web UI")).to_have_attribute(
+        "href", re.compile(rf"https://ui\.example/namespaces/default/workflows/longhaul[^/]+{name}")
+    )
+
+
 async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     path = agent(tmp_path, {"text": "I listen."})
     there = await answered(served, path)
