@@ -157,6 +157,9 @@ class Settings(BaseSettings):
     {namespace} and {workflow_id} may stand there too."""
     model: str = ""
     """For `run` and `chat` when no `--model` and no agent file names one."""
+    notices: Literal["auto", "osc9", "osc777", "off"] = "auto"
+    """How `chat` and `run` have the terminal tell the desktop that a call waits: `auto` where it is known to, by the
+    sequence that it is known to take; off."""
     player: str = ""
     """Of sound, for `--play`: a command, to which the file is added; empty: the first of the usual ones on PATH."""
 

@@ -60,7 +60,7 @@ async def ask_about(
     """Show a call and return what the person decides. `number`: in a list. Raises QuestionGone when `gone` is set
     first, and KeyboardInterrupt on Ctrl-C where nobody handles the signal."""
     gone = gone or asyncio.Event()
-    screen.ring()
+    screen.ring(one_line(f"{session.id} waits for you: {call.tool}"))
     shown = render.pending_call(call)
     found = await session.rules.would_pass(call) if call.suggested_rules else []
     screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render.would_pass(found))

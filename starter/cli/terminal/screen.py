@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
 
 from longhaul.starter.cli.terminal.below import Below
+from longhaul.starter.cli.terminal.desktop import Notices, notification
 from longhaul.starter.cli.terminal.painting import Painting
 from longhaul.starter.cli.terminal.prose import Prose
 from longhaul.starter.cli.terminal.sounds import Sounds
@@ -30,6 +31,8 @@ class Screen:
 
     whole_by = ""
     """What shows all that a call has answered, where somebody may type it here; else it is a command."""
+    notices: Notices = "auto"
+    """How the terminal tells the desktop that somebody is waited for."""
 
     def __init__(self, *, as_json: bool = False, play: bool = False) -> None:
         """`play`: sound too, beside keeping it."""
@@ -109,10 +112,12 @@ class Screen:
         finally:
             self._aside = False
 
-    def ring(self) -> None:
-        """Call somebody who looks elsewhere."""
+    def ring(self, why: str) -> None:
+        """Call somebody who looks elsewhere, and say why where the terminal can tell the desktop."""
         if self.renders:
             self.out.bell()
+            self.out.file.write(notification(why, self.notices, os.environ))
+            self.out.file.flush()
 
     def hide(self) -> None:
         """Take away what stands below, until it is painted again."""

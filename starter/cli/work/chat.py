@@ -50,6 +50,7 @@ async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Whi
         screens[-1].remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))
 
     async with connected(tell) as app:
+        screen.notices = app.settings.notices
         session = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
         is_desk = screen.renders and screen.answers
         with returns_as_typed() if is_desk else nullcontext():
@@ -61,6 +62,7 @@ async def _talk_on(app: Longhaul, session: Session, screens: list[Screen], *, pl
     screen = screens[0]
     while True:
         talk = _talk(app, session, screen, play=play)
+        talk.desk.notices = screen.notices
         screens.append(talk.desk)  # what is typed there must not be written over
         code = await talk.run()
         if talk.next is None:

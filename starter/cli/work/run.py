@@ -34,6 +34,7 @@ async def run(wishes: Wishes, request: Request, screen: Screen) -> int:
     """Ask, and see the reply through. Returns the exit code."""
     prompt, schema = _prompt(request.prompt), _schema(request.schema)
     async with connected(lambda sentence: screen.remark(Text(f"longhaul: {one_line(sentence)}", "yellow"))) as app:
+        screen.notices = app.settings.notices
         session = await open_session(app, wishes)
         screen.remark(Text(f"session {one_line(session.id)}", style="dim"))
         conversation = Conversation(session, screen, whoami())

@@ -40,7 +40,7 @@ def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
 def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> None:
     model = cli.script({**WANTS_TO_EDIT, "chunk_chars": 2, "delay_ms": 100}, {"text": "Done."})
 
-    with Terminal(cli, "chat", "--model", model) as terminal:
+    with Terminal(cli, "chat", "--model", model, environment={"TERM_PROGRAM": "ghostty"}) as terminal:
         terminal.until(">")
         terminal.types("greet\n")
         terminal.until("I will")
@@ -54,6 +54,7 @@ def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> N
 
     assert seen.code == 0, seen.shown
     assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
+    assert seen.text.count(" waits for you: Edit\x07") == seen.text.count("\x1b]9;") == 1
 
 
 def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
