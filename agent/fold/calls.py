@@ -21,6 +21,7 @@ from longhaul.agent.values.conversation.messages import Msg, ToolCallState, Tool
 from longhaul.agent.values.conversation.response import response_in
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadline import RiskFound, deadline_of
+from longhaul.agent.values.plan import PLAN_EXIT
 from longhaul.agent.values.spec.known_names import MCP
 
 FACTS_LAST_MS = 60_000
@@ -139,12 +140,19 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             call.reason = decision.reason
             ledger.current.rejected = True
             close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
+            if call.block.name == PLAN_EXIT:
+                judge_again(ledger)
         if decision.rules:
             taken = accepted(decision.rules, entry.approver, decision.reason, entry.at)
             take_rules(ledger, added(ledger.state.permission_context.rules, taken, entry.at))
-            for other in ledger.current.calls.values():
-                # Accepted with one call of a list, a rule may answer the others: whoever accepts it sees them too.
-                other.judged = 0 if other.state is ToolCallState.ASKING else other.judged
+            # Accepted with one call of a list, a rule may answer the others: whoever accepts it sees them too.
+            judge_again(ledger)
+
+
+def judge_again(ledger: Ledger) -> None:
+    """What people are asked about: whether they still have to be."""
+    for call in ledger.current.calls.values():
+        call.judged = 0 if call.state is ToolCallState.ASKING else call.judged
 
 
 def _approve(ledger: Ledger, call: OpenCall, decision: e.DecisionGiven, entry: e.HumanDecided) -> None:

@@ -6,7 +6,7 @@ from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
 from longhaul.agent.fold import background, plans
 from longhaul.agent.fold import children as fold_children
 from longhaul.agent.fold import stuck as fold_stuck
-from longhaul.agent.fold.calls import close
+from longhaul.agent.fold.calls import close, judge_again
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.reminders import notebook_hints, stamped, standing_hints
 
@@ -38,6 +38,7 @@ def _answered(ledger: Ledger, entry: CallAnswered) -> None:
     if entry.plan is not None:
         ledger.state.take_plan(entry.plan)
         ledger.rules.changed = entry.seq
+        judge_again(ledger)
     if entry.groups is not None:
         ledger.state.tool_context.activated_groups = entry.groups
     if entry.structured_output is not None:

@@ -5,29 +5,35 @@ from itertools import takewhile
 
 from longhaul.agent.entries.calls import Verdict
 from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.next.inside_sleep import SLEEP_TOOL, WAIT_FOR_TOOL
 from longhaul.agent.next.judgement import judge, must_judge_again
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ToolCallState
+from longhaul.agent.values.plan import PLAN_ENTER, PLAN_EXIT
 
 ASKED_AT_ONCE = 32
 """Calls of one list. A person reads no more of them together, and what a turn can hold would not fit into one answer of
 the query `pending`."""
 ASKED_CHARS = 300_000
 """Of the arguments of one list: what stands behind them is asked about when these are answered."""
+LOOKS_BEHIND_INSIDE = 2
+"""From this behaviour on, a list goes on behind calls that the session answers itself."""
+_SLEEPS = frozenset({SLEEP_TOOL.name, WAIT_FOR_TOOL.name})
+_PLANNING = {PLAN_ENTER: True, PLAN_EXIT: False}
 
 
 def ahead_of(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
-    """The calls behind the batch, up to what can be foreseen.
+    """The calls behind the batch, up to what can be foreseen: nothing behind a sleep, for that is of another day, nor
+    behind what the session answers itself at once.
 
-    What the session answers itself may change the mode, the plan or the tools that there are: nothing behind it is
-    looked at before it has its result.
+    Replies of behaviour 1 look at nothing behind a call that the session answers itself before it has its result.
     """
-    if not batch or any(_is_inside(call, record) for call in batch):
+    if not batch or any(_comes_first(call, record) for call in batch):
         return []
     calls = list(record.open_calls.values())
     behind = calls[list(record.open_calls).index(batch[-1].block.id) + 1 :]
     listed, chars = list[OpenCall](), sum(len(call.input) for call in batch)
-    for call in takewhile(lambda call: not _is_inside(call, record), behind):
+    for call in takewhile(lambda call: not _ends_list(call, record), behind):
         chars += len(call.input)
         if len(batch) + len(listed) >= ASKED_AT_ONCE or chars > ASKED_CHARS:
             break
@@ -57,7 +63,8 @@ def is_outdated(call: OpenCall) -> bool:
 def foreseen(call: OpenCall, record: Record, at_ms: int) -> Verdict:
     """The verdict on a call whose turn has not come: that a person is asked, or nothing yet. What is allowed, denied or
     external now is so for good when the calls before it have their results: they may change what it would touch."""
-    return _without_repeating(call, verdict) if _asks(verdict := judge(call, record, at_ms)) else _later(call)
+    verdict = judge(call, record, at_ms, planning=_will_plan(call, record))
+    return _without_repeating(call, verdict) if _asks(verdict) else _later(call)
 
 
 def judged(call: OpenCall, record: Record, at_ms: int) -> Verdict:
@@ -78,6 +85,28 @@ def _asks(verdict: Verdict) -> bool:
 
 def _later(call: OpenCall) -> Verdict:
     return Verdict(call_id=call.block.id, behavior="later")
+
+
+def _comes_first(call: OpenCall, record: Record) -> bool:
+    """Of a call whose turn it is: whether it has its result before anybody is asked about those behind it."""
+    if not _is_inside(call, record) or record.state.behaviour < LOOKS_BEHIND_INSIDE:
+        return _is_inside(call, record)
+    return call.state is not ToolCallState.ASKING and not _asks(judge(call, record))
+
+
+def _ends_list(call: OpenCall, record: Record) -> bool:
+    if record.state.behaviour < LOOKS_BEHIND_INSIDE:
+        return _is_inside(call, record)
+    return _is_inside(call, record) and call.block.name in _SLEEPS
+
+
+def _will_plan(call: OpenCall, record: Record) -> bool:
+    """Whether plan mode is on when it is this call's turn, if the calls before it come to what they ask for."""
+    if record.state.behaviour < LOOKS_BEHIND_INSIDE:
+        return record.state.planning
+    before = takewhile(lambda other: other.block.id != call.block.id, record.open_calls.values())
+    changes = [other.block.name for other in before if _is_inside(other, record) and other.block.name in _PLANNING]
+    return _PLANNING[changes[-1]] if changes else record.state.planning
 
 
 def _is_inside(call: OpenCall, record: Record) -> bool:

@@ -42,20 +42,22 @@ def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
     return _is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
 
 
-def judge(call: OpenCall, record: Record, at_ms: int = 0) -> Verdict:
-    """The verdict on a call whose facts are fresh, by the rules that count at this time (0: at the newest entry's)."""
+def judge(call: OpenCall, record: Record, at_ms: int = 0, *, planning: bool | None = None) -> Verdict:
+    """The verdict on a call whose facts are fresh, by the rules that count at this time (0: at the newest entry's).
+    `planning`: whether plan mode is on then; if not said, as it is now."""
+    planning = record.state.planning if planning is None else planning
     tool = record.provided.tools.get(call.block.name)
     if tool is None:
         unseen = hidden(record.spec.tool_groups, record.state.tool_context.activated_groups)
         known = ", ".join(sorted(name for name in record.provided.tools if name not in unseen)) or "none"
         return _verdict(call, "invalid", f"there is no tool {call.block.name!r}; the tools are: {known}")
-    if (wrong := _why_not_now(call, record)) or (wrong := call.facts.arguments_error):
+    if (wrong := _why_not_now(call, record, planning=planning)) or (wrong := call.facts.arguments_error):
         return _verdict(call, "invalid", wrong)
     if tool.inside and tool.name == GENERATE_RESPONSE:
         return verdict_on(call)
     if call.times_unsettled > MAX_UNSETTLED:
         return _verdict(call, "invalid", f"each time it was about to run, something had changed: {call.changed}")
-    decision = _permission(call, record, tool, at_ms)
+    decision = _permission(call, record, tool, at_ms, planning=planning)
     match decision.behavior:
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)
@@ -77,21 +79,23 @@ def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
     return call.judged < record.rules.changed or now.rules != then.rules
 
 
-def _why_not_now(call: OpenCall, record: Record) -> str:
+def _why_not_now(call: OpenCall, record: Record, *, planning: bool) -> str:
     """Why a tool that there is can't be called as things stand."""
     groups, activated = record.spec.tool_groups, record.state.tool_context.activated_groups
     if call.block.name in hidden(groups, activated):
         return why_hidden(call.block.name, groups, activated)
     tool = record.provided.tools[call.block.name]
-    if tool.inside and tool.name == PLAN_EXIT and not record.state.planning:
+    if tool.inside and tool.name == PLAN_EXIT and not planning:
         return "plan mode is not on, so there is nothing to leave"
     return "" if call.facts.arguments_error else why_not(call, tool, record) or background.why_not(call, tool, record)
 
 
-def _permission(call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int) -> PermissionDecision:
+def _permission(
+    call: OpenCall, record: Record, tool: ToolDescriptor, at_ms: int, *, planning: bool
+) -> PermissionDecision:
     state, root = record.state, record.provided.workspace_root
     context = in_force(record.permission, at_ms or record.latest_at)
-    if not state.planning:
+    if not planning:
         decision = decide_call(tool, call.input, call.facts, context, root)
     else:
         file = plan_file(state.plan_mode_context, root)

@@ -154,6 +154,8 @@ class Play:
     """What its worker knows of models, for an agent with a budget."""
     usage: Usage = field(default_factory=lambda: Usage(input_tokens=10, output_tokens=3))
     """Of each model call."""
+    behaviour: int = BEHAVIOUR
+    """Of the workers that prepare its replies."""
     keys: tuple[Key, ...] = ()
     """With which signed decisions are checked; the session is the workflow `wall-7`."""
     now: int = NOON
@@ -274,7 +276,7 @@ class Play:
                 known = None if self.record.provided.tools else self.tools
                 self.write(
                     e.Prepared(
-                        behaviour=BEHAVIOUR,
+                        behaviour=self.behaviour,
                         spec_digest="s1",
                         tools=known,
                         workspace_root="/site",

@@ -41,6 +41,14 @@ async def three_calls_with_approval(session: Session) -> None:
     await session.wait(waiting.id)
 
 
+async def one_list(session: Session) -> None:
+    waiting = await session.reply("Plan the attic", request_id="r-attic")
+    asked = await session.pending()
+    assert [call.tool for call in asked] == ["plan_exit", "Bash", "Bash"]
+    await session.confirm_all(asked, allow=True, approver="bo")
+    await session.wait(waiting.id)
+
+
 async def denial(session: Session) -> None:
     waiting = await session.reply("Tell Ana", request_id="r-ana")
     await session.confirm("call_0_0", allow=False, reason="Ana sleeps", approver="bo")
@@ -191,6 +199,21 @@ SCENARIOS: dict[str, Scenario] = {
             {"text": "Told."},
         ),
         three_calls_with_approval,
+    ),
+    "one_list": Scenario(
+        (
+            {
+                "tool_calls": [
+                    {"name": "plan_exit", "input": {"plan": "# The attic"}},
+                    {"name": "Bash", "input": {"command": "mkdir attic"}},
+                    {"name": "todo_write", "input": {"todos": []}},
+                    {"name": "Bash", "input": {"command": "mkdir attic/chest"}},
+                ]
+            },
+            {"text": "Made."},
+        ),
+        one_list,
+        spec={"permission": {"mode": "plan"}, "tools": ("plan_exit", "todo_write", "Bash")},
     ),
     "denial": Scenario((TELL_ANA, {"text": "I wait."}), denial),
     "edit_and_rules": Scenario(

@@ -11,14 +11,9 @@ from longhaul.agent.next.asked_together import ASKED_AT_ONCE, ASKED_CHARS
 from longhaul.agent.next.notices import to_tell
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.steps import Act, Examine, Idle, Judge, Park
-from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode, PermissionRule
 from longhaul.agent.views.events import EventFold
-from tests.agent.play import SPEC, TOOLS, Play, asking, calls, spec_with, succeeded, text
-
-PLAN_TOOLS = tuple(
-    ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ) for name in ("plan_exit",)
-)
+from tests.agent.play import SPEC, Play, asking, calls, spec_with, succeeded, text
 
 
 def started(play: Play) -> list[str]:
@@ -207,21 +202,6 @@ def test_an_interrupt_answers_all_that_wait(at: str) -> None:
     assert started(play) == (["a"] if at == "running" else [])
     assert [call_id for call_id, _, _ in play.results()] == ["a", "b", "c"]
     assert play.ends() == [("reply-of-r1", "interrupted")]
-
-
-def test_nothing_is_foreseen_behind_what_may_change_the_mode() -> None:
-    permission = SPEC.permission.model_copy(update={"mode": PermissionMode.PLAN})
-    spec = SPEC.model_copy(update={"permission": permission})
-    line = [*calls("x plan_exit", arguments='{"plan": "# Plan"}'), *calls("a Paint", "b Paint")]
-    play = Play([line, text("Done.")], spec=spec, tools=(*TOOLS, *PLAN_TOOLS))
-    play.say("Go")
-    play.run()
-    assert waiting(play) == ["x"]
-
-    play.allow("x")
-    play.run()
-
-    assert waiting(play) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
