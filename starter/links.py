@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator
 
-NAMES = ("agent", "conversation", "namespace", "session", "user", "workflow_id")
+NAMES: tuple[str, ...] = ("agent", "conversation", "namespace", "session", "user", "workflow_id")
 """What a template may name."""
 
 
