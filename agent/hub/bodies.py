@@ -32,6 +32,7 @@ class JoinHub(Value):
 
 class LeaveHub(Value):
     members: tuple[str, ...] = Field(min_length=1, max_length=MOST_MEMBERS)
+    """By their names in the hub."""
 
 
 class Say(Value):

@@ -84,7 +84,7 @@ async def card_of(row: WorkflowExecution) -> SessionCard:
 
 async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
     """The session, and what it waits for; None where the row does not say so, or can't be read here."""
-    memo = await _memo(row)
+    memo = await texts_of_memo(row)
     return _card(row, memo), _waits(memo.get(WAITS))
 
 
@@ -117,7 +117,7 @@ def _is_over(row: WorkflowExecution) -> bool:
     return row.status not in (None, WorkflowExecutionStatus.RUNNING)
 
 
-async def _memo(row: WorkflowExecution) -> dict[str, str | None]:
+async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None]:
     """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others."""
     try:
         memo = await row.memo()

@@ -13,6 +13,7 @@ from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.cards import SessionCard, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
+from longhaul.starter.client.hub_rows import HubRow, hub_rows
 from longhaul.starter.client.hubs import Hub, Members
 from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
@@ -84,6 +85,10 @@ class Longhaul:
         first = next((one if isinstance(one, Session) else next(iter(one.values()), None) for one in members), None)
         hub = Hub(self.client, self.settings, name, first.user if first is not None and user is None else user)
         return hub.with_members(members, announcement, auto_broadcast=enable_auto_broadcast)
+
+    async def hubs(self, *, user: str | None = None) -> list[HubRow]:
+        """Hubs that are open, by name; of all users where none is named. One that began a moment ago may be missing."""
+        return [row for row in await hub_rows(self.client, self._naming) if user in (None, row.user)]
 
     def feed(self, sessions: Iterable[Session], *, start: int | None = None, live: bool = True) -> Feed:
         """Their events in one list, from number `start` of each on, or those to come. Enter it with `async with`."""

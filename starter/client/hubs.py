@@ -13,6 +13,7 @@ from longhaul.agent.hub.hub import HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
+from longhaul.starter.client.hub_rows import memo_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
 from longhaul.starter.reach.naming import Naming
@@ -27,6 +28,10 @@ TRIES_TO_HEAR = 6
 
 class BadHub(BadInput):
     """A hub, or a member, that can't be: its name, its user, or that there is none. Nothing was changed."""
+
+
+class NoHub(BadHub):
+    """There is no such hub, or it has ended."""
 
 
 class NotHeard(Unavailable):
@@ -192,13 +197,14 @@ class Hub:
             task_queue=self._settings.task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             task_timeout=TASK_TIMEOUT,
+            memo=memo_of(self.name, self.user),
             static_summary="hub" if Naming(self._settings).is_opaque else f"hub {self.name}"[:120],
         )
 
     def _explained(self, error: RPCError) -> Exception:
         if error.status is not RPCStatusCode.NOT_FOUND:
             return error
-        return BadHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
+        return NoHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
 
 
 class HubAgent:

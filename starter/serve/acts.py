@@ -48,7 +48,7 @@ async def message(call: Call) -> tuple[int, Taken]:
     query: Waiting = call.query
     session = await session_to_begin(call)
     asked: dict[str, Any] = {
-        "request_id": _request_id(call, body),
+        "request_id": request_id_of(call, body.request_id),
         "context": body.context,
         "structured_model": body.structured_schema,
     }
@@ -66,14 +66,15 @@ async def message(call: Call) -> tuple[int, Taken]:
     return 200, Taken(reply_id=reply_id, status=found.status, message=said)
 
 
-def _request_id(call: Call, body: Submit | Notify) -> str | None:
+def request_id_of(call: Call, sent: str) -> str | None:
+    """By the header, or as `sent` in the body; both may say the same. Raises Problem."""
     key = call.headers.get(IDEMPOTENCY_KEY)
     if key is None:
-        return body.request_id or None
+        return sent or None
     if not key or len(key) > MAX_ID_CHARS:
         raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
-    if body.request_id not in ("", key):
-        raise wrong("request_id", body.request_id, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
+    if sent not in ("", key):
+        raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
     return key
 
 
@@ -145,7 +146,9 @@ async def observe(call: Call) -> None:
 
 async def notify(call: Call) -> Notified:
     body: Notify = call.body
-    woken = await session_of(call).notify(body.event, body.payload, request_id=_request_id(call, body), by=call.by)
+    woken = await session_of(call).notify(
+        body.event, body.payload, request_id=request_id_of(call, body.request_id), by=call.by
+    )
     return Notified(woken=woken)
 
 

@@ -54,6 +54,7 @@ from longhaul.starter.serve.bodies import (
     Waiting,
     Whose,
 )
+from longhaul.starter.serve.hub_routes import HUBS
 from longhaul.starter.serve.memory_rows import DeletedCount, DocumentRows, MemoryRows, PassageRows
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.tokens import Scope
@@ -205,6 +206,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Edits,
     ),
     *SCHEDULES,
+    *HUBS,
     Operation(
         "POST",
         f"{S}/copies",

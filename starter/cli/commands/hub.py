@@ -1,4 +1,4 @@
-"""The commands about hubs, with their flags: hub start, add, remove, say, show, end."""
+"""The commands about hubs, with their flags: hub start, list, add, remove, say, show, end."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -34,6 +34,15 @@ def start(  # noqa: PLR0913  one parameter a flag
 
     members = hubs.Named(name, user, agent, tuple(sessions))
     leave_by(lambda: hubs.start(Screen(as_json=as_json), members, announce, quiet=quiet))
+
+
+@app.command("list")
+def list_all(*, user: options.User = None, as_json: options.AsJson = False) -> None:
+    """List the hubs that are open; of all users where none is named."""
+    from longhaul.starter.cli.terminal.screen import Screen
+    from longhaul.starter.cli.work import hub as hubs
+
+    leave_by(lambda: hubs.list_all(Screen(as_json=as_json), user))
 
 
 @app.command()

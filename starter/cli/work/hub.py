@@ -1,5 +1,6 @@
 """`longhaul hub`: rooms of agents in which each hears what the others answer."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -30,6 +31,18 @@ async def start(screen: Screen, named: Named, announce: str, *, quiet: bool) -> 
         )
         await hub.start()
         _tell(screen, await hub.show())
+    return 0
+
+
+async def list_all(screen: Screen, user: str | None) -> int:
+    async with Longhaul.connect() as app:
+        rows = await app.hubs(user=user)
+    screen.document([dataclasses.asdict(row) for row in rows])
+    if not rows:
+        screen.show(Text("no hubs"))
+    for row in rows:
+        of_user = f" of {row.user}" if row.user is not None else ""
+        screen.show(Text(one_line(visible(f"{row.name}{of_user}"))))
     return 0
 
 

@@ -18,6 +18,7 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
 
     begun = cli("hub", "start", "bridge-crew", pilot.id, mate.id, "--announce", "Is she seaworthy?", "--json")
     await app.hub("bridge-crew").heard(await pilot.reply("Say so"))
+    listed = cli("hub", "list")
     said = cli("hub", "say", "bridge-crew", "Cast off.")
     removed = cli("hub", "remove", "bridge-crew", mate.id)
     unknown = cli("hub", "remove", "bridge-crew", "cook-of-hub")
@@ -25,6 +26,7 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
     gone = cli("hub", "show", "bridge-crew-of-old")
 
     assert [member["name"] for member in begun.document["members"]] == [pilot.id, mate.id]
+    assert "bridge-crew" in listed.out.splitlines()
     assert (said.code, said.out) == (0, "bridge-crew: all members are told it\n")
     assert f"{pilot.id}: Seaworthy." in removed.out
     assert (unknown.code, "'cook-of-hub' is not in the hub 'bridge-crew'" in unknown.err) == (2, True)

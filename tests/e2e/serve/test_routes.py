@@ -39,12 +39,17 @@ BODIES: dict[str, dict[str, Any]] = {
     "editState": {"changes": {"summary": "Nothing yet."}},
     "copy": {"session": "another"},
     "addSchedule": {"name": "nightly", "prompt": "Look"},
+    "beginHub": {"name": "club", "members": [{"session": "ana-1"}]},
+    "sayInHub": {"messages": "Hello"},
+    "joinHub": {"members": [{"session": "ana-1"}]},
+    "leaveHub": {"members": ["ana-1"]},
     "forget": {"all": True},
     "discard": {"base": "harbour", "all": True},
 }
 
 
 NIGHTLY = "routes-nightly"
+CLUB = "routes-club"
 
 
 @dataclass
@@ -72,7 +77,7 @@ class Caller:
 
 def path_of(operation: Operation, session: str, reply: str = "none") -> str:
     path = operation.path.replace("/v1/sessions/{agent}/{session}", session)
-    return path.replace("{reply_id}", reply).replace("{schedule}", NIGHTLY)
+    return path.replace("{reply_id}", reply).replace("{schedule}", NIGHTLY).replace("{hub}", CLUB)
 
 
 @pytest.fixture
@@ -135,6 +140,7 @@ async def look_at_pages_and_workers(ask: Caller, served: Serving, steps: list[An
         working = await Caller(eve, ask.session, ask.called)("workers")
 
     await at_times(ask, served)
+    await in_a_hub(ask, served)
     assert found == steps
     assert [one["store"] for one in working["workers"]]
 
@@ -209,6 +215,42 @@ async def at_times(ask: Caller, served: Serving) -> None:
     assert (await ask("schedule"))["schedule"]["note"] == "holidays"
     await ask("removeSchedule")
     assert (await ask.client.get(f"/v1/schedules/{NIGHTLY}")).status_code == 404
+
+
+async def in_a_hub(ask: Caller, served: Serving) -> None:
+    """Two sessions of who begins it; nobody else finds it, or gets another session in."""
+    agent_name, session = ask.session.split("/")[-2:]
+    first, second = {"agent": agent_name, "session": session}, {"agent": agent_name, "session": f"{session}-two"}
+    new = {"name": CLUB, "members": [{**first, "name": "host"}], "announcement": "Welcome"}
+    begun = [await ask("beginHub", {**new, "request_id": "welcome"}) for _ in range(2)]
+    assert [[word["text"] for word in card["newest"]] for card in begun] == [["Welcome"]] * 2
+    assert [one["name"] for one in (await ask("joinHub", {"members": [second]}))["members"]] == [
+        "host",
+        second["session"],
+    ]
+    assert await ask("sayInHub", {"messages": "Vote", "request_id": "vote"}) == await ask(
+        "sayInHub", {"messages": "Vote", "request_id": "vote"}
+    )
+    async with served.client("bob") as bob:
+        assert (await bob.get("/v1/hubs")).json() == {"hubs": []}
+        for path, body in (("", None), ("/say", BODIES["sayInHub"]), ("/leave", {"members": ["host"]}), ("/end", None)):
+            method = "POST" if path else "GET"
+            assert (await bob.request(method, f"/v1/hubs/{CLUB}{path}", json=body)).status_code == 404, path
+            assert (await bob.request(method, f"/v1/hubs/{CLUB}{path}?user=ana", json=body)).status_code == 404, path
+    async with asyncio.timeout(SURE_SECONDS):
+        while (await ask("hubs"))["hubs"] != [{"name": CLUB, "user": "ana"}]:  # noqa: ASYNC110  as above
+            await asyncio.sleep(0.1)
+    nobody = {"members": [{"agent": "nobody", "session": "x"}]}
+    assert (await ask.client.post(f"/v1/hubs/{CLUB}/join", json=nobody)).status_code == 404
+    assert (await ask.client.post("/v1/hubs", json={**new, "name": "no spaces"})).status_code == 422
+    assert (await ask.client.post("/v1/hubs", json={**new, "members": [first, first]})).status_code == 422
+    assert (await ask.client.post(f"/v1/hubs/{CLUB}/leave", json={"members": ["cook"]})).status_code == 409
+    left = await ask("leaveHub", {"members": [second["session"]]})
+    assert "Vote" in [word["text"] for word in left["newest"]]
+    assert (await ask("hub"))["name"] == CLUB
+    await ask("endHub")
+    gone = await ask.client.post(f"/v1/hubs/{CLUB}/say", json=BODIES["sayInHub"])
+    assert gone.status_code in (404, 409), "it may still be telling its members that it is over"
 
 
 async def keep(ask: Caller) -> None:

@@ -91,10 +91,12 @@ WANTS: dict[str | None, set[str]] = {
     "read": {
         *("sessions", "inbox", "status", "pending", "transcript", "context", "history", "result", "events", "rules"),
         *("state", "tasks", "tools", "wouldPass", "schedules", "schedule", "memories", "documents", "passages"),
+        *("hubs", "hub"),
     },
     "answer": {
         *("message", "externalResults", "interrupt", "notify", "observe"),
         *("addSchedule", "pauseSchedule", "resumeSchedule", "triggerSchedule", "removeSchedule"),
+        *("beginHub", "sayInHub", "joinHub", "leaveHub", "endHub"),
     },
     "approve": {"decide", "settle"},
     "steer": {

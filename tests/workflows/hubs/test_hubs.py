@@ -2,10 +2,13 @@
 
 import pytest
 
+from longhaul.agent.hub.hub import HubState
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.starter.client.hub_rows import HubRow
 from longhaul.starter.client.hubs import BadHub
 from longhaul.starter.client.pipelines import fanout_pipeline, sequential_pipeline
 from longhaul.starter.client.wire import Refused
+from longhaul.workflows.contract import HUB, HubStart
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard, member, read
 from tests.workflows.letters import until
@@ -94,6 +97,29 @@ async def test_one_agent_in_two_hubs_speaks_in_both_and_a_broadcast_sent_twice_c
     assert await heard(cleo) == ["ana: I am ana."]
     await left.end()
     await right.end()
+
+
+async def test_open_hubs_are_listed_each_of_its_user_and_none_under_a_name_that_is_not_its_own(stage: Stage) -> None:
+    name, user = f"listed-{stage.name}", f"kim-{stage.name}"
+    hub = stage.app.hub(name, {"ana": member(stage, {"text": "-"}, user=user)})
+    await hub.start()
+    await stage.client.start_workflow(
+        HUB,
+        HubStart(hub=HubState(name=name)),
+        id=f"forged-{name}",
+        task_queue=stage.settings.task_queue,
+        memo={"hub": name, "user": user},
+    )
+
+    async def is_listed() -> bool:
+        rows = [row.id async for row in stage.client.list_workflows(f"WorkflowId = 'forged-{name}'")]
+        return bool(rows and await stage.app.hubs(user=user))
+
+    await until(is_listed)
+    assert await stage.app.hubs(user=user) == [HubRow(name, user)]
+    assert HubRow(name, user) in await stage.app.hubs()
+    assert await stage.app.hubs(user=f"not-{user}") == []
+    await hub.end()
 
 
 async def test_what_cannot_be_is_refused_with_a_sentence(stage: Stage) -> None:
