@@ -30,9 +30,11 @@ def agent_files() -> str:
         "# Agent files, key by key\n\n"
         "After this page you know each key that `agents/NAME.toml` may have; `AgentSpec` in Python has the same. "
         "A key that is not here is refused with the nearest one that is.\n\n"
-        "Files alone have two more ways to say something: `system_prompt_file` names a text beside the file that "
+        "Files alone have more ways to say something: `system_prompt_file` names a text beside the file that "
         "stands for"
-        ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.\n\n'
+        ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.'
+        " `[schedules.NAME]` and `[hubs.NAME]` are no part of the agent: [schedules](../schedules.md) and"
+        " [hubs](../hubs.md) say what they may hold.\n\n"
     )
     places = _places("AgentSpec", "", schemas, {})
     return intro + "".join(_place(name, place, schemas[name]) for name, place in places.items())

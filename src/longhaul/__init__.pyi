@@ -184,7 +184,9 @@ from longhaul.agent.views.event import UserInterruptEvent as UserInterruptEvent
 from longhaul.agent.views.folding import ReplyFold as ReplyFold
 from longhaul.agent.views.trajectory import Trajectory as Trajectory
 from longhaul.agent.views.trajectory import TrajectoryEvent as TrajectoryEvent
+from longhaul.starter.client.agent_sections import Sections as Sections
 from longhaul.starter.client.agents import BadAgent as BadAgent
+from longhaul.starter.client.agents import find_sections as find_sections
 from longhaul.starter.client.cards import SessionCard as SessionCard
 from longhaul.starter.client.client import Longhaul as Longhaul
 from longhaul.starter.client.compacting import CompressionFailed as CompressionFailed
@@ -216,7 +218,8 @@ from longhaul.starter.client.rules import SessionRules as SessionRules
 from longhaul.starter.client.schedule_cards import PastFiring as PastFiring
 from longhaul.starter.client.schedule_cards import ScheduleCard as ScheduleCard
 from longhaul.starter.client.schedule_cards import ScheduleTerms as ScheduleTerms
-from longhaul.starter.client.schedules import BadSchedule as BadSchedule
+from longhaul.starter.client.schedule_files import Applied as Applied
+from longhaul.starter.client.schedule_files import apply_schedules as apply_schedules
 from longhaul.starter.client.schedules import Schedules as Schedules
 from longhaul.starter.client.session import Session as Session
 from longhaul.starter.client.states.state_paths import BadPath as BadPath
@@ -228,6 +231,8 @@ from longhaul.starter.client.user_agent import UserAgent as UserAgent
 from longhaul.starter.client.user_agent import UserInput as UserInput
 from longhaul.starter.client.user_agent import UserQuestion as UserQuestion
 from longhaul.starter.client.user_agent import WrongInput as WrongInput
+from longhaul.starter.client.wanted_schedule import BadSchedule as BadSchedule
+from longhaul.starter.client.wanted_schedule import NoSchedule as NoSchedule
 from longhaul.starter.client.wire import MovedOn as MovedOn
 from longhaul.starter.client.wire import Refused as Refused
 from longhaul.starter.client.wire import TooBig as TooBig

@@ -58,9 +58,27 @@ async def open_session(app: Longhaul, wishes: Wishes) -> Session:
     _mention_missing_file(wishes.agent)
     if wishes.workspace is None and spec.workspace is not None:
         return session
+    return app.session(session.id, user=wishes.user, agent=await in_workspace(app, spec, wishes.workspace))
+
+
+async def agent_to_begin(app: Longhaul, wishes: Wishes) -> AgentSpec:
+    """The agent of sessions that begin later, with model and workspace. Raises Misuse, BadAgent and Untrusted."""
+    return await in_workspace(app, with_model(spec_of(wishes, app.settings.model)), wishes.workspace)
+
+
+def with_model(spec: AgentSpec) -> AgentSpec:
+    """The same. Raises Misuse where it has none, and needs one."""
+    if not (spec.model or spec.kind):
+        raise Misuse("no model is set; name one with --model, as `model` in the agent file, or as LONGHAUL_MODEL")
+    return spec
+
+
+async def in_workspace(app: Longhaul, spec: AgentSpec, given: str | None) -> AgentSpec:
+    """In the folder that is given, else in that of the agent, else in the one that we stand in. Raises Misuse."""
+    if given is None and spec.workspace is not None:
+        return spec
     roots = await roots_of_workers(app.client, app.settings.task_queue)
-    spec = spec.model_copy(update={"workspace": workspace(wishes.workspace, roots, app.settings.project)})
-    return app.session(session.id, user=wishes.user, agent=spec)
+    return spec.model_copy(update={"workspace": workspace(given, roots, app.settings.project)})
 
 
 async def _of_that_name(app: Longhaul, session: Session, wishes: Wishes) -> Session | None:

@@ -15,6 +15,7 @@ from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter import trust
+from longhaul.starter.client.agent_sections import Sections
 
 FOLDER = Path(trust.AGENTS)
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -28,6 +29,17 @@ def find_agent(name: str) -> AgentSpec:
     """The agent of that name or path. Whoever gives a path has chosen the file. Raises as `named_agent` does."""
     path = Path(name)
     return load_agent(path) if path.suffix == ".toml" else named_agent(name)
+
+
+def find_sections(name: str) -> Sections:
+    """What the same file says beside the agent. Raises as `find_agent` does, and BadAgent where there is no file."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        return _sections(path, _table(path, _text_of))
+    if name not in agent_names():
+        raise BadAgent(f"there is no agent file {str(FOLDER / f'{name}.toml')!r} in this folder")
+    path = FOLDER / f"{name}.toml"
+    return _sections(path, _table(path, trust.trusted(Path.cwd()).text))
 
 
 def named_agent(name: str) -> AgentSpec:
@@ -49,18 +61,18 @@ def agent_names() -> set[str]:
 
 def load_agent(path: Path) -> AgentSpec:
     """Read one agent file. Raises BadAgent naming the file, the key and what is wrong."""
-    return _read(path, lambda path: path.read_text(encoding="utf-8"))
+    return _read(path, _text_of)
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _read(path: Path, text_of: Callable[[Path], str], above: tuple[str, ...] = ()) -> AgentSpec:
     """`above`: names of the agents that name this one."""
-    try:
-        table = tomllib.loads(text_of(path))
-    except FileNotFoundError as error:
-        raise BadAgent(f"there is no agent file {str(path)!r}") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadAgent(f"{path}: {error}") from error
-    _check_keys(path, table)
+    table = _table(path, text_of)
+    _sections(path, table)
+    table = {key: value for key, value in table.items() if key not in Sections.model_fields}
     try:
         table = _with_agents(path, _with_prompt_file(path, table, text_of), text_of, (*above, path.stem))
         spec = AgentSpec.model_validate({"name": path.stem, **table})
@@ -70,6 +82,25 @@ def _read(path: Path, text_of: Callable[[Path], str], above: tuple[str, ...] = (
     except ValidationError as error:
         raise BadAgent(f"{path}: {what_is_wrong(error)}") from error
     return spec
+
+
+def _table(path: Path, text_of: Callable[[Path], str]) -> dict[str, Any]:
+    """The file as it is written, its keys looked at."""
+    try:
+        table = tomllib.loads(text_of(path))
+    except FileNotFoundError as error:
+        raise BadAgent(f"there is no agent file {str(path)!r}") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadAgent(f"{path}: {error}") from error
+    _check_keys(path, table)
+    return table
+
+
+def _sections(path: Path, table: dict[str, Any]) -> Sections:
+    try:
+        return Sections.model_validate({key: table[key] for key in Sections.model_fields if key in table})
+    except ValidationError as error:
+        raise BadAgent(f"{path}: {what_is_wrong(error)}") from error
 
 
 def checked(spec: AgentSpec) -> AgentSpec:
@@ -86,7 +117,10 @@ def checked(spec: AgentSpec) -> AgentSpec:
 
 
 def _check_keys(path: Path, table: dict[str, Any]) -> None:
-    known = {field.alias or name for name, field in AgentSpec.model_fields.items()} | {"system_prompt_file"}
+    known = {field.alias or name for name, field in AgentSpec.model_fields.items()} | {
+        "system_prompt_file",
+        *Sections.model_fields,
+    }
     for key in table:
         if key not in known:
             raise BadAgent(f"{path}: there is no key {key!r}; {did_you_mean(key, known, 'known keys')}")

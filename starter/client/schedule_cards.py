@@ -39,6 +39,10 @@ class ScheduleTerms(OpenValue):
     """The one that all firings go to; empty: each begins one of its own."""
     prompt: str = sparse("")
     """As far as lists show it."""
+    file: str = sparse("")
+    """The agent by whose file it was brought into being; empty: by hand."""
+    digest: str = sparse("")
+    """Of all that the file says of it, and of the agent."""
 
     def in_words(self) -> str:
         """One sentence."""

@@ -1,11 +1,11 @@
 """Schedules: requests that Temporal makes at their times, whether or not anybody of ours is there."""
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import cast
+from typing import Literal, cast
 
+from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     Schedule,
@@ -13,37 +13,29 @@ from temporalio.client import (
     ScheduleActionResult,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleDescription,
     ScheduleHandle,
     ScheduleIntervalSpec,
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
     ScheduleState,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.values.schedules import Overlap, Requested, ScheduledRequest
+from longhaul.agent.values.schedules import Overlap, Requested
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agents import checked, find_agent
+from longhaul.starter.client.agents import find_agent
 from longhaul.starter.client.schedule_cards import MEMO, PREFIX, PastFiring, ScheduleCard, ScheduleTerms, card, terms_in
-from longhaul.starter.client.wire import check_name
+from longhaul.starter.client.wanted_schedule import BadSchedule, NoSchedule, WantedSchedule, wanted_schedule
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SCHEDULED, TASK_TIMEOUT
 
-LONGEST_REQUEST_BYTES = 200_000
-"""Prompt and agent: what goes by reference would belong to no session."""
-SHORTEST_CATCH_UP_SECONDS = 10.0
-"""The server takes no less."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_FRESH: tuple[Overlap, ...] = ("skip", "beside")
-_LASTING: tuple[Overlap, ...] = ("skip", "queue", "now", "interrupt")
-
-
-class BadSchedule(BadInput):
-    """A schedule that can't be meant so, whose name is taken, or that is not there; nothing was changed."""
+Put = Literal["added", "changed", "unchanged"]
 
 
 class Schedules:
@@ -82,27 +74,47 @@ class Schedules:
             catch_up_seconds=catch_up.total_seconds(),
             user=user,
             session=session,
-            prompt=prompt[:200],
         )
-        _check(name, prompt, terms)
-        check_name("session", session)
-        check_name("user", user or "")
-        spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
-        terms = terms.model_copy(update={"agent": spec.name})
-        request = ScheduledRequest(
-            schedule=name, prompt=prompt, spec=spec, user_id=user, session=session, overlap=terms.overlap
-        )
-        if (size := len(request.model_dump_json().encode())) > LONGEST_REQUEST_BYTES:
-            raise BadSchedule(
-                f"prompt and agent have {size // 1000} kB together, and {LONGEST_REQUEST_BYTES // 1000} kB are the "
-                "most; put the content into a file that the agent reads"
-            )
-        with_memo = {MEMO: terms.model_dump_json()}
-        async with _explained(name):
-            await self._client.create_schedule(
-                PREFIX + name, _schedule(self._settings.task_queue, name, request, terms, paused=paused), memo=with_memo
-            )
+        spec = agent if isinstance(agent, AgentSpec) else find_agent(agent)
+        await self._create(wanted_schedule(name, prompt, spec, terms, paused=paused))
         return await self.show(name)
+
+    async def put(self, wanted: WantedSchedule) -> Put:
+        """Add it, or change one that is as another text of the same file has said. Whether it is paused, and what its
+        firings have come to, stays. Raises BadSchedule where the name is taken by anything else."""
+        before = await self.terms_before(wanted)
+        if before is None:
+            await self._create(wanted)
+            return "added"
+        if before.digest == wanted.terms.digest:
+            return "unchanged"
+
+        def changed(there: ScheduleUpdateInput) -> ScheduleUpdate:
+            made = _made(self._settings.task_queue, wanted)
+            made.state = there.description.schedule.state
+            return ScheduleUpdate(made)
+
+        async with _explained(wanted.name):
+            await self._handle(wanted.name).update(changed)
+        return "changed"
+
+    async def terms_before(self, wanted: WantedSchedule) -> ScheduleTerms | None:
+        """Of the schedule of this name, where it is of the same file; None: there is none. Raises BadSchedule."""
+        try:
+            terms = (await self.show(wanted.name)).terms
+        except NoSchedule:
+            return None
+        if not terms.file or (terms.file, terms.user) != (wanted.terms.file, wanted.terms.user):
+            raise _taken(wanted.name)
+        return terms
+
+    async def _create(self, wanted: WantedSchedule) -> None:
+        async with _explained(wanted.name):
+            await self._client.create_schedule(
+                PREFIX + wanted.name,
+                _made(self._settings.task_queue, wanted),
+                memo={MEMO: wanted.terms.model_dump_json()},
+            )
 
     async def list(self) -> list[ScheduleCard]:
         """By name. One that was added a moment ago may be missing."""
@@ -112,15 +124,34 @@ class Schedules:
                 coming = row.info.next_action_times if row.info else ()
                 state = row.schedule.state
                 terms = terms_in((await row.memo()).get(MEMO))
+                if terms.file:
+                    terms = await self._now(row.id, terms)
                 found.append(card(row.id, terms, coming, paused=state.paused, note=state.note))
         return sorted(found, key=lambda card: card.name)
 
     async def show(self, name: str) -> ScheduleCard:
         async with _explained(name):
             found = await self._handle(name).describe()
-            terms = terms_in((await found.memo()).get(MEMO))
+            terms = await self._terms(found)
         state = found.schedule.state
         return card(found.id, terms, found.info.next_action_times, paused=state.paused, note=state.note)
+
+    async def _now(self, schedule_id: str, before: ScheduleTerms) -> ScheduleTerms:
+        """The terms of one that may have been changed since it began: the list knows those of its beginning."""
+        try:
+            return await self._terms(await self._client.get_schedule_handle(schedule_id).describe())
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return before  # it was removed a moment ago
+
+    async def _terms(self, found: ScheduleDescription) -> ScheduleTerms:
+        """By what it starts: the memo of a schedule can't be changed, that of its action can."""
+        action = found.schedule.action
+        memo = (action.memo if isinstance(action, ScheduleActionStartWorkflow) else None) or {}
+        if not isinstance(kept := memo.get(MEMO), Payload):
+            return terms_in((await found.memo()).get(MEMO))
+        return terms_in((await self._client.data_converter.decode([kept], [str]))[0])
 
     async def firings(self, name: str) -> Sequence[PastFiring]:
         """The newest ones, up to ten, the oldest first."""
@@ -172,37 +203,18 @@ class Schedules:
         return self._client.get_schedule_handle(PREFIX + name)
 
 
-def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
-    if not _NAME.fullmatch(name):
-        raise BadSchedule(f"name: {name[:120]!r} has to be 1 to 100 letters, digits, dots, dashes and underscores")
-    if not prompt.strip():
-        raise BadSchedule("prompt: it is empty; say what the agent should do at each firing")
-    if bool(terms.cron) == (terms.every_seconds != 0):
-        raise BadSchedule("give a cron line or `every`, one of both")
-    if terms.zone and not terms.cron:
-        raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
-    if not terms.cron and terms.every_seconds < 1:
-        raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
-    if terms.catch_up_seconds < SHORTEST_CATCH_UP_SECONDS:
-        raise BadSchedule(
-            f"catch_up: {terms.catch_up_seconds:g} seconds is too short; {SHORTEST_CATCH_UP_SECONDS:g} are the least"
-        )
-    allowed = _LASTING if terms.session else _FRESH
-    if terms.overlap not in allowed:
-        kind = "that all go to one session" if terms.session else "that begin sessions of their own"
-        raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
-
-
-def _schedule(queue: str, name: str, request: ScheduledRequest, terms: ScheduleTerms, *, paused: bool) -> Schedule:
+def _made(queue: str, wanted: WantedSchedule) -> Schedule:
+    terms = wanted.terms
     every = [ScheduleIntervalSpec(every=timedelta(seconds=terms.every_seconds))] if terms.every_seconds else []
     return Schedule(
         action=ScheduleActionStartWorkflow(
             SCHEDULED,
-            request,
-            id=PREFIX + name,
+            wanted.request,
+            id=PREFIX + wanted.name,
             task_queue=queue,
             task_timeout=TASK_TIMEOUT,
-            static_summary=f"firing of schedule {name}",
+            memo={MEMO: terms.model_dump_json()},
+            static_summary=f"firing of schedule {wanted.name}",
         ),
         spec=ScheduleSpec(
             cron_expressions=[terms.cron] if terms.cron else [], time_zone_name=terms.zone or None, intervals=every
@@ -211,7 +223,7 @@ def _schedule(queue: str, name: str, request: ScheduledRequest, terms: ScheduleT
         policy=SchedulePolicy(
             overlap=ScheduleOverlapPolicy.BUFFER_ALL, catchup_window=timedelta(seconds=terms.catch_up_seconds)
         ),
-        state=ScheduleState(paused=paused),
+        state=ScheduleState(paused=wanted.paused),
     )
 
 
@@ -220,10 +232,14 @@ async def _explained(name: str) -> AsyncIterator[None]:
     try:
         yield
     except ScheduleAlreadyRunningError as error:
-        raise BadSchedule(f"there is a schedule {name!r} already; remove it first, or take another name") from error
+        raise _taken(name) from error
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            raise BadSchedule(f"there is no schedule {name[:120]!r}; `longhaul schedule list` names them") from error
+            raise NoSchedule(f"there is no schedule {name[:120]!r}; `longhaul schedule list` names them") from error
         if error.status is RPCStatusCode.INVALID_ARGUMENT:
             raise BadSchedule(f"schedule {name[:120]!r}: the server says: {error.message}") from error
         raise
+
+
+def _taken(name: str) -> BadSchedule:
+    return BadSchedule(f"there is a schedule {name!r} already; remove it first, or take another name")

@@ -1,4 +1,4 @@
-"""The commands about schedules, with their flags: schedule add, list, show, pause, resume, trigger, remove."""
+"""The commands about schedules, with their flags: schedule add, apply, list, show, pause, resume, trigger, remove."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -48,6 +48,31 @@ def add(  # noqa: PLR0913  one parameter a flag
     wishes = Wishes(agent, model, session or None, user, workspace, mode)
     wanted = scheduling.Wanted(name, prompt, cron, zone, every, overlap, catch_up, paused)
     leave_by(lambda: scheduling.add(Screen(as_json=as_json), wanted, wishes))
+
+
+@app.command()
+def apply(  # noqa: PLR0913  one parameter a flag
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
+    *,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Schedules that the file does not have any more are removed.")
+    ] = False,
+    model: options.Model = None,
+    user: options.User = None,
+    workspace: options.Workspace = None,
+    mode: options.Mode = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Bring the schedules of an agent file into being, as it says now; as often as you like.
+
+    Example: longhaul schedule apply agents/harbour.toml
+    """
+    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.terminal.screen import Screen
+    from longhaul.starter.cli.work import schedule as scheduling
+
+    wishes = Wishes(agent, model, None, user, workspace, mode)
+    leave_by(lambda: scheduling.apply(Screen(as_json=as_json), wishes, remove=remove))
 
 
 @app.command("list")

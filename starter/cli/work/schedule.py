@@ -13,12 +13,13 @@ from longhaul.agent.values.schedules import Overlap
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import connected
-from longhaul.starter.cli.opening import Wishes, spec_of, workspace
+from longhaul.starter.cli.opening import Wishes, agent_to_begin
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.agents import find_sections
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.schedule_cards import PastFiring, ScheduleCard
+from longhaul.starter.client.schedule_files import apply_schedules
 from longhaul.starter.client.schedules import Schedules
-from longhaul.starter.reach.folders import roots_of_workers
 from longhaul.starter.visible import one_line, visible
 
 
@@ -42,12 +43,7 @@ async def add(screen: Screen, wanted: Wanted, wishes: Wishes) -> int:
         raise Misuse(f"--overlap: there is no {wanted.overlap!r}; there are: {', '.join(get_args(Overlap))}")
     every = None if wanted.every is None else _span("--every", wanted.every)
     async with connected() as app:
-        spec = spec_of(wishes, app.settings.model)
-        if not (spec.model or spec.kind):
-            raise Misuse("no model is set; name one with --model, as `model` in the agent file, or as LONGHAUL_MODEL")
-        if wishes.workspace is not None or spec.workspace is None:
-            roots = await roots_of_workers(app.client, app.settings.task_queue)
-            spec = spec.model_copy(update={"workspace": workspace(wishes.workspace, roots, app.settings.project)})
+        spec = await agent_to_begin(app, wishes)
         card = await app.schedules.add(
             wanted.name,
             wanted.prompt,
@@ -63,6 +59,21 @@ async def add(screen: Screen, wanted: Wanted, wishes: Wishes) -> int:
         )
     screen.document(_row(card))
     screen.show(*_shown(card))
+    return 0
+
+
+async def apply(screen: Screen, wishes: Wishes, *, remove: bool) -> int:
+    """`wishes.agent`: whose file it is."""
+    tables = find_sections(wishes.agent or "longhaul").schedules
+    async with connected() as app:
+        spec = await agent_to_begin(app, wishes)
+        applied = await apply_schedules(app.schedules, spec, tables, user=wishes.user, remove=remove)
+    screen.document([dataclasses.asdict(one) for one in applied])
+    if not applied:
+        screen.show(Text("the file has no schedules"))
+    for one in applied:
+        hint = f"; it stays until `longhaul schedule remove {one.name}`" if one.outcome == "gone from the file" else ""
+        screen.show(Text(one_line(visible(f"{one.name}: {one.outcome}{hint}"))))
     return 0
 
 

@@ -42,6 +42,23 @@ async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longh
     assert '"twelve times"' in done.get_tool_results()[0].get_text()
 
 
+async def test_the_schedules_of_an_agent_file_are_brought_into_being_once(
+    cli: Cli, app: Longhaul, tmp_path: Path
+) -> None:
+    model = cli.script({"text": "2 m."})
+    file = tmp_path / "ebb-watch.toml"
+    file.write_text(f'model = "{model}"\n[schedules.ebb]\nprompt = "How low?"\ncron = "0 0 1 1 *"\n', encoding="utf-8")
+
+    added, again = (cli("schedule", "apply", str(file)) for _ in range(2))
+    file.write_text(f'model = "{model}"\n[schedules.ebb]\nprompt = " "\ncron = "0 0 1 1 *"\n', encoding="utf-8")
+    wrong = cli("schedule", "apply", str(file))
+    await app.schedules.remove("ebb")
+
+    assert (added.code, added.out) == (0, "ebb: added\n")
+    assert (again.code, again.out) == (0, "ebb: unchanged\n")
+    assert (wrong.code, "schedules.ebb: prompt: it is empty" in wrong.err) == (2, True)
+
+
 async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Longhaul) -> None:
     model = cli.script({"text": "High."}, {"text": "Low."})
 

@@ -12,7 +12,7 @@ import pytest
 
 from longhaul.agent.values.schedules import Firing, ScheduledRequest
 from longhaul.starter.client.schedule_cards import PastFiring
-from longhaul.starter.client.schedules import BadSchedule
+from longhaul.starter.client.wanted_schedule import BadSchedule
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until

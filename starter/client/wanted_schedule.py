@@ -1,0 +1,82 @@
+"""A schedule as somebody wants it, looked at before the server is asked."""
+
+import re
+from dataclasses import dataclass
+
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.values.schedules import Overlap, ScheduledRequest
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.agents import checked
+from longhaul.starter.client.schedule_cards import ScheduleTerms
+from longhaul.starter.client.wire import check_name
+
+LONGEST_REQUEST_BYTES = 200_000
+"""Prompt and agent: what goes by reference would belong to no session."""
+SHORTEST_CATCH_UP_SECONDS = 10.0
+"""The server takes no less."""
+LONGEST_SHOWN_CHARS = 200
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FRESH: tuple[Overlap, ...] = ("skip", "beside")
+_LASTING: tuple[Overlap, ...] = ("skip", "queue", "now", "interrupt")
+
+
+class BadSchedule(BadInput):
+    """A schedule that can't be meant so, whose name is taken, or that is not there; nothing was changed."""
+
+
+class NoSchedule(BadSchedule):
+    """There is no schedule of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSchedule:
+    """One that can be added as it stands. Get it from `wanted_schedule`."""
+
+    name: str
+    request: ScheduledRequest
+    terms: ScheduleTerms
+    paused: bool
+
+
+def wanted_schedule(name: str, prompt: str, agent: AgentSpec, terms: ScheduleTerms, *, paused: bool) -> WantedSchedule:
+    """`terms`: without what prompt and agent say. Raises BadSchedule, BadAgent, and ValueError for a name that can't be
+    stored."""
+    _check(name, prompt, terms)
+    check_name("session", terms.session)
+    check_name("user", terms.user or "")
+    spec = checked(agent)
+    request = ScheduledRequest(
+        schedule=name, prompt=prompt, spec=spec, user_id=terms.user, session=terms.session, overlap=terms.overlap
+    )
+    if (size := len(request.model_dump_json().encode())) > LONGEST_REQUEST_BYTES:
+        raise BadSchedule(
+            f"prompt and agent have {size // 1000} kB together, and {LONGEST_REQUEST_BYTES // 1000} kB are the "
+            "most; put the content into a file that the agent reads"
+        )
+    terms = terms.model_copy(update={"agent": spec.name, "prompt": prompt[:LONGEST_SHOWN_CHARS]})
+    if terms.file:
+        said = [request.model_dump(mode="json"), terms.model_dump(mode="json")]
+        terms = terms.model_copy(update={"digest": digest_of(said)})
+    return WantedSchedule(name, request, terms, paused)
+
+
+def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadSchedule(f"name: {name[:120]!r} has to be 1 to 100 letters, digits, dots, dashes and underscores")
+    if not prompt.strip():
+        raise BadSchedule("prompt: it is empty; say what the agent should do at each firing")
+    if bool(terms.cron) == (terms.every_seconds != 0):
+        raise BadSchedule("give a cron line or `every`, one of both")
+    if terms.zone and not terms.cron:
+        raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
+    if not terms.cron and terms.every_seconds < 1:
+        raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
+    if terms.catch_up_seconds < SHORTEST_CATCH_UP_SECONDS:
+        raise BadSchedule(
+            f"catch_up: {terms.catch_up_seconds:g} seconds is too short; {SHORTEST_CATCH_UP_SECONDS:g} are the least"
+        )
+    allowed = _LASTING if terms.session else _FRESH
+    if terms.overlap not in allowed:
+        kind = "that all go to one session" if terms.session else "that begin sessions of their own"
+        raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
