@@ -141,7 +141,7 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
         return Text.assemble(("more budget", "bold yellow"), f": {one_line(call.reason)}")
     shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
     if call.path:
-        shown.append(f"  of {one_line(visible(call.path))}; answered in its own session\n", "yellow")
+        shown.append(f"  of {one_line(visible(call.path))}\n", "yellow")
     shown.append_text(arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
     if call.approvers > 1:
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")

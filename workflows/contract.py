@@ -190,7 +190,7 @@ class PendingCall(OpenValue):
     asked: ServerAsked | None = sparse(None)
     """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")
-    """`root › researcher › Bash`, of a call of a sub-agent: whose it is. It is answered in its own session."""
+    """`root › researcher › Bash`, of a call of a sub-agent: whose it is."""
 
 
 class Waits(OpenValue):

@@ -1,6 +1,6 @@
 """One session as a row of the server's index, and the queries that find such rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -42,6 +42,8 @@ class SessionCard:
     risk: str = ""
     deadline: str = ""
     """ISO time at which the first call that waits expires."""
+    root_workflow_id: str = ""
+    """Of a sub-agent: the session at the head of its tree."""
 
 
 def query(
@@ -59,6 +61,13 @@ def query(
     narrowed = "".join(_narrowed(key.name, value) for key, value in wanted)
     runs = "ExecutionStatus != 'ContinuedAsNew'" if closed else "ExecutionStatus = 'Running'"
     return f"WorkflowType = '{WORKFLOW}' AND {runs}{narrowed}"
+
+
+def by_ids(workflow_ids: Iterable[str]) -> str:
+    """The query for the sessions of these ids that are open. One that the server might misread is left out."""
+    plain = sorted(one for one in workflow_ids if one.isprintable() and not {"'", '"', "\\"} & {*one})
+    wanted = ", ".join(f"'{one}'" for one in plain)
+    return f"{query()} AND WorkflowId IN ({wanted})" if plain else ""
 
 
 def in_doubt(query: str) -> str:
@@ -110,6 +119,7 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         waiting_tools=tuple(attributes.get(TOOLS) or ()),
         risk=attributes.get(RISK) or "",
         deadline=deadline.isoformat() if deadline else "",
+        root_workflow_id=row.root_id if row.root_id not in (None, row.id) else "",
     )
 
 

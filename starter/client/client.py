@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -10,7 +11,7 @@ from temporalio.service import RPCError
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.agents import checked, find_agent
-from longhaul.starter.client.cards import SessionCard, card_of, in_doubt, listed, query
+from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all
 from longhaul.starter.client.hub_rows import HubRow, hub_rows
@@ -25,6 +26,9 @@ from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
+
+ROOTS_AT_ONCE = 50
+"""That one query names: an id may have 255 characters."""
 
 
 class Longhaul:
@@ -151,7 +155,16 @@ class Longhaul:
             rows = {card.workflow_id: (card, waits) for card, waits in await self._rows(query()) if waits is not None}
         # Not everything can be asked of the server, and not of each server.
         wanted = [row for row in rows.values() if user in (None, row[0].user_id) and team in (None, row[0].team)]
-        return await gather(wanted, self.attach, tool=tool, overdue=overdue, patience_seconds=patience_seconds)
+        told = await gather(wanted, self.attach, tool=tool, overdue=overdue, patience_seconds=patience_seconds)
+        heads = {card.root_workflow_id for card, call in told.calls if call.path} - {""}
+        return replace(told, roots=await self._roots(sorted(heads)))
+
+    async def _roots(self, workflow_ids: Sequence[str]) -> dict[str, SessionCard]:
+        found = dict[str, SessionCard]()
+        for start in range(0, len(workflow_ids), ROOTS_AT_ONCE):
+            if wanted := by_ids(workflow_ids[start : start + ROOTS_AT_ONCE]):
+                found |= {card.workflow_id: card for card in await self._cards(wanted)}
+        return found
 
     async def statuses(self, cards: Sequence[SessionCard], *, patience_seconds: float = 5.0) -> dict[str, Status]:
         """By workflow id; those that did not answer within the patience, or have closed, are left out."""

@@ -29,6 +29,13 @@ class Inbox:
     """Sessions that somebody has paused; calls that wait in them are among the calls."""
     parked: list[tuple[SessionCard, str]] = field(default_factory=list[tuple[SessionCard, str]])
     """Sessions whose workspace lies on a host that is away, and which one. They go on by themselves."""
+    roots: dict[str, SessionCard] = field(default_factory=dict[str, SessionCard])
+    """By workflow id: the open heads of the trees to whose sub-agents calls belong."""
+
+    def root_of(self, card: SessionCard) -> SessionCard | None:
+        """Whoever waits for a sub-agent's answer asks there. None: it is no sub-agent's, or its root has closed."""
+        root = self.roots.get(card.root_workflow_id)
+        return root if root is not None and root.user_id == card.user_id else None
 
 
 async def gather(

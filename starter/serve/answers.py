@@ -98,6 +98,8 @@ class Asked(BaseModel):
 
     session: Row
     call: PendingCall
+    root: Row | None = None
+    """Of a sub-agent's call: the session at the head of its tree, while that is open. It is answered in `session`."""
 
 
 class Held(BaseModel):

@@ -9,6 +9,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import CLOSED, SessionCard
+from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.hosting.rollout import versions
 from longhaul.starter.reach.places import keeper_of
 from longhaul.starter.reach.polling import Poller, pollers
@@ -38,7 +39,7 @@ from longhaul.starter.serve.bodies import (
 )
 from longhaul.starter.serve.calls import Call, session_of, user_meant
 from longhaul.starter.serve.problems import Problem
-from longhaul.workflows.contract import ReplyResult, Status
+from longhaul.workflows.contract import PendingCall, ReplyResult, Status
 
 Told = TypeVar("Told", bound=BaseModel)
 MOST_PAGE_BYTES = 2_000_000
@@ -84,7 +85,7 @@ def _is_wanted(card: SessionCard, query: Listing) -> bool:
 async def inbox(call: Call) -> InboxBody:
     query: Sorting = call.query
     found = await call.app.inbox(user=_listed_user(call), team=query.team, tool=query.tool, overdue=query.overdue)
-    calls = [Asked(session=Row.of(card), call=waiting) for card, waiting in found.calls]
+    calls = [_asked(found, card, waiting) for card, waiting in found.calls]
     silent = [Row.of(card) for card in found.silent]
     held = [Held(session=Row.of(card), hold=status.hold) for card, status in found.held]
     paused = [Resting(session=Row.of(card), **_rest(status)) for card, status in found.paused]
@@ -94,6 +95,11 @@ async def inbox(call: Call) -> InboxBody:
         held = [one for one in held if one.session.user_id is None]
         paused = [one for one in paused if one.session.user_id is None]
     return InboxBody(calls=tuple(calls), silent=tuple(silent), held=tuple(held), paused=tuple(paused))
+
+
+def _asked(found: Inbox, card: SessionCard, waiting: PendingCall) -> Asked:
+    root = found.root_of(card)
+    return Asked(session=Row.of(card), call=waiting, root=Row.of(root) if root is not None else None)
 
 
 def _rest(status: Status) -> dict[str, str]:

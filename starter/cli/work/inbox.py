@@ -11,6 +11,7 @@ from rich.text import Text
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.finding import connected
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.tree import is_found_from_root
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.visible import one_line
@@ -32,20 +33,25 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
     async with connected() as app:
         found = await app.inbox(user=wanted.user, team=wanted.team, tool=wanted.tool, overdue=wanted.overdue)
     for_people = ("person", "settlement", "budget")
-    waiting = [(card, call) for card, call in found.calls if call.waits_for in for_people or call.asked is not None]
+    waiting = [
+        (card, call, _answered_at(found, card, call))
+        for card, call in found.calls
+        if call.waits_for in for_people or call.asked is not None
+    ]
     asleep = [(card, call) for card, call in found.calls if call.waits_for == "wake-up"]
     stopped = [*found.held, *found.paused]
-    rows = [*(_row(card, call) for card, call in waiting), *(_stopped(card, why) for card, why in stopped)]
+    rows = [_row(place, call, card) for card, call, place in waiting]
+    rows += [_stopped(card, why) for card, why in stopped]
     parked = [
         {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why} for card, why in found.parked
     ]
-    screen.document([*rows, *(_row(card, call) for card, call in asleep), *parked])
+    screen.document([*rows, *(_row(card, call, card) for card, call in asleep), *parked])
     _mention_silent(found)
     if not waiting and not stopped and not found.silent:
         screen.show(Text("nothing waits for a person"))
-    for number, (card, call) in zip(_numbers(waiting), waiting, strict=True):
-        screen.show(_head(card, call).append(number, "dim"))
-        screen.show(render.pending_call(call), render.how_to_answer(card.session_id, call, _flags(card)), Text())
+    for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
+        screen.show(_head(found.root_of(card) or card, call).append(number, "dim"))
+        screen.show(render.pending_call(call), render.how_to_answer(place.session_id, call, _flags(place)), Text())
     for card, status in stopped:
         screen.show(*_shown_stopped(card, status), Text())
     for card, why in found.parked:
@@ -56,11 +62,20 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
     return 0
 
 
-def _numbers(waiting: list[tuple[SessionCard, PendingCall]]) -> Iterator[str]:
+def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionCard:
+    """The root's name, where that says which call is meant; else the session that waits."""
+    root = found.root_of(card)
+    if root is None:
+        return card
+    tree = (each for of, each in found.calls if root.workflow_id in (of.workflow_id, of.root_workflow_id))
+    return root if is_found_from_root(call, tree) else card
+
+
+def _numbers(waiting: list[tuple[SessionCard, PendingCall, SessionCard]]) -> Iterator[str]:
     """Which of a session's calls each one is, where several wait together."""
-    together = Counter((card.workflow_id, call.waits_for) for card, call in waiting)
+    together = Counter((card.workflow_id, call.waits_for) for card, call, _ in waiting)
     shown = Counter[tuple[str, str]]()
-    for card, call in waiting:
+    for card, call, _ in waiting:
         of = card.workflow_id, call.waits_for
         shown[of] += 1
         yield f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
@@ -118,8 +133,10 @@ def _named(card: SessionCard) -> dict[str, object]:
     return {"session": card.session_id, "user": card.user_id, "agent": card.agent, "team": card.team}
 
 
-def _row(card: SessionCard, call: PendingCall) -> dict[str, object]:
-    return {**_named(card), **call.model_dump(mode="json")}
+def _row(place: SessionCard, call: PendingCall, card: SessionCard) -> dict[str, object]:
+    """`place`: where it is answered; `sub_session` is there where that is not the session that waits."""
+    below = {} if place is card else {"sub_session": card.session_id, "sub_agent": card.agent}
+    return {**_named(place), **below, **call.model_dump(mode="json")}
 
 
 def _stopped(card: SessionCard, status: Status) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -11,10 +11,13 @@ from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, connected, find_known, flags_of
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.tree import is_found_from_root
 from longhaul.starter.client.cards import SessionCard
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.render_calls import calls_in, in_full
 from longhaul.starter.visible import one_line, visible
-from longhaul.workflows.contract import Status
+from longhaul.workflows.contract import PendingCall, Status
 
 FORMS = ("messages", "steps")
 STATUSES = ("idle", "working", "waiting", "paused")
@@ -63,10 +66,10 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         session = await find_known(app, name)
         status = await session.status()
         pending = await session.pending()
+        below = [each for each in await session.tree.pending() if each.above] if _has_children(status) else []
         messages = [message async for message in (session.transcript() if full else session.context())]
-    screen.document(
-        {"status": status, "pending": pending, "full": full, "transcript": messages, "links": session.links}
-    )
+    waits = {"pending": pending, "below": [_below(each) for each in below]}
+    screen.document({"status": status, **waits, "full": full, "transcript": messages, "links": session.links})
     screen.show(render_session.head(status))
     screen.show(*(Text(f"{name}: {one_line(visible(address))}", "dim") for name, address in session.links.items()))
     screen.show(Text())
@@ -79,9 +82,25 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
     screen.show(*_family(status))
     screen.show(*_commands(status))
     screen.show(*render_session.waiting(session.id, pending, flags_of(session)))
+    screen.show(*_waiting_below(session, pending, below))
     screen.show(*render_session.decisions(status))
     screen.show(*render_session.refusals(status))
     return 0
+
+
+def _has_children(status: Status) -> bool:
+    return any(not child.outcome for child in status.children)
+
+
+def _waiting_below(root: Session, pending: Sequence[PendingCall], below: Sequence[WaitingBelow]) -> Iterator[Text]:
+    tree = [*pending, *(each.call for each in below)]
+    for each in below:
+        place = root if is_found_from_root(each.call, tree) else each.session
+        yield from render_session.waiting(place.id, [each.call], flags_of(place))
+
+
+def _below(waiting: WaitingBelow) -> dict[str, object]:
+    return {"session": waiting.session.id, "agent": waiting.session.spec.name, "call": waiting.call}
 
 
 def _family(status: Status) -> Iterator[Text]:
@@ -94,8 +113,6 @@ def _family(status: Status) -> Iterator[Text]:
         yield Text(f"sub-agent {one_line(visible(child.agent))}: {how}", "dim" if child.outcome else "yellow")
         shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
         yield Text(f"  {one_line(visible(shown))}", "dim")
-    if any(not child.outcome for child in status.children):
-        yield Text("  what sub-agents wait for stands in `longhaul inbox`, and is answered there or here", "dim")
 
 
 def _commands(status: Status) -> Iterator[Text]:

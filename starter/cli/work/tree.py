@@ -1,11 +1,20 @@
 """Finds what a command at a lead's name is about, in the lead's session or in those of its sub-agents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.workflows.contract import PendingCall
+
+FOUND_FROM_ROOT = ("person", "outside", "settlement")
+"""What commands at a lead's name answer below it."""
+
+
+def is_found_from_root(call: PendingCall, tree: Iterable[PendingCall]) -> bool:
+    """Whether the root's name and the call's id say which call of its tree is meant."""
+    same = [each for each in tree if (each.call_id, each.waits_for) == (call.call_id, call.waits_for)]
+    return call.waits_for in FOUND_FROM_ROOT and len(same) == 1
 
 
 async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[WaitingBelow]:

@@ -41,16 +41,18 @@ async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_at_the
 
     await until(listed)
     inbox, shown = cli("inbox", "--user", "ute").out, cli("show", "moon-log").out
-    (approval,) = re.findall(r"longhaul (approve moon-log\.t1 w1 --seen=.*)", inbox)
-    at_the_lead = approval.replace("moon-log.t1", "moon-log").replace("scribe", "lead")
-    approved = cli(*shlex.split(at_the_lead))
+    (row,) = cli("inbox", "--user", "ute", "--json").document
+    (approval,) = re.findall(r"longhaul (approve moon-log w1 --seen=.*)", inbox)
+    approved = cli(*shlex.split(approval))
     done = await session.wait(reply)
     after = cli("show", "moon-log").out
 
-    assert "of lead › scribe › Write; answered in its own session" in inbox
+    assert inbox.startswith("moon-log of ute, ")
+    assert "  of lead › scribe › Write\n" in inbox
+    assert (row["session"], row["sub_session"], row["path"]) == ("moon-log", "moon-log.t1", "lead › scribe › Write")
+    assert approval in shown
     assert "sub-agent scribe: at work\n  longhaul show moon-log.t1 --user ute --agent scribe\n" in shown
-    assert "is answered there" in shown
     assert (approved.code, done.get_text_content()) == (0, "Done by the scribe.")
     assert "sub-agent scribe: success\n" in after
-    assert "is answered there" not in after
+    assert "longhaul approve" not in after
     assert "sub-agent: lead › scribe\n" in cli("show", "moon-log.t1").out
