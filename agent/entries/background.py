@@ -3,6 +3,7 @@
 from typing import Literal
 
 from longhaul.agent.entries.entry import Entry
+from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.background import BackgroundCommand, Fate
 
 
@@ -19,6 +20,8 @@ class CommandEnded(Entry):
     kind: Literal["command_ended"] = "command_ended"
     call_id: str
     fate: Fate
+    snapshot: str = sparse("")
+    """As of `ToolReturned`: the files as they were before the command began. Empty where its worker was lost."""
 
 
 BackgroundEntry = CommandBegun | CommandEnded

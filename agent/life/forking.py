@@ -76,6 +76,33 @@ class StepFold:
         return self._record
 
 
+class KeptFiles:
+    """Finds the files as they were at the end of a step, from the entries after it: those that were kept before the
+    first call that could change any."""
+
+    def __init__(self) -> None:
+        self._command = ""
+        """The first call since the step, where it began a command in the background: what was kept before that stands
+        with its end, behind calls of which more was changed already."""
+        self.snapshot = ""
+        """The commit; empty while there is none."""
+
+    def take(self, entry: e.AnyEntry) -> bool:
+        """True: no later entry can bring one that is nearer to the step."""
+        match entry:
+            case e.CommandBegun(command=command) if not self._command and not self.snapshot:
+                self._command = command.call_id
+            case e.CommandEnded(call_id=call_id, snapshot=kept) if call_id == self._command:
+                # One that only reads has none, nor one that was lost: then the next call's counts.
+                self._command = ""
+                self.snapshot = kept or self.snapshot
+            case e.ToolReturned(snapshot=kept) if kept and not self.snapshot:
+                self.snapshot = kept
+            case _:
+                pass
+        return bool(self.snapshot) and not self._command
+
+
 def state_of_copy(ledger: Ledger) -> AgentState:
     """What a copy begins with: nothing is open in it, and what was open here is closed with a result that says so.
 

@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator
 
-from longhaul.agent.entries.every import ToolReturned
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.life.carried import Carried
-from longhaul.agent.life.forking import StepFold
+from longhaul.agent.life.forking import KeptFiles, StepFold
 from longhaul.agent.plain.pages import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.structured_output import answered_in
@@ -108,15 +107,11 @@ class SessionReader:
     async def ledger_after(self, step: int, entry: int = 0) -> tuple[Ledger, str]:
         """The same as of the end of the `step`-th model call and its results, or of the step that an entry belongs to,
         and the commit that keeps the files from then, if there is one. Raises NoSuchStep, HistoryUnreadable."""
-        fold = StepFold(step, entry=entry)
+        fold, files = StepFold(step, entry=entry), KeptFiles()
         async for each in self._entries.all():
-            if not fold.take(each):
-                continue
-            if not fold.keeps_files:
+            if fold.take(each) and (not fold.keeps_files or files.take(each)):
                 break
-            if isinstance(each, ToolReturned) and each.snapshot:  # before the first call that could change any
-                return fold.ledger, each.snapshot
-        return fold.ledger, ""
+        return fold.ledger, files.snapshot
 
     async def _earlier_messages(self, start: int, end: int) -> AsyncIterator[Msg]:
         async for _, message in self._entries.sealed_messages(start, end):

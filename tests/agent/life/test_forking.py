@@ -2,9 +2,11 @@
 
 import pytest
 
+from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.forking import NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
-from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.life.forking import KeptFiles, NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
+from longhaul.agent.values.background import BackgroundCommand
+from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from tests.agent.play import Line, Play, calls, text
@@ -99,3 +101,29 @@ def test_a_copy_of_a_sandboxed_session_stays_in_the_sandbox() -> None:
 def test_a_sandbox_with_snapshots_is_refused() -> None:
     with pytest.raises(ValueError, match="snapshots: there are none of a sandbox"):
         Workspace(root="/site", place="sandbox", snapshots=True)
+
+
+def kept_in(*entries: e.AnyEntry) -> str:
+    """The files as of before all of these."""
+    files = KeptFiles()
+    next((entry for entry in entries if files.take(entry)), None)
+    return files.snapshot
+
+
+def returned(snapshot: str) -> e.ToolReturned:
+    return e.ToolReturned(result=ToolResultBlock(id=snapshot, name="Bash", output=""), snapshot=snapshot)
+
+
+def test_the_files_of_a_step_are_those_from_before_the_first_call_behind_it() -> None:
+    begun = e.CommandBegun(command=BackgroundCommand(call_id="bg", shown="make"))
+    later = e.CommandBegun(command=BackgroundCommand(call_id="b2", shown="make"))
+    older = e.CommandEnded(call_id="b0", fate="ended", snapshot="older")
+
+    assert kept_in(returned(""), returned("one"), returned("two")) == "one"
+    assert (
+        kept_in(begun, returned("one"), older, e.CommandEnded(call_id="bg", fate="ended", snapshot="first")) == "first"
+    )
+    assert kept_in(begun, returned("one"), e.CommandEnded(call_id="bg", fate="unknown"), returned("two")) == "one"
+    assert kept_in(begun, returned("one")) == "one"
+    assert kept_in(returned("one"), later) == "one"
+    assert kept_in(older) == ""

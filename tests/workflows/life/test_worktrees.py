@@ -14,7 +14,7 @@ from longhaul.stores.worktrees.linked import repository_at
 from longhaul.stores.worktrees.worktrees import listed
 from tests.stores.worktrees.repositories import FIRST, git, repository, texts
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.letters import calls, results, until
 
 pytestmark = pytest.mark.server
 
@@ -54,6 +54,32 @@ async def test_a_copy_that_goes_back_to_a_step_has_the_files_of_that_step(stage:
     kept = {name: text for name, text in FIRST.items() if name != "win.txt"}
     assert texts(root) == texts(of_back) == {**kept, "a.txt": "two\n", "poem.txt": "Thorn\n"}
     assert git(root, "log", "--oneline").count("\n") == 0
+
+
+async def test_a_command_in_the_background_spoils_no_files_of_an_earlier_step(stage: Stage) -> None:
+    root = repository(stage.folder)
+    paint = "echo painted > poem.txt; while [ ! -e go ]; do sleep 0.05; done; echo gone > poem.txt"
+    lines = [
+        calls("Bash", command="cat poem.txt; echo one > a.txt"),
+        {"tool_calls": [{"id": "bg", "name": "Bash", "input": {"command": paint, "run_in_background": True}}]},
+        calls("Bash", command="until grep -q painted poem.txt; do sleep 0.05; done; echo two > a.txt; touch go"),
+        {"text": "Done."},
+        {"text": "Heard."},
+    ]
+    workspace = Workspace(root=str(root), snapshots=True)
+    session = stage.session(*lines, tools=("Bash",), permission=FREE, workspace=workspace)
+    await session.reply("Begin")
+
+    async def over() -> bool:
+        return [command.fate for command in (await session.status()).commands] == ["ended"]
+
+    await until(over)
+    back = await session.stored.fork(f"{session.id}-back", at=1)
+    shown = results(await back.reply("Go on"))[0][1]
+
+    assert "as they were at that step" in (await back.status()).note
+    assert shown.strip() == "Rose"
+    assert (root / "poem.txt").read_text() == "gone\n"
 
 
 async def test_without_snapshots_nothing_of_git_is_touched(stage: Stage) -> None:
