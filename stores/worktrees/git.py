@@ -2,11 +2,15 @@
 
 What touches files (adding, checking out, merging) goes by settings of our own, in a folder of ours that stands in for
 the repository's: without its configuration there are no filters, no merge drivers and no hooks, whatever attributes
-say. The repository itself is only asked for names and told of new ones, with hooks and monitors switched off.
+say. The repository's names (its references) are reached from there too, so that its configuration is not read even
+where a process changes it after it was looked through. Only where a working tree is made, and where a person merges,
+git runs in the repository itself, with hooks and monitors switched off.
 """
 
 import fcntl
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -47,7 +51,6 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_EDITOR": "false",
     "GIT_PAGER": "cat",
     **{
@@ -65,6 +68,8 @@ _ATTRIBUTES = "* -text !eol -ident -filter -working-tree-encoding\n"
 _LEFT_OUT = (*secret_globs(), "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*")
 """Of files that git does not track: those that may hold secrets."""
 EXCLUDE_CAP_BYTES = 100_000
+HEAD_CAP_BYTES = 4_096
+_HEAD = re.compile(r"(?:ref: refs/[^\n]+|[0-9a-f]{40})\n?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +81,15 @@ class Git:
     """Our own, that stands in for the repository's where files are touched."""
 
     def ask(self, *arguments: str, missing_is_empty: bool = False) -> str:
-        """Ask or tell the repository itself. Raises GitProblem."""
-        done = self._run({"GIT_DIR": str(self.repository.own)}, arguments)
+        """Ask for the repository's names, or tell of new ones, by our own settings alone. Raises GitProblem."""
+        done = self.run_on_files(*arguments, index=self.folder / "none")
         if missing_is_empty and done.returncode == 1:
             return ""
         return _said(done, arguments)
+
+    def tell_repository(self, *arguments: str) -> None:
+        """In the repository itself, by its settings below ours. Raises GitProblem."""
+        _said(self._run({"GIT_DIR": str(self.repository.own)}, arguments), arguments)
 
     def files(self, *arguments: str, index: Path, root: Path | None = None, stdin: bytes | None = None) -> str:
         """Touch files, or objects, by our own settings alone. Raises GitProblem."""
@@ -131,25 +140,37 @@ def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
     with (kept / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         require_plain(repository.common)
-        _make(kept, repository.common / "info" / "exclude")
-        if git.ask("rev-parse", "--show-object-format") != "sha1":
-            raise GitProblem(f"{str(repository.root)!r} keeps its objects by sha256, which is not supported here")
+        _make(kept, repository)
         yield git
 
 
-def _make(kept: Path, exclude: Path) -> None:
+def _make(kept: Path, repository: Repository) -> None:
     # A git that was killed leaves its locks; nobody else works here while we hold ours.
-    for left in kept.glob("index*.lock"):
+    for left in kept.glob("*.lock"):
         left.unlink()
-    for name in ("refs", "objects", "info"):
+    for name in ("objects", "info"):
         (kept / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("refs", "packed-refs"):
+        _lead(kept / name, repository.common / name)
     (kept / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     (kept / "info" / "attributes").write_text(_ATTRIBUTES)
-    theirs = read_regular(exclude, EXCLUDE_CAP_BYTES)
+    theirs = read_regular(repository.common / "info" / "exclude", EXCLUDE_CAP_BYTES)
     # The last line that fits counts: no `!.env` of theirs brings back what is left out here.
     ours = "\n".join(("", "/.longhaul/", *map(_in_any_case, _LEFT_OUT), ""))
     (kept / "info" / "exclude").write_text(theirs + ours, encoding="utf-8", errors="surrogateescape")
-    (kept / "HEAD").write_text("ref: refs/heads/none\n")
+    head = read_regular(repository.own / "HEAD", HEAD_CAP_BYTES)
+    if _HEAD.fullmatch(head) is None:
+        raise GitProblem(f"{str(repository.own / 'HEAD')!r} names neither a branch nor a commit")
+    (kept / "HEAD").write_text(head, encoding="utf-8", errors="surrogateescape")
+
+
+def _lead(link: Path, to: Path) -> None:
+    if link.is_symlink() and link.readlink() == to:
+        return
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.symlink_to(to)
 
 
 def _in_any_case(pattern: str) -> str:

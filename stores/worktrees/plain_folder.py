@@ -6,6 +6,7 @@ configuration (which run whatever `core.hooksPath` says), pipes on which git wou
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from longhaul.agent.plain.errors import BadInput
@@ -45,17 +46,22 @@ def _require_own(common: Path) -> None:
     shared = tuple(str(common / name) for name in _SHARED)
     while waiting:
         folder = waiting.pop()
-        with os.scandir(folder) as entries:
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:  # a `git gc` tidies up
             for entry in entries:
                 seen += 1
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
-                elif not entry.is_file(follow_symlinks=False) or (
-                    not folder.startswith(shared) and entry.stat(follow_symlinks=False).st_nlink > 1
-                ):
+                elif not entry.is_file(follow_symlinks=False) or _has_another_name(entry, folder, shared):
                     raise GitProblem(f"{entry.path!r} is a link or a pipe; such a repository is left alone")
         if seen > MOST_NAMES:
             raise GitProblem(f"{str(common)!r} holds more than {MOST_NAMES} files; run `git gc` there")
+
+
+def _has_another_name(entry: os.DirEntry[str], folder: str, shared: tuple[str, ...]) -> bool:
+    try:
+        return not folder.startswith(shared) and entry.stat(follow_symlinks=False).st_nlink > 1
+    except FileNotFoundError:
+        return False
 
 
 def read_regular(file: Path, cap_bytes: int) -> str:

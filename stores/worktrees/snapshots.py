@@ -1,13 +1,18 @@
 """Keeps the files of a working tree as they are at one moment, without touching its index, its branches or its HEAD."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
+from longhaul.agent.permission.secret_files import is_secret
 from longhaul.stores.worktrees.git import Git, git_for
 from longhaul.stores.worktrees.linked import Repository, repository_at
 from longhaul.stores.worktrees.plain_folder import GitProblem
 
 SNAPSHOTS = "refs/longhaul/"
+FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+MOST_SECRETS = 1_000
+"""Untracked files that may hold secrets, and that the repository does not let git ignore: each is held against all."""
 NEWEST = 200
 """Snapshots of a session among which that of a call is looked for, which is begun again."""
 
@@ -41,17 +46,42 @@ def tree_of_files(git: Git, index: Path, head: str, root: Path) -> str:
     repositories in the repository counts what HEAD says of them: git would ask them, by their own settings."""
     if not index.exists():
         git.files("read-tree", head, index=index)
-    _forget_inner(git, index)
-    git.files("add", "-A", ".", index=index, root=root)
-    _forget_inner(git, index)
-    inner = _inner(git.files("ls-tree", "-r", "-z", "--full-tree", head, index=index))
-    _write(git, index, [f"160000 {commit} 0\t{path}" for path, commit in inner.items()])
+    _forget(git, index, _inner(_staged(git, index)))
+    _add(git, index, root)
+    staged = _staged(git, index)
+    tracked = git.files("ls-tree", "-r", "-z", "--full-tree", head, index=index)
+    # What came while git looked, or stands in the index from a time when it was tracked.
+    _forget(git, index, [*_inner(staged), *_secrets(_paths(staged) - _paths(tracked))])
+    _write(git, index, [f"160000 {commit} 0\t{path}" for path, commit in _inner(tracked).items()])
     return git.files("write-tree", index=index)
 
 
-def _forget_inner(git: Git, index: Path) -> None:
-    staged = git.files("ls-files", "-s", "-z", "--full-name", index=index)
-    _write(git, index, [f"0 {'0' * 40}\t{path}" for path in _inner(staged)])
+def _add(git: Git, index: Path, root: Path) -> None:
+    """All but what may hold secrets and is not tracked: a `.gitignore` with `!.env` has the last word with git."""
+    others = git.files("ls-files", "-o", "-z", "--exclude-standard", index=index, root=root)
+    secrets = _secrets(others.split("\0"))
+    if len(secrets) > MOST_SECRETS:
+        raise GitProblem(
+            f"{str(root)!r} has more than {MOST_SECRETS} files that may hold secrets; have git ignore them"
+        )
+    named = "\0".join([".", *(f":(exclude,literal){path}" for path in secrets)])
+    git.files("add", "-A", *FROM_STDIN, index=index, root=root, stdin=named.encode("utf-8", "surrogateescape"))
+
+
+def _secrets(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if path and is_secret(tuple(path.lower().split("/")))]
+
+
+def _staged(git: Git, index: Path) -> str:
+    return git.files("ls-files", "-s", "-z", "--full-name", index=index)
+
+
+def _paths(listed: str) -> set[str]:
+    return {line.partition("\t")[2] for line in listed.split("\0")}
+
+
+def _forget(git: Git, index: Path, paths: Iterable[str]) -> None:
+    _write(git, index, [f"0 {'0' * 40}\t{path}" for path in paths])
 
 
 def _inner(listed: str) -> dict[str, str]:

@@ -39,7 +39,7 @@ def make(root: Path, data_dir: Path, session_key: str, at: str) -> Path:
         base = git.ask("rev-parse", "--verify", "-q", f"{files}^1", missing_is_empty=True) if files != head else head
         known = git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}", missing_is_empty=True)
         where = [str(path), branch] if known else ["-b", branch, str(path), base]
-        git.ask("worktree", "add", "-q", "--no-checkout", *where)
+        git.tell_repository("worktree", "add", "-q", "--no-checkout", *where)
         own = own_folder(path)
         if own is None:
             raise GitProblem(f"git made no working tree at {str(path)!r}")
@@ -140,7 +140,7 @@ def merge(root: Path, data_dir: Path, branch: str) -> str:
         commit = git.files("commit-tree", tree, "-p", head, "-p", tip, "-m", title, index=git.folder / "none")
         # Refuses where a file of the working tree would be lost, and leaves all as it is.
         git.files("read-tree", "-m", "-u", head, commit, index=repository.own / "index")
-        git.ask("update-ref", "-m", title, "HEAD", commit, head)
+        git.tell_repository("update-ref", "-m", title, "HEAD", commit, head)
         return commit
 
 
@@ -177,5 +177,5 @@ def discard(root: Path, data_dir: Path, branch: str) -> Worktree:
         raise GitProblem(f"{str(theirs.root)!r} was not made for a session; remove it with `git worktree remove`")
     with git_for(repository, kept_for(repository, data_dir)) as git:
         _clear(git, theirs.root)
-        git.ask("update-ref", "-d", f"refs/heads/{theirs.branch}")
+        git.tell_repository("update-ref", "-d", f"refs/heads/{theirs.branch}")
     return theirs

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.workspace import FILES_NOW, branch_of
+from longhaul.stores.worktrees import git as own_git
 from longhaul.stores.worktrees.linked import repository_at
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain
 from longhaul.stores.worktrees.snapshots import take
 from longhaul.stores.worktrees.worktrees import discard, listed, make, merge
 from tests.stores.worktrees.repositories import FIRST, git, repository, set_traps, texts
@@ -179,3 +180,51 @@ def test_secrets_and_what_the_repository_excludes_are_not_kept(root: Path, data:
     kept = git(root, "ls-tree", "-r", "--name-only", take(root, data, "ana", "call-1")).split("\n")
 
     assert sorted(kept) == sorted([*FIRST, "kept.txt"])
+
+
+def test_no_gitignore_brings_secrets_back_but_those_that_are_tracked(root: Path, data: Path) -> None:
+    (root / "deep").mkdir()
+    (root / ".gitignore").write_text("!.env\n!*.pem\n!.env.example\n")
+    (root / "deep" / ".gitignore").write_text("!*\n")
+    (root / "tracked.pem").write_text("public")
+    git(root, "add", "-f", "tracked.pem")
+    git(root, "commit", "-q", "-m", "keys")
+    (root / "tracked.pem").write_text("changed")
+    for name in (".env", "Server.PEM", "deep/.npmrc", "*", ":(exclude)*", ".env.example", "deep/kept.txt"):
+        (root / name).write_text(f"secret of {name}")
+
+    commit = take(root, data, "ana", "call-1")
+
+    kept = git(root, "-c", "core.quotePath=off", "ls-tree", "-r", "--name-only", commit).split("\n")
+    more = ["tracked.pem", "deep/.gitignore", "*", ":(exclude)*", ".env.example", "deep/kept.txt"]
+    assert sorted(kept) == sorted([*FIRST, *more])
+    assert git(root, "show", f"{commit}:tracked.pem") == "changed"
+    objects = git(root, "cat-file", "--batch-all-objects", "--batch-check")
+    assert git(root, "hash-object", ".env.example") in objects
+    assert not [name for name in (".env", "Server.PEM", "deep/.npmrc") if git(root, "hash-object", name) in objects]
+
+
+def test_what_a_repository_says_of_itself_in_mid_snapshot_is_not_read(
+    root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that changes the configuration when it was looked through."""
+
+    def spoilt(common: Path) -> None:
+        require_plain(common)
+        (common / "config").write_text("[hook]\n[[ no git reads this\n")
+
+    monkeypatch.setattr(own_git, "require_plain", spoilt)
+    commit = take(root, data, "ana", "call-1")
+
+    (root / ".git" / "config").write_text("")
+    assert git(root, "for-each-ref", "refs/longhaul", "--format=%(objectname)") == commit
+
+
+def test_a_repository_with_objects_by_another_digest_is_left_alone(tmp_path: Path, data: Path) -> None:
+    root = tmp_path / "other"
+    root.mkdir()
+    git(root, "init", "-q", "--object-format=sha256")
+    git(root, "commit", "-q", "--allow-empty", "-m", "first")
+
+    with pytest.raises(GitProblem, match="settings that may name a program or a file, or that are not known here"):
+        take(root, data, "ana", "call-1")
