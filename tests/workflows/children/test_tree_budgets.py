@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.contract import CALL_MODEL
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.starter.client.session import Session
@@ -107,3 +108,74 @@ async def test_what_a_grandchild_may_spend_comes_out_of_its_parent_s_share(stage
     assert limits == [12, 6, 3]
     assert [(await standing(one)).spent["calls"] for one in (deep, child, session)] == [1, 3, 5]
     assert [(await standing(one)).left["calls"] for one in (deep, child, session)] == [0, 0, 7]
+
+
+CREW = [f"t{number}" for number in range(20)]
+
+
+async def all_parked(stage: Stage, session: Session, number: int) -> list[str]:
+    """Calls whose sub-agents wait for budget, once so many do."""
+    found = list[str]()
+
+    async def listed() -> bool:
+        nonlocal found
+        waiting = [card.session_id for card, call in (await stage.app.inbox()).calls if call.waits_for == "budget"]
+        found = [one.rpartition(".")[2] for one in waiting if one.startswith(f"{session.id}.")]
+        return len(found) == number
+
+    await until(listed)
+    return found
+
+
+async def made_calls(stage: Stage, session: Session) -> int:
+    """Of models by the whole tree, as the server has counted them."""
+    tree = [session, *(child_of(stage, session, one) for one in CREW)]
+    return sum([(await stage.scheduled(one)).count(CALL_MODEL) for one in tree])
+
+
+async def test_twenty_at_once_make_no_call_more_than_the_root_allows_and_go_on_when_it_is_raised(stage: Stage) -> None:
+    one = scout(stage, calls("fetch", page=7), {"text": "Read."})
+    session = lead(
+        stage,
+        {"scout": one},
+        *paid(tasks(*(f"{call_id} scout" for call_id in CREW)), SUMMED_UP),
+        budget={"max_calls": 26},
+        model_config=ROOM,
+    )
+    reply = await session.submit("Go")
+
+    # 25 calls are left, for twenty and the lead: four have two, sixteen one, and the lead keeps the last.
+    waiting = await all_parked(stage, session, 16)
+    assert await made_calls(stage, session) == 25
+    root = stage.handle(session)
+    await root.signal("budget", {"more": {"calls": 16}, "by": "ana"})
+    for call_id in waiting:
+        await root.signal("budget", {"more": {"calls": 1}, "child": call_id, "by": "ana", "request_id": call_id})
+
+    done = await session.wait(reply)
+    assert [said for _, said in results(done)] == ["Read."] * 20
+    told = await standing(session)
+    assert (told.spent["calls"], told.left["calls"], told.spent["tokens"]) == (42, 0, 42_000)
+    assert await made_calls(stage, session) == 42
+
+
+async def test_where_more_is_billed_than_was_estimated_only_the_calls_in_flight_go_past(stage: Stage) -> None:
+    dear = {"usage": {"input_tokens": 9_700, "output_tokens": 300}}
+    one = agent(
+        stage, {**calls("fetch", page=7), **dear}, {"text": "Never."}, model_config=ROOM, budget={"max_tokens": 3_000}
+    )
+    session = lead(
+        stage,
+        {"scout": one},
+        *paid(tasks(*(f"{call_id} scout" for call_id in CREW)), SUMMED_UP),
+        budget={"max_tokens": 64_000},
+        model_config=ROOM,
+    )
+    reply = await session.submit("Go")
+
+    await all_parked(stage, session, 20)
+    # Each had put 3,000 aside for its one call, which cost 10,000; none makes another one.
+    assert await made_calls(stage, session) == 1 + 20
+    await session.interrupt()
+    await session.wait(reply)
+    assert (await standing(session)).spent["tokens"] == 1_000 + 20 * 10_000
