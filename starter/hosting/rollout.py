@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
-from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkerDeploymentVersionRequest,
+    SetWorkerDeploymentCurrentVersionRequest,
+)
 from temporalio.client import Client
 
+from longhaul.agent.values.spec.workspace import host_of
 from longhaul.starter.client.cards import query
-from longhaul.starter.hosting.builds import describe
+from longhaul.starter.hosting.builds import current_build, describe
 
 _STATUS = "WORKER_DEPLOYMENT_VERSION_STATUS_"
 
@@ -44,10 +49,33 @@ async def _sessions_of(client: Client, deployment: str, build: str) -> int:
     return counted.count
 
 
-async def set_current(client: Client, deployment: str, build: str) -> None:
-    """Send all sessions of the deployment to this build. RPCError where none of its workers has polled."""
+async def hosts_without(client: Client, deployment: str, build: str) -> list[str]:
+    """Hosts with a task queue of their own at which workers of the current build have polled, and none of this one.
+    Raises RPCError."""
+    current = current_build(await describe(client, deployment))
+    if not current:
+        return []
+    queues = await _queues(client, deployment, current) - await _queues(client, deployment, build)
+    return sorted(host for queue in queues if (host := host_of(queue)))
+
+
+async def _queues(client: Client, deployment: str, build: str) -> set[str]:
+    version = WorkerDeploymentVersion(deployment_name=deployment, build_id=build)
+    described = await client.workflow_service.describe_worker_deployment_version(
+        DescribeWorkerDeploymentVersionRequest(namespace=client.namespace, deployment_version=version)
+    )
+    return {queue.name for queue in described.worker_deployment_version_info.task_queue_infos}
+
+
+async def set_current(client: Client, deployment: str, build: str, *, without_hosts: bool = False) -> None:
+    """Send all sessions of the deployment to this build. RPCError where none of its workers has polled, or, unless
+    it may go `without_hosts`, none at the queue of a host that has work."""
     await client.workflow_service.set_worker_deployment_current_version(
         SetWorkerDeploymentCurrentVersionRequest(
-            namespace=client.namespace, deployment_name=deployment, build_id=build, identity=client.identity
+            namespace=client.namespace,
+            deployment_name=deployment,
+            build_id=build,
+            identity=client.identity,
+            ignore_missing_task_queues=without_hosts,
         )
     )

@@ -83,3 +83,8 @@ def branch_of(session_key: str) -> str:
 def host_queue(task_queue: str, host: str) -> str:
     """Name of the task queue of one host's workers."""
     return f"{task_queue}@{host}"
+
+
+def host_of(task_queue: str) -> str:
+    """Of `host_queue`; empty for a queue that is no host's."""
+    return task_queue.rpartition("@")[2] if "@" in task_queue else ""

@@ -10,7 +10,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.hosting.builds import BadBuild, Build, build_of
 from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
-from longhaul.starter.hosting.rollout import set_current, versions
+from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line
 
@@ -50,7 +50,7 @@ async def promote(screen: Screen, build_id: str, limit: int, *, force: bool) -> 
                 screen.document({"promoted": False, "build": build_id, "broken": told})
                 screen.remark(f"{build_id} is not promoted")
                 return Exit.TROUBLE
-        await _set_current(app, Build(own.deployment, build_id))
+        await _set_current(app, Build(own.deployment, build_id), force=force)
     screen.document({"promoted": True, "build": build_id, "deployment": own.deployment})
     screen.show(f"{build_id} is the current build of {own.deployment}: open sessions go on with it now")
     return Exit.DONE
@@ -97,16 +97,29 @@ def _summary(checked: int, total: int, broken: int) -> Text:
     return Text(f"{told}{f'{broken} would break' if broken else 'all go on'}", style="bold red" if broken else "bold")
 
 
-async def _set_current(app: Longhaul, build: Build) -> None:
+async def _set_current(app: Longhaul, build: Build, *, force: bool) -> None:
     try:
-        await set_current(app.client, build.deployment, build.id)
+        await set_current(app.client, build.deployment, build.id, without_hosts=force)
     except RPCError as error:
         if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION):
+            if hosts := await _hosts_without(app, build):
+                raise Misuse(
+                    f"no worker of build {build.id!r} has polled on {' and '.join(hosts)}: sessions whose workspace "
+                    f"lies there would stand still. Start one there with LONGHAUL_HOST={hosts[0]}, or say --force: "
+                    "then they park until one runs there"
+                ) from error
             raise Misuse(
                 f"the server knows no running worker of build {build.id!r} in {build.deployment!r} ({error.message}); "
                 "start one, and see `longhaul rollout status`"
             ) from error
         raise
+
+
+async def _hosts_without(app: Longhaul, build: Build) -> list[str]:
+    try:
+        return await hosts_without(app.client, build.deployment, build.id)
+    except RPCError:
+        return []  # it is the build itself that is not known
 
 
 def _own(settings: Settings) -> Build:

@@ -1,0 +1,65 @@
+"""Versioned workers and a workspace of one host: the host's workers have to be of the promoted build too."""
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.session import Session
+from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
+from longhaul.starter.provision.dev_server import DevServer
+from tests.e2e.crash.crash_stage import Stage, until
+from tests.e2e.processes import worker
+from tests.e2e.test_rollout import Builds
+
+pytestmark = pytest.mark.server
+
+
+def at_den(stage: Stage, folder: Path) -> Session:
+    lines = [
+        {"tool_calls": [{"name": "Bash", "input": {"command": "echo here"}}]},
+        {"text": "Seen."},
+        {"text": "Again."},
+    ]
+    script = folder / "den.jsonl"
+    script.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    spec = {
+        "name": "den",
+        "model": f"scripted:{script}",
+        "tools": ["Bash"],
+        "permission": {"mode": "bypass"},
+        "workspace": {"root": str(folder), "place": "local", "host": "den"},
+    }
+    return stage.app.session(f"den-{uuid.uuid4().hex[:6]}", agent=AgentSpec.model_validate(spec))
+
+
+async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_the_session_parks(
+    temporal_server: DevServer, tmp_path: Path
+) -> None:
+    stage = await Stage.on(temporal_server.address, tmp_path)
+    builds = Builds(stage, f"hosts-{uuid.uuid4().hex[:6]}")
+    client, deployment = stage.app.client, builds.deployment
+    session = at_den(stage, tmp_path)
+
+    async def known(build: str) -> bool:
+        return build in [one.build for one in await versions(client, deployment)]
+
+    async with worker(builds.of("one", LONGHAUL_HOST="den")):
+        await until(lambda: known("one"), "the server knows build one")
+        await set_current(client, deployment, "one")
+        assert (await session.reply("Go")).get_tool_results()[0].get_text() == "here"
+        async with worker(builds.of("two")):
+            await until(lambda: known("two"), "the server knows build two")
+            code, _ = await builds.rollout(builds.of("two"), "promote", "two")
+            assert (code, await hosts_without(client, deployment, "two")) == (2, ["den"])
+            await set_current(client, deployment, "two", without_hosts=True)
+            reply = await session.submit("Go on")
+
+            async def parked() -> bool:
+                return "host 'den', which is away" in (await session.status()).host_away
+
+            await until(parked, "the session says that its host is away")
+            async with worker(builds.of("two", LONGHAUL_HOST="den")):
+                assert (await session.wait(reply)).get_text_content() == "Again."
