@@ -27,6 +27,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.shutdown_report import Departures
 from longhaul.activities.attempt.streaming import Waking, waking_through
 from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.await_command import Awaiting
 from longhaul.activities.call_model import Thinking
 from longhaul.activities.checkpoint import Checkpointing
 from longhaul.activities.compress import Compressing, offload_to
@@ -70,6 +71,7 @@ from longhaul.activities.telemetry.opening import begin_logs, counting, logged, 
 from longhaul.activities.telemetry.prices import load_prices
 from longhaul.activities.tell_environment import Surroundings
 from longhaul.activities.tools.agent import StartAgent
+from longhaul.activities.tools.bash_output import Outputs
 from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
@@ -177,10 +179,10 @@ def box_of(settings: Settings) -> Box:
     return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
 
 
-def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm) -> Toolbox:
+def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm, outputs: Outputs | None = None) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
     ours = [
-        *default_tools(box=box_of(settings)),
+        *default_tools(box=box_of(settings), outputs=outputs),
         *inside_tools(),
         StartAgent(),
         Recall(segments),
@@ -204,7 +206,8 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     lasting: LongTerm,
 ) -> list[Worker]:
     """That of the queue first; then that of this host's own queue, where the host has a name."""
-    toolbox, risks = toolbox_of(settings, segments, lasting), open_analyzers(settings.analyzers, providers)
+    outputs = Outputs()
+    toolbox, risks = toolbox_of(settings, segments, lasting, outputs), open_analyzers(settings.analyzers, providers)
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     workspaces, contexts = (
         Workspaces(settings.data_dir, offloaders, settings.host),
@@ -262,6 +265,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         compressing.compress,
         TakingIn(contexts, returning).take_result,
         Probing(toolbox, workspaces, secrets).probe_call,
+        Awaiting(workspaces, returning, outputs).await_command,
         Acting(
             contexts,
             toolbox,

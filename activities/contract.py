@@ -459,6 +459,18 @@ class RunTool(OpenValue):
     sampling: SamplingLeave | None = sparse(None)
 
 
+AWAIT_COMMAND = "longhaul.await_command"
+"""Of a command in the background that an earlier run of the session has begun: the answer is its end, as
+`entries.ToolReturned`."""
+
+
+class AwaitCommand(RunTool):
+    """The call that has begun it, without arguments."""
+
+    unwanted: bool = sparse(False)
+    """It is to be ended first."""
+
+
 class ProbeCall(OpenValue):
     """Look whether a call happened, without changing anything. The answer is `entries.DoubtProbed`."""
 

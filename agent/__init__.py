@@ -28,6 +28,7 @@ is carried (`agent.life.carried`).
     HandleInterrupt
                ask the workers' hooks for an interrupted agent's last words
     Lose       say that a command in the background ended with an earlier run (`agent.next.background`)
+    TakeOver   await the end of a command in the background that an earlier run has begun
     Memorise   write the reply down in the long-term memory (`agent.next.memory`)
     Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.next.children`)
     Report     say to the session that started this one how the task ended

@@ -198,6 +198,13 @@ class Lose:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Await the end of a command in the background that an earlier run of the session has begun."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing to do: wait for a request."""
 
@@ -233,6 +240,7 @@ Step = (
     | Report
     | TellHub
     | Lose
+    | TakeOver
     | Idle
     | RollOver
 )

@@ -1,7 +1,11 @@
-"""Runs commands in the background: an activity for each, beside whatever else the session does."""
+"""Runs commands in the background: an activity for each, beside whatever else the session does.
+
+A run that ends leaves its commands to their workers, and the next one asks these, by an activity for each, for the end.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -9,10 +13,13 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityHandle
 
+from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.next.background import begun, ended, lost
+from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
+from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.workflows import options, outcomes
@@ -21,7 +28,7 @@ from longhaul.workflows.payloads.missing_blobs import result_of
 
 
 class Background:
-    """The commands of one run of a session: the server ends them with it."""
+    """The commands of which one run of a session awaits the end."""
 
     def __init__(
         self,
@@ -48,7 +55,19 @@ class Background:
         self.running[call.block.id] = handle
         for entry in begun(call):
             self._write(entry)
-        self._beside(self._until_over(call, effect, handle))
+        self._beside(self._until_over(call.block.id, handle, partial(outcomes.call_failed, call, effect)))
+
+    def take_over(self, call_id: str) -> None:
+        """Of a command that an earlier run has begun."""
+        how = options.await_command(self._record.provided.liveness)
+        if host := self._record.spec.host:
+            how["task_queue"] = host_queue(workflow.info().task_queue, host)
+        ask = _awaited(self._record, call_id)
+        handle: ActivityHandle[RawValue] = workflow.start_activity(AWAIT_COMMAND, ask, result_type=RawValue, **how)
+        self.running[call_id] = handle
+        if ask.unwanted:
+            self._stopped.add(call_id)  # a cancellation could come before its worker has heard of this
+        self._beside(self._until_over(call_id, handle, None))
 
     def stop_unwanted(self) -> None:
         """Cancel those that are to stop."""
@@ -61,8 +80,13 @@ class Background:
         for entry in lost(self._record, call_id, workflow.info().workflow_id):
             self._write(entry)
 
-    async def _until_over(self, call: OpenCall, effect: Effect, handle: ActivityHandle[RawValue]) -> None:
-        call_id = call.block.id
+    async def _until_over(
+        self,
+        call_id: str,
+        handle: ActivityHandle[RawValue],
+        failed: Callable[[ActivityError], e.ToolReturned] | None,
+    ) -> None:
+        """`failed`: what is told where nobody has heard its end; None: that it is lost."""
         outcome: e.CallOutcome | None
         try:
             outcome = result_of(await handle, e.ToolOutcome).root
@@ -73,7 +97,29 @@ class Background:
                 raise
             outcome = None
             if not stopped and isinstance(error, ActivityError):
-                outcome = outcomes.call_failed(call, effect, error)
+                if failed is None:
+                    del self.running[call_id]
+                    self.lose(call_id)
+                    return
+                outcome = failed(error)
         del self.running[call_id]
         for entry in ended(self._record, call_id, outcome, workflow.info().workflow_id):
             self._write(entry)
+
+
+def _awaited(record: Record, call_id: str) -> AwaitCommand:
+    return AwaitCommand(
+        call_id=call_id,
+        arguments=None,
+        tool_digest="",
+        effect=Effect.READ,
+        facts=CallFacts(),
+        place=activity_inputs.place(record),
+        agent=record.spec.name,
+        epoch=record.context.epoch,
+        result_limit=record.spec.context_config.tool_result_limit,
+        model=record.spec.model,
+        offloader=record.spec.offloader,
+        postprocess=record.spec.postprocess.get(BASH, ""),
+        unwanted=record.commands[call_id].unwanted,
+    )

@@ -200,6 +200,17 @@ def run_in_background(effect: Effect, liveness: float, summary: str) -> Activity
     )
 
 
+def await_command(liveness: float) -> ActivityConfig:
+    """Of one that an earlier run has begun: tried again until its worker is asked, or so often that nobody has it."""
+    return ActivityConfig(
+        summary="await a command in the background",
+        start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        retry_policy=_LOOK_AGAIN,
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
 def fused_read(summary: str) -> LocalActivityConfig:
     """Tried once: what fails goes its own way, with retries of its own. No interrupt is heard meanwhile."""
     return LocalActivityConfig(

@@ -15,7 +15,7 @@ from longhaul.activities.process.telling import ToldBytes
 from longhaul.activities.shell.environment import INHERITED, hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
-from longhaul.activities.tools.bash_output import Outputs, is_unwanted
+from longhaul.activities.tools.bash_output import Outputs
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.background import LONGEST_SECONDS, LONGEST_UNASKED_SECONDS
 from longhaul.agent.values.conversation.tools import Effect
@@ -62,7 +62,6 @@ INPUT_SCHEMA: dict[str, Any] = {
 }
 
 
-STOPPED = "[stopped, with all that it had started; the output so far is above]"
 _HELD_OFF = ("Read-only file system", "Device or resource busy")
 REFUSED = {
     "read": "[it ran unasked, in a sandbox in which nothing can be written]",
@@ -117,14 +116,7 @@ class Bash(Tool):
         if not call.arguments.get("run_in_background"):
             return await self._run(call, call.arguments.get("timeout", DEFAULT_TIMEOUT_MS), kept)
         seconds = LONGEST_UNASKED_SECONDS if _is_proven(call) else LONGEST_SECONDS
-        with self._outputs.shown(call, kept.inner):
-            try:
-                output = await self._run(call, seconds * 1000, kept)
-            except asyncio.CancelledError:
-                if not is_unwanted():
-                    raise
-                kept.end()
-                output = ToolOutput("\n".join(filter(None, (kept.inner.text(), STOPPED))), failed=True)
+        output = await self._outputs.run(call, kept, self._run(call, seconds * 1000, kept))
         # The session has gone on meanwhile, perhaps in another folder.
         return replace(output, cwd=None)
 

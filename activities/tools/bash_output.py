@@ -1,13 +1,13 @@
 """The tool `BashOutput`: what a command in the background has printed so far."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from temporalio import activity
 
 from longhaul.activities.attempt.workspaces import Elsewhere
-from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.masked_bytes import MaskedBytes
 from longhaul.activities.tool import Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.values.background import BASH_OUTPUT, MOST_ON_WORKER
 from longhaul.agent.values.conversation.tools import Effect
@@ -15,38 +15,105 @@ from longhaul.agent.values.conversation.tools import Effect
 MOST_ATTEMPTS = 25
 """So many workers are asked, about half a minute long, before the model is told that none of them runs it."""
 
+HELD_SECONDS = 30.0
+"""How long a command whose session's run is over waits for the next run, and its end to be asked for once more."""
+STOPPED = "[stopped, with all that it had started; the output so far is above]"
+
 _Key = tuple[object, str, str]
 
 
+class Command:
+    """One that runs in the background, or has ended a moment ago: in a task of its own, for the run of the session that
+    has begun it may end before."""
+
+    def __init__(self, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput]) -> None:
+        self.output = output
+        self._task = asyncio.create_task(runs)
+        self._awaited_by = 0
+
+    @property
+    def runs(self) -> bool:
+        return not self._task.done()
+
+    @property
+    def forsaken(self) -> bool:
+        return not self._awaited_by
+
+    def kill(self) -> None:
+        self._task.cancel()
+
+    async def ended(self, *, unwanted: bool) -> ToolOutput:
+        """What it came to; one that is `unwanted` is ended first. Cancelled because the run of the session is over, it
+        leaves the command to the next run; for any other reason it ends it."""
+        self._awaited_by += 1
+        try:
+            return await self._stopped() if unwanted else await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._task.done() or _is_run_over():
+                raise
+            stopped = await self._stopped()
+            if not is_unwanted():
+                raise
+            return stopped
+        finally:
+            self._awaited_by -= 1
+
+    async def _stopped(self) -> ToolOutput:
+        self.kill()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled() and self._task.exception() is None:
+            return self._task.result()
+        self.output.end()
+        return ToolOutput("\n".join(filter(None, (self.output.inner.text(), STOPPED))), failed=True)
+
+
 class Outputs:
-    """What commands in the background of this worker have printed, while they run."""
+    """The commands in the background of this worker, and what they have printed."""
 
     def __init__(self) -> None:
-        self._kept: dict[_Key, ClippedBytes] = {}
+        self._kept: dict[_Key, Command] = {}
 
-    @contextmanager
-    def shown(self, call: ToolCall, output: ClippedBytes) -> Iterator[None]:
-        """Within the block it can be asked for. Raises ToolError where too many run: nothing has begun then."""
-        if len(self._kept) >= MOST_ON_WORKER:
+    async def run(self, call: ToolCall, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput]) -> ToolOutput:
+        """Raises ToolError where too many run: nothing has begun then."""
+        if sum(one.runs for one in self._kept.values()) >= MOST_ON_WORKER:
+            runs.close()
             raise ToolError(
                 f"run_in_background: nothing ran, for this worker runs {MOST_ON_WORKER} commands in the background "
                 "already, of all its sessions, and no more; run it without, or try again when others have ended"
             )
-        key = _key(call.place, call.id)
-        self._kept[key] = output
+        self._kept[_key(call.place, call.id)] = Command(output, runs)
+        return await self.end_of(call.place, call.id)
+
+    async def end_of(self, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:
+        """What it came to, for this run of the session or, within half a minute, the next one. Raises Elsewhere."""
+        key = _key(place, call_id)
+        command = self._kept.get(key)
+        if command is None:
+            raise Elsewhere(f"the command {call_id!r} does not run here")
         try:
-            yield
+            return await command.ended(unwanted=unwanted)
         finally:
+            asyncio.get_running_loop().call_later(HELD_SECONDS, self._forget, key, command)
+
+    def _forget(self, key: _Key, command: Command) -> None:
+        if command.forsaken and self._kept.get(key) is command:
+            command.kill()
             del self._kept[key]
 
     def so_far(self, place: Place, call_id: str) -> str | None:
         """At most 30,000 characters, masked; None: no such command of this session runs on this worker."""
         kept = self._kept.get(_key(place, call_id))
-        return None if kept is None else kept.text()
+        return None if kept is None or not kept.runs else kept.output.inner.text()
 
 
 def _key(place: Place, call_id: str) -> _Key:
     return place.owner, place.session_id, call_id
+
+
+def _is_run_over() -> bool:
+    """Whether the server does not know the call any more: its session has gone on in a new run, or is gone."""
+    told = activity.cancellation_details() if activity.in_activity() else None
+    return told is not None and told.not_found and not told.worker_shutdown
 
 
 def is_unwanted() -> bool:

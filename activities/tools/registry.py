@@ -127,13 +127,15 @@ def _unusable_results(tool: Tool) -> str:
     return unusable(tool.result_schema)
 
 
-def default_tools(extra_environment: tuple[str, ...] = (), box: Box | None = None) -> list[Tool]:
+def default_tools(
+    extra_environment: tuple[str, ...] = (), box: Box | None = None, outputs: Outputs | None = None
+) -> list[Tool]:
     """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see.
 
     Grep is left out where there is no ripgrep: another program would answer otherwise under the same digest.
     """
     searching = [Grep(program)] if (program := find_ripgrep()) else []
-    outputs = Outputs()
+    outputs = outputs or Outputs()
     return [
         Bash(extra_environment, box, outputs),
         BashOutput(outputs),

@@ -5,13 +5,13 @@ from typing import cast
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS, Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose
+from longhaul.agent.steps import Lose, TakeOver
 from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.prompt import hint_message
@@ -104,15 +104,16 @@ def ended(record: Record, call_id: str, outcome: e.CallOutcome | None, own_workf
     return _told(record, over, how, words, own_workflow)
 
 
-def to_lose(record: Record, load: Load) -> Lose | None:
-    """A command that this run of the session has no part in: it ended with the one that began it."""
-    return next((Lose(one.call_id) for one in at_work(record) if one.call_id not in load.background), None)
+def to_lose_or_take_over(record: Record, load: Load) -> Lose | TakeOver | None:
+    """A command that an earlier run of the session has begun: the worker that runs it is asked for its end."""
+    step = TakeOver if record.state.behaviour >= COMMANDS_OUTLIVE_RUNS else Lose
+    return next((step(one.call_id) for one in at_work(record) if one.call_id not in load.background), None)
 
 
 def lost(record: Record, call_id: str, own_workflow: str) -> tuple[e.AnyEntry, ...]:
     words = (
-        "Outcome unknown: the session has gone on in a new run, or in another life, and the command was ended with the "
-        "one before. It may have done part of its work. Find out what is true before you repeat it."
+        "Outcome unknown: the session has gone on in a new run, or in another life, and no worker runs the command any "
+        "more. It may have done part of its work. Find out what is true before you repeat it."
     )
     return _told(record, e.CommandEnded(call_id=call_id, fate="unknown"), "unknown", words, own_workflow)
 

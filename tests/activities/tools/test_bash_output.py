@@ -1,16 +1,17 @@
 """What a command in the background has printed: shown while it runs, to its own session, by the worker that runs it."""
 
 import asyncio
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from longhaul.activities.attempt.workspaces import Elsewhere
+from longhaul.activities.masking.masker import NO_SECRETS
 from longhaul.activities.process.clipping import ClippedBytes
-from longhaul.activities.tool import Place, ToolError
+from longhaul.activities.process.masked_bytes import MaskedBytes
+from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, BashOutput, Outputs
+from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, STOPPED, BashOutput, Outputs
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.background import MOST_ON_WORKER
 from tests.activities.tools.calls import called, use
@@ -63,15 +64,23 @@ async def test_another_session_is_not_shown_it(place: Place) -> None:
 async def test_a_worker_begins_no_more_than_its_sessions_together_may_have(place: Place) -> None:
     outputs = Outputs()
     run = Bash(outputs=outputs)
-    with ExitStack() as others:
-        for number in range(MOST_ON_WORKER):
-            other = called({}, replace(place, session_id=f"other {number}"), CallFacts())
-            others.enter_context(outputs.shown(other, ClippedBytes()))
-        with pytest.raises(ToolError, match=f"nothing ran, for this worker runs {MOST_ON_WORKER} commands"):
-            await use(run, place, command="touch made", run_in_background=True)
-        assert not (place.root / "made").exists()
-        assert outputs.so_far(place, "call-7") is None
-        assert not (await use(run, place, command="echo here")).failed
+    full = asyncio.Event()
+
+    async def until_full() -> ToolOutput:
+        await full.wait()
+        return ToolOutput("over")
+
+    sink = MaskedBytes(ClippedBytes(), NO_SECRETS)
+    calls = [called({}, replace(place, session_id=f"other {number}"), CallFacts()) for number in range(MOST_ON_WORKER)]
+    others = [asyncio.create_task(outputs.run(call, sink, until_full())) for call in calls]
+    await asyncio.sleep(0)
+    with pytest.raises(ToolError, match=f"nothing ran, for this worker runs {MOST_ON_WORKER} commands"):
+        await use(run, place, command="touch made", run_in_background=True)
+    assert not (place.root / "made").exists()
+    assert outputs.so_far(place, "call-7") is None
+    assert not (await use(run, place, command="echo here")).failed
+    full.set()
+    await asyncio.gather(*others)
     assert not (await use(run, place, command="touch made", run_in_background=True)).failed
 
 
@@ -84,3 +93,51 @@ async def test_one_that_nobody_was_asked_about_runs_for_minutes_and_not_for_a_da
     assert (proven.failed, proven.metadata["ended"]) == (True, "timeout")
     unproven = await use(run, place, command="sleep 0.5; bash -c 'echo made'", run_in_background=True)
     assert (unproven.failed, str(unproven.output)) == (False, "made")
+
+
+async def test_the_end_of_one_is_there_for_the_next_run_for_a_while(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 0.3)
+    outputs = Outputs()
+    first = await use(Bash(outputs=outputs), place, command="bash -c 'echo done'", run_in_background=True)
+
+    assert await outputs.end_of(place, "call-7") == replace(first, cwd=None)
+    await asyncio.sleep(0.6)
+    with pytest.raises(Elsewhere):
+        await outputs.end_of(place, "call-7")
+
+
+async def test_one_whose_run_is_over_runs_on_for_the_next_one_and_is_killed_where_none_comes(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 0.3)
+    monkeypatch.setattr("longhaul.activities.tools.bash_output._is_run_over", lambda: True)
+    outputs = Outputs()
+    tool, command = Bash(outputs=outputs), "echo up; while [ ! -e go ]; do sleep 0.02; done"
+    first = asyncio.create_task(use(tool, place, command=command, run_in_background=True))
+    while outputs.so_far(place, "call-7") != "up\n":  # noqa: ASYNC110  as above
+        await asyncio.sleep(0.02)
+    first.cancel()
+    await asyncio.wait([first])
+    second = asyncio.create_task(outputs.end_of(place, "call-7"))
+    await asyncio.sleep(0.6)
+    assert outputs.so_far(place, "call-7") == "up\n"
+    second.cancel()
+    await asyncio.wait([second])
+    while outputs.so_far(place, "call-7") is not None:  # noqa: ASYNC110  as above
+        await asyncio.sleep(0.02)
+
+
+async def test_one_that_is_to_stop_is_ended_by_the_next_run_too(place: Place) -> None:
+    outputs = Outputs()
+    command = "echo up; while [ ! -e go ]; do sleep 0.02; done"
+    first = asyncio.create_task(use(Bash(outputs=outputs), place, command=command, run_in_background=True))
+    while outputs.so_far(place, "call-7") != "up\n":  # noqa: ASYNC110  as above
+        await asyncio.sleep(0.02)
+
+    ended = await outputs.end_of(place, "call-7", unwanted=True)
+
+    await asyncio.wait([first])
+    assert (ended.failed, ended.output) == (True, f"up\n\n{STOPPED}")
+    assert await outputs.end_of(place, "call-7", unwanted=True) == ended

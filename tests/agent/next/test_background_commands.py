@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose, why_not
-from longhaul.agent.next.lifespan import Load, history_is_long
+from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose_or_take_over, why_not
+from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose
+from longhaul.agent.steps import Lose, TakeOver
 from longhaul.agent.values.background import MOST_COMMANDS, BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -58,8 +58,10 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
 
 def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
     record = running("a", "b")
-    assert to_lose(record, Load(background=frozenset({"a", "b"}))) is None
-    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a")
+    assert to_lose_or_take_over(record, Load(background=frozenset({"a", "b"}))) is None
+    assert to_lose_or_take_over(record, Load(background=frozenset({"b"}))) == Lose("a")
+    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
+    assert to_lose_or_take_over(record, Load(background=frozenset({"b"}))) == TakeOver("a")
 
     over, woken = lost(record, "a", "longhaul/wall-7")
     assert over == e.CommandEnded(call_id="a", fate="unknown")
@@ -79,10 +81,12 @@ def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
     assert quiet[0] == e.CommandEnded(call_id="a", fate="stopped")
 
 
-def test_a_run_with_commands_goes_on_until_its_history_may_not() -> None:
+def test_a_run_whose_commands_end_with_it_goes_on_until_its_history_may_not() -> None:
     record = running("a")
     load = Load(events=5_000, bytes=5_000_000, roll_over_suggested=True, background=frozenset({"a"}))
     assert not history_is_long(record, load)
     assert history_is_long(record, replace(load, background=frozenset()))
     assert history_is_long(record, replace(load, events=20_000))
+    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
+    assert history_is_long(record, load)
     assert [command.call_id for command in at_work(record)] == ["a"]

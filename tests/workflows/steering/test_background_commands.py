@@ -1,7 +1,9 @@
 """Commands in the background on the real server: answered at once, shown, stopped, and never lost in silence."""
 
 import pytest
+from temporalio.client import WorkflowUpdateFailedError
 
+from longhaul.agent.next import lifespan as keeping
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import WorkerSettings, running_with, worker
@@ -143,6 +145,50 @@ async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved:
         (hint,) = await hints(session)
         assert "'b1' is over: unknown." in hint
         assert "Outcome unknown" in hint
+
+
+async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many letters come that the run has to end, as with the two thousand updates that the server allows in one."""
+    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
+    go = stage.workspace / "go"
+    session = session_of(
+        stage,
+        begun("b1", "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
+        begun("b2", f"echo up; {STUBBORN.format(7120.25)}"),
+        {"text": "I wait."},
+        call("o1", "BashOutput", bash_id="b1"),
+        call("k1", "KillShell", shell_id="b2"),
+        {"text": "Still there."},
+        {"text": "Heard."},
+    )
+    await session.reply("Go")
+    handle = stage.handle(session)
+    first = (await handle.describe()).run_id
+    while (await handle.describe()).run_id == first:
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update("nonsense", {})
+    monkeypatch.undo()
+
+    later = await session.reply("And now?")
+    told = {result.name: result.get_text() for result in later.get_tool_results()}
+    assert told["BashOutput"] == "ready\n"
+    assert running_with("7120.25") == [] or "told to stop" in told["KillShell"]
+    go.touch()
+
+    async def both_over() -> bool:
+        return sorted(await fates(session)) == ["ended", "stopped"] and (await session.status()).status == "idle"
+
+    await until(both_over)
+    assert running_with("7120.25") == []
+    hints_told = await hints(session)
+    (ended,) = [hint for hint in hints_told if "'b1' is over" in hint]
+    (stopped,) = [hint for hint in hints_told if "'b2' is over" in hint]
+    assert "success." in ended
+    assert "ready\ngone" in ended
+    assert "stopped, with all that it had started" in stopped
+    assert await failure_of_replay(stage, session) is None
 
 
 async def test_permission_and_number_are_as_for_any_command(stage: Stage) -> None:

@@ -1,0 +1,30 @@
+"""await_command: the end of a command in the background that an earlier run of its session has begun."""
+
+from temporalio import activity
+
+from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
+from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
+from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
+from longhaul.activities.tools.bash_output import Outputs
+from longhaul.agent.entries.every import ToolReturned
+from longhaul.agent.values.background import BASH
+
+
+class Awaiting:
+    def __init__(self, workspaces: Workspaces, returning: Returning, outputs: Outputs) -> None:
+        self._workspaces, self._returning, self._outputs = workspaces, returning, outputs
+
+    @activity.defn(name=AWAIT_COMMAND)
+    async def await_command(self, ask: AwaitCommand) -> ToolReturned:
+        """Raises NotHere where another worker runs it, or nobody."""
+        place = await self._workspaces.find(ask.place)
+        try:
+            async with beating():
+                output = await self._outputs.end_of(place, ask.call_id, unwanted=ask.unwanted)
+        except Elsewhere as error:
+            raise not_here(str(error)) from error
+        except (ToolError, NeedsDecision) as error:
+            output = ToolOutput(str(error), failed=True)
+        return ToolReturned(result=await self._returning.result(BASH, ask, output, None))
