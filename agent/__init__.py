@@ -27,8 +27,7 @@ is carried (`agent.life.carried`).
     Park       wait for a person, for an outside system, or for calls that are running
     HandleInterrupt
                ask the workers' hooks for an interrupted agent's last words
-    Lose       say that a command in the background ended with an earlier run (`agent.next.background`)
-    TakeOver   await the end of a command in the background that an earlier run has begun
+    Lose       of a command of an earlier run, say that it ended, or await its end (`agent.next.background`)
     Memorise   write the reply down in the long-term memory (`agent.next.memory`)
     Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.next.children`)
     Report     say to the session that started this one how the task ended

@@ -18,7 +18,7 @@ from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
 from longhaul.agent.next.allotting import put_aside_first
 from longhaul.agent.next.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
-from longhaul.agent.next.background import to_lose_or_take_over
+from longhaul.agent.next.background import to_lose
 from longhaul.agent.next.budget import within_budget
 from longhaul.agent.next.children import is_stopped, owes_report, to_tell
 from longhaul.agent.next.fused_reads import are_fused
@@ -27,15 +27,7 @@ from longhaul.agent.next.inside import answer
 from longhaul.agent.next.inside_sleep import woken
 from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
 from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
-from longhaul.agent.next.lifespan import (
-    COMMANDS_OUTLIVE_RUNS,
-    Load,
-    close,
-    history_is_long,
-    idle_for_long,
-    roll_over,
-    should_save,
-)
+from longhaul.agent.next.lifespan import Load, close, history_is_long, idle_for_long, roll_over, should_save
 from longhaul.agent.next.memory import memorised
 from longhaul.agent.next.notices import should_notify
 from longhaul.agent.next.stops import next_model, too_often, without_a_model
@@ -67,7 +59,7 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck import stuck, why
 
-BEHAVIOUR = COMMANDS_OUTLIVE_RUNS
+BEHAVIOUR = 2
 """The newest version of these rules. From the first release on, a rule that changes what a live session does takes a
 new number, asks for the session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it.
 """
@@ -84,7 +76,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("person") if record.life.hold else Restore()
     if owes_report(record):
         return Report()
-    if telling := to_tell(record, load) or to_tell_hub(record) or to_lose_or_take_over(record, load):
+    if telling := to_tell(record, load) or to_tell_hub(record) or to_lose(record, load):
         return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)

@@ -195,13 +195,8 @@ class Lose:
     """Say that a command in the background ended with an earlier run of the session."""
 
     call_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class TakeOver:
-    """Await the end of a command in the background that an earlier run of the session has begun."""
-
-    call_id: str
+    unless_held: bool = False
+    """Unless a worker holds it: that is asked first, and its end awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +235,6 @@ Step = (
     | Report
     | TellHub
     | Lose
-    | TakeOver
     | Idle
     | RollOver
 )

@@ -37,7 +37,6 @@ LONGER_FILES: dict[str, str] = {
     "agent/values/spec/settings.py": "all that an agent file may say, in one list",
     "agent/views/events.py": "one fold: which events each kind of entry becomes",
     "agent/values/spec/profiles.py": "one profile: all that it may say, and what is looked at of each",
-    "activities/tools/bash.py": "the tool Bash, from what a command may do to what it has printed",
     "activities/run_tool.py": "one call of a tool, from its beginning to what came of it",
     "activities/call_model.py": "one model call, from its context to what is recorded of its answer",
     "tests/agent/play.py": "one player, with an arm for each step",

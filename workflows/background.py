@@ -19,6 +19,7 @@ from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.next.background import begun, ended, lost
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
+from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
@@ -57,8 +58,14 @@ class Background:
             self._write(entry)
         self._beside(self._until_over(call.block.id, handle, partial(outcomes.call_failed, call, effect)))
 
-    def take_over(self, call_id: str) -> None:
+    def lose_or_take_over(self, step: Lose) -> None:
         """Of a command that an earlier run has begun."""
+        if step.unless_held:
+            self._take_over(step.call_id)
+        else:
+            self._lose(step.call_id)
+
+    def _take_over(self, call_id: str) -> None:
         how = options.await_command(self._record.provided.liveness)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
@@ -76,7 +83,7 @@ class Background:
                 self._stopped.add(call_id)
                 handle.cancel()
 
-    def lose(self, call_id: str) -> None:
+    def _lose(self, call_id: str) -> None:
         for entry in lost(self._record, call_id, workflow.info().workflow_id):
             self._write(entry)
 
@@ -99,7 +106,7 @@ class Background:
             if not stopped and isinstance(error, ActivityError):
                 if failed is None:
                     del self.running[call_id]
-                    self.lose(call_id)
+                    self._lose(call_id)
                     return
                 outcome = failed(error)
         del self.running[call_id]

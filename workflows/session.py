@@ -48,7 +48,6 @@ with workflow.unsafe.imports_passed_through():
         RollOver,
         Step,
         TakeIn,
-        TakeOver,
         Tell,
         TellHub,
         Think,
@@ -135,17 +134,7 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case (
-                    Probe()
-                    | Verify()
-                    | HandleInterrupt()
-                    | Memorise()
-                    | Tell()
-                    | Report()
-                    | TellHub()
-                    | Lose()
-                    | TakeOver() as it
-                ):
+                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() | Lose() as it:
                     await self._doing.look(it)
                 case Finish() as end:
                     self._write(outcomes.finished(end))

@@ -19,7 +19,7 @@ from longhaul.agent.next.background import is_wanted
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, TakeOver, Tell, TellHub, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.views.event import EventsSoFar
@@ -228,9 +228,7 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(
-        self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub | Lose | TakeOver
-    ) -> None:
+    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub | Lose) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
@@ -241,10 +239,8 @@ class Doing:
                 await self.children.say(step)
             case TellHub(hub, reply):
                 self._write(await tell_hub(self._record, hub, reply))
-            case Lose(call_id):
-                self.background.lose(call_id)
-            case TakeOver(call_id):
-                self.background.take_over(call_id)
+            case Lose() as lost:
+                self.background.lose_or_take_over(lost)
             case Probe(call_id):
                 await self.probe(call_id)
             case Verify(offer):

@@ -22,7 +22,7 @@ STOPPED = "[stopped, with all that it had started; the output so far is above]"
 _Key = tuple[object, str, str]
 
 
-class Command:
+class HeldCommand:
     """One that runs in the background, or has ended a moment ago: in a task of its own, for the run of the session that
     has begun it may end before."""
 
@@ -71,7 +71,7 @@ class Outputs:
     """The commands in the background of this worker, and what they have printed."""
 
     def __init__(self) -> None:
-        self._kept: dict[_Key, Command] = {}
+        self._kept: dict[_Key, HeldCommand] = {}
 
     async def run(self, call: ToolCall, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput]) -> ToolOutput:
         """Raises ToolError where too many run: nothing has begun then."""
@@ -81,7 +81,7 @@ class Outputs:
                 f"run_in_background: nothing ran, for this worker runs {MOST_ON_WORKER} commands in the background "
                 "already, of all its sessions, and no more; run it without, or try again when others have ended"
             )
-        self._kept[_key(call.place, call.id)] = Command(output, runs)
+        self._kept[_key(call.place, call.id)] = HeldCommand(output, runs)
         return await self.end_of(call.place, call.id)
 
     async def end_of(self, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:
@@ -95,7 +95,7 @@ class Outputs:
         finally:
             asyncio.get_running_loop().call_later(HELD_SECONDS, self._forget, key, command)
 
-    def _forget(self, key: _Key, command: Command) -> None:
+    def _forget(self, key: _Key, command: HeldCommand) -> None:
         if command.forsaken and self._kept.get(key) is command:
             command.kill()
             del self._kept[key]

@@ -20,6 +20,7 @@ from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.supervised import Ending, run_supervised
 from longhaul.activities.shell.environment import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.folder_size import FolderSizes
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
 from longhaul.agent.values.spec.workspace import Seal
@@ -67,9 +68,16 @@ class Boxes:
 
     def __init__(self, box: Box | None = None) -> None:
         self._box = box or Box()
+        self._sizes = FolderSizes()
 
     async def run(self, tool: Tool, call: ToolCall) -> ToolOutput:
         """As `Tool.run`, in the sandbox if the workspace is one and the tool can be found in it."""
+        seal = call.place.seal
+        if seal is None or seal.workspace_mb is None or tool.read_only or call.facts.read_only:
+            return await self._run_boxed(tool, call)
+        return await self._sizes.held(call.place.root, seal.workspace_mb, self._run_boxed(tool, call))
+
+    async def _run_boxed(self, tool: Tool, call: ToolCall) -> ToolOutput:
         if call.place.seal is None or not tool.boxed_from:
             return await tool.run(call)
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="longhaul-box-"))

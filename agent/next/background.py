@@ -11,7 +11,7 @@ from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose, TakeOver
+from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.prompt import hint_message
@@ -104,10 +104,10 @@ def ended(record: Record, call_id: str, outcome: e.CallOutcome | None, own_workf
     return _told(record, over, how, words, own_workflow)
 
 
-def to_lose_or_take_over(record: Record, load: Load) -> Lose | TakeOver | None:
-    """A command that an earlier run of the session has begun: the worker that runs it is asked for its end."""
-    step = TakeOver if record.state.behaviour >= COMMANDS_OUTLIVE_RUNS else Lose
-    return next((step(one.call_id) for one in at_work(record) if one.call_id not in load.background), None)
+def to_lose(record: Record, load: Load) -> Lose | None:
+    """A command that this run of the session has no part in: an earlier one has begun it."""
+    held = record.state.behaviour >= COMMANDS_OUTLIVE_RUNS
+    return next((Lose(one.call_id, held) for one in at_work(record) if one.call_id not in load.background), None)
 
 
 def lost(record: Record, call_id: str, own_workflow: str) -> tuple[e.AnyEntry, ...]:

@@ -82,7 +82,8 @@ def _workspace(record: Record, own: Workspace | None) -> Workspace:
 
 
 def _narrower(above: Seal, own: Seal) -> Seal:
-    limits = {name: (getattr(above, name), getattr(own, name)) for name in ("memory_mb", "processes", "file_mb")}
+    names = ("memory_mb", "processes", "file_mb", "workspace_mb")
+    limits = {name: (getattr(above, name), getattr(own, name)) for name in names}
     lower = {name: min((one for one in both if one is not None), default=None) for name, both in limits.items()}
     return Seal.model_validate({"network": above.network and own.network, **lower})
 

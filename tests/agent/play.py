@@ -47,7 +47,6 @@ from longhaul.agent.steps import (
     RollOver,
     Step,
     TakeIn,
-    TakeOver,
     Tell,
     TellHub,
     Think,
@@ -253,7 +252,7 @@ class Play:
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | Lose() | TakeOver():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | Lose():
                 pass
             case _ as never:
                 assert_never(never)

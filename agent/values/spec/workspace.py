@@ -23,6 +23,8 @@ class Seal(Value):
     """Of the worker's user; it binds no worker that runs as root."""
     file_mb: int | None = sparse(None, ge=1)
     """Of each file that is written. What is not in the workspace lies in memory, 256 MB of it."""
+    workspace_mb: int | None = sparse(None, ge=1)
+    """Of all files in it together: above, calls that may write are refused."""
 
 
 class Workspace(Value):

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose_or_take_over, why_not
+from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose, why_not
 from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose, TakeOver
+from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import MOST_COMMANDS, BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -58,10 +58,10 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
 
 def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
     record = running("a", "b")
-    assert to_lose_or_take_over(record, Load(background=frozenset({"a", "b"}))) is None
-    assert to_lose_or_take_over(record, Load(background=frozenset({"b"}))) == Lose("a")
+    assert to_lose(record, Load(background=frozenset({"a", "b"}))) is None
+    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a")
     record.state.behaviour = COMMANDS_OUTLIVE_RUNS
-    assert to_lose_or_take_over(record, Load(background=frozenset({"b"}))) == TakeOver("a")
+    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a", unless_held=True)
 
     over, woken = lost(record, "a", "longhaul/wall-7")
     assert over == e.CommandEnded(call_id="a", fate="unknown")
