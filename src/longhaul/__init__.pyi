@@ -258,6 +258,7 @@ from longhaul.stores.blobs.blobs import NoBlob as NoBlob
 from longhaul.stores.memories.knowledge import KnowledgeBases as KnowledgeBases
 from longhaul.stores.memories.knowledge import KnownDocument as KnownDocument
 from longhaul.stores.memories.knowledge import Passage as Passage
+from longhaul.stores.memories.knowledge import TakenIn as TakenIn
 from longhaul.stores.memories.memories import Memories as Memories
 from longhaul.stores.memories.memories import Memory as Memory
 from longhaul.stores.memories.memories import MemoryOwner as MemoryOwner

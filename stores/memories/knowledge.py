@@ -25,14 +25,24 @@ class KnownDocument:
     """As it was put in with; `longhaul knowledge add` does not read a file whose digest it is. Empty: not told."""
 
 
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What came of putting a document in."""
+
+    new: bool = True
+    """False: it was there already with this digest, and stays."""
+    by_words_alone: tuple[int, ...] = ()
+    """Passages, counted from 0, that the model of the embeddings refuses: they are found by their words."""
+
+
 class KnowledgeBases(Protocol):
     """The protocol of all stores of knowledge. Methods raise StoreUnavailable within seconds and never hang.
 
     A class of one's own is named `module:Class` in LONGHAUL_KNOWLEDGE, and called without arguments.
     """
 
-    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> bool:
-        """In place of what the document was before. False: it is there already with this digest, and stays."""
+    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> TakenIn:
+        """In place of what the document was before."""
         ...
 
     async def search(self, bases: Sequence[str], query: str, limit: int) -> list[Passage]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longhaul.stores.memories.knowledge import KnownDocument, Passage
+from longhaul.stores.memories.knowledge import KnownDocument, Passage, TakenIn
 from longhaul.stores.memories.sqlite_file import SqliteFile
 from longhaul.stores.memories.words import indexed, query_of
 
@@ -27,9 +27,9 @@ class SqliteKnowledge:
     def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path, TABLES)
 
-    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> bool:
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        return await self._file.run(lambda connection: put_in(connection, base, document, (digest, at), passages))
+    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> TakenIn:
+        stamp = (digest, datetime.now(UTC).isoformat(timespec="seconds"))
+        return TakenIn(await self._file.run(lambda connection: put_in(connection, base, document, stamp, passages)))
 
     async def has(self, base: str, document: str, digest: str) -> bool:
         return await self._file.run(lambda connection: is_there(connection, base, document, digest))

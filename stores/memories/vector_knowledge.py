@@ -1,5 +1,5 @@
-"""Knowledge bases whose passages are found by their vectors too. A document is put in with all of its vectors or not at
-all, and counts as another one when the model that makes them is another."""
+"""Knowledge bases whose passages are found by their vectors too. A document is put in with all of the vectors that its
+model makes, or not at all, and counts as another one when that model is another."""
 
 import json
 import sqlite3
@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longhaul.stores.memories.knowledge import KnownDocument, Passage
+from longhaul.stores.memories.knowledge import KnownDocument, Passage, TakenIn
 from longhaul.stores.memories.sqlite_file import SqliteFile
 from longhaul.stores.memories.sqlite_knowledge import TABLES, SqliteKnowledge, put_in
 from longhaul.stores.memories.vector_memories import MOST_AT_ONCE, RANKED, log
-from longhaul.stores.memories.vectors import Meaning, NoVectors, fused, nearest
+from longhaul.stores.memories.vectors import Meaning, NoVectors, each_embedded, fused, nearest
 from longhaul.stores.state.store import StoreUnavailable
 
 _VECTORS = """
@@ -29,6 +29,8 @@ _VECTORS_OF = (
     "JOIN documents_1 ON documents_1.id = passages_1.document "
     "WHERE model = :model AND base IN (SELECT value FROM json_each(:bases))"
 )
+_PLAIN = "water"
+"""What every model of embeddings takes that takes any text."""
 _PASSAGE = (
     "SELECT base, documents_1.name, text FROM passages_1 JOIN documents_1 ON documents_1.id = passages_1.document "
     "WHERE passages_1.id = ?"
@@ -41,17 +43,13 @@ class VectorKnowledge:
         self._texts = SqliteKnowledge(path)
         self._embedder, self._by_words = meaning.embedder, meaning.retrieval == "hybrid"
 
-    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> bool:
+    async def put(self, base: str, document: str, digest: str, passages: Sequence[str]) -> TakenIn:
         """Raises StoreUnavailable also where the model does not answer: nothing has changed then."""
         with_model = f"{digest} {self._embedder.name}"
         if await self._texts.has(base, document, with_model):
-            return False
+            return TakenIn(new=False)
         try:
-            vectors = [
-                each
-                for at in range(0, len(passages), MOST_AT_ONCE)
-                for each in await self._embedder.embed(passages[at : at + MOST_AT_ONCE])
-            ]
+            vectors = await self._vectors_of(passages)
         except NoVectors as error:
             raise StoreUnavailable(str(error)) from error
         stamp = (with_model, datetime.now(UTC).isoformat(timespec="seconds"))
@@ -59,11 +57,22 @@ class VectorKnowledge:
         def work(connection: sqlite3.Connection) -> bool:
             added = put_in(connection, base, document, stamp, passages)
             numbers = [row[0] for row in connection.execute(_PASSAGES, (base, document))] if added else []
-            rows = [(number, self._embedder.name, each) for number, each in zip(numbers, vectors, strict=False)]
+            made = zip(numbers, vectors, strict=False)
+            rows = [(number, self._embedder.name, each) for number, each in made if each is not None]
             connection.executemany("INSERT OR REPLACE INTO passage_vectors_1 VALUES (?, ?, ?)", rows)
             return added
 
-        return await self._file.run(work)
+        refused = tuple(at for at, each in enumerate(vectors) if each is None)
+        return TakenIn(await self._file.run(work), refused)
+
+    async def _vectors_of(self, passages: Sequence[str]) -> list[bytes | None]:
+        """None for a passage that the model refuses; where it refuses every text, it raises NoVectors."""
+        made = list[bytes | None]()
+        for at in range(0, len(passages), MOST_AT_ONCE):
+            made += await each_embedded(self._embedder, passages[at : at + MOST_AT_ONCE])
+        if made and all(each is None for each in made):
+            await self._embedder.embed([_PLAIN])
+        return made
 
     async def search(self, bases: Sequence[str], query: str, limit: int) -> list[Passage]:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from longhaul.stores.memories.memories import Memory, MemoryOwner, NewMemory
 from longhaul.stores.memories.sqlite_file import SqliteFile
 from longhaul.stores.memories.sqlite_memories import FIELDS, OF_OWNER, TABLES, SqliteMemories, read, whose
-from longhaul.stores.memories.vectors import Meaning, NoVectors, fused, nearest
+from longhaul.stores.memories.vectors import Meaning, NoVectors, each_embedded, fused, nearest
 from longhaul.stores.state.store import StoreError
 
 MOST_AT_ONCE = 64
@@ -83,27 +83,11 @@ class VectorMemories:
         await self._file.run(lambda connection: connection.executemany(_ADD, [(*row, row[0]) for row in rows]))
 
     async def _vectors_of(self, texts: Sequence[str], *, works: bool) -> list[bytes | None]:
-        """All together, or singly where one is refused. Of that one an empty vector, which is near to nothing and keeps
-        it from being asked for again; None where nothing shows that the model takes any text now."""
-        try:
-            return [*await self._embedder.embed(texts)]
-        except NoVectors as error:
-            if not error.refused:
-                raise
-            log.warning("memories that the model of the embeddings refuses are found by their words alone: %s", error)
-        singly = [await self._vector_of(text) for text in texts]
-        works = works or any(each is not None for each in singly)
-        return [b"" if each is None and works else each for each in singly]
-
-    async def _vector_of(self, text: str) -> bytes | None:
-        """None for one that is refused."""
-        try:
-            (vector,) = await self._embedder.embed([text])
-        except NoVectors as error:
-            if not error.refused:
-                raise
-            return None
-        return vector
+        """Of one that is refused an empty vector, which is near to nothing and keeps it from being asked for again;
+        None where nothing shows that the model takes any text now."""
+        made = await each_embedded(self._embedder, texts)
+        works = works or any(each is not None for each in made)
+        return [b"" if each is None and works else each for each in made]
 
 
 _BARE = (

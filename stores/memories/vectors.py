@@ -1,5 +1,6 @@
 """Vectors of texts: who makes them, how they are stored, and which ones are near to another."""
 
+import logging
 import math
 import sqlite3
 from array import array
@@ -7,6 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+log = logging.getLogger(__name__)
 Retrieval = Literal["hybrid", "vectors"]
 MOST_NUMBERS = 16_384
 """Of one vector."""
@@ -38,6 +40,27 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+async def each_embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes | None]:
+    """All together, or singly where one is refused: None for that one. Raises NoVectors where none can be made now."""
+    try:
+        return [*await embedder.embed(texts)]
+    except NoVectors as error:
+        if not error.refused:
+            raise
+        log.warning("texts that the model of the embeddings refuses are found by their words alone: %s", error)
+    return [await _one_embedded(embedder, text) for text in texts]
+
+
+async def _one_embedded(embedder: Embedder, text: str) -> bytes | None:
+    try:
+        (vector,) = await embedder.embed([text])
+    except NoVectors as error:
+        if not error.refused:
+            raise
+        return None
+    return vector
 
 
 @dataclass(frozen=True, slots=True)

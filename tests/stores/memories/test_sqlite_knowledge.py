@@ -33,9 +33,9 @@ async def test_a_document_is_found_by_its_name_too(knowledge: SqliteKnowledge) -
 
 
 async def test_a_document_stands_as_it_was_put_in_last(knowledge: SqliteKnowledge) -> None:
-    assert await knowledge.put("harbour", "tides.md", "d1", ["High water at six.", "More water."])
-    assert not await knowledge.put("harbour", "tides.md", "d1", ["never looked at"])
-    assert await knowledge.put("harbour", "tides.md", "d2", ["High water at seven."])
+    assert (await knowledge.put("harbour", "tides.md", "d1", ["High water at six.", "More water."])).new
+    assert not (await knowledge.put("harbour", "tides.md", "d1", ["never looked at"])).new
+    assert (await knowledge.put("harbour", "tides.md", "d2", ["High water at seven."])).new
 
     assert [each.text for each in await knowledge.search(["harbour"], "water six", 5)] == ["High water at seven."]
     (document,) = await knowledge.list_documents("harbour")

@@ -47,8 +47,10 @@ async def memories(
 
 
 @asynccontextmanager
-async def knowledge(server: EmbeddingServer, folder: Path, model: str = "near") -> AsyncIterator[KnowledgeBases]:
-    opened = open_knowledge("sqlite", folder, open_meaning(model, "vectors", providers(server), str))
+async def knowledge(
+    server: EmbeddingServer, folder: Path, model: str = "near", way: Literal["vectors", "hybrid"] = "vectors"
+) -> AsyncIterator[KnowledgeBases]:
+    opened = open_knowledge("sqlite", folder, open_meaning(model, way, providers(server), str))
     yield opened
     await opened.close()
 
@@ -202,9 +204,9 @@ async def test_a_document_is_put_in_with_its_vectors_or_not_at_all(server: Embed
         assert await bases.list_documents(None) == []
         server.status = 200
 
-        assert await bases.put("harbour", "berths.md", "d1", passages)
+        assert (await bases.put("harbour", "berths.md", "d1", passages)).new
         asked = len(server.asked)
-        assert not await bases.put("harbour", "berths.md", "d1", passages)
+        assert not (await bases.put("harbour", "berths.md", "d1", passages)).new
         assert len(server.asked) == asked
         found = await bases.search(["harbour"], "breth 77", 1)
         assert [each.text for each in found] == ["Berth 77 is free."]
@@ -216,13 +218,41 @@ async def test_a_document_is_put_in_with_its_vectors_or_not_at_all(server: Embed
     assert (listed.digest, listed.passages) == ("d1", 100)
 
 
+async def test_of_a_document_only_the_refused_passages_are_without_vectors_and_they_are_named(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    server.longest = 60
+    long = "A very long tale of the pilot Ottoline. " * 3
+    passages = ["The Grauwal lies in berth 14.", long, "The lamp is red."]
+    async with knowledge(server, tmp_path, way="hybrid") as bases:
+        taken = await bases.put("harbour", "tales.md", "d1", passages)
+        near = await bases.search(["harbour"], "Gruawal", 1)
+        by_words = await bases.search(["harbour"], "Ottoline", 1)
+        asked = len(server.asked)
+        again = await bases.put("harbour", "tales.md", "d1", passages)
+        alone = await bases.put("harbour", "tale.md", "d2", [long])
+
+    assert (taken.new, taken.by_words_alone) == (True, (1,))
+    assert [each.text for each in (*near, *by_words)] == [passages[0], long]
+    assert (again.new, len(server.asked[asked:])) == (False, 3)
+    assert alone.by_words_alone == (0,)
+
+
+async def test_where_every_text_is_refused_no_document_is_put_in(server: EmbeddingServer, tmp_path: Path) -> None:
+    server.longest = 0
+    async with knowledge(server, tmp_path) as bases:
+        with pytest.raises(StoreUnavailable, match="BadRequestError"):
+            await bases.put("harbour", "tides.md", "d1", ["High water is at six."])
+        assert await bases.list_documents(None) == []
+
+
 async def test_a_document_of_another_models_vectors_is_put_in_anew(server: EmbeddingServer, tmp_path: Path) -> None:
     async with knowledge(server, tmp_path) as bases:
         await bases.put("harbour", "tides.md", "d1", ["High water is at six."])
     async with knowledge(server, tmp_path, model="other") as bases:
         (before,) = await bases.list_documents(None)
 
-        assert await bases.put("harbour", "tides.md", "d1", ["High water is at six."])
+        assert (await bases.put("harbour", "tides.md", "d1", ["High water is at six."])).new
         assert len(await bases.search(["harbour"], "high water", 5)) == 1
 
     assert before.digest != "d1"

@@ -18,11 +18,15 @@ from longhaul.starter.visible import one_line, visible
 from longhaul.stores.memories.knowledge import KnowledgeBases
 from longhaul.stores.memories.opening import open_knowledge
 
+BEGINNING = 60
+"""Characters of a passage, by which it is known again."""
+MOST_TOLD = 5
+
 
 async def add(screen: Screen, base: str, paths: list[Path]) -> int:
     """Exit code 1 where a file could not be taken. Raises BadStoreSetting and StoreUnavailable, as all here."""
     files = await asyncio.to_thread(documents_in, paths)
-    added, same, left_out = list[str](), 0, dict[str, str]()
+    added, same, left_out, by_words = list[str](), 0, dict[str, str](), dict[str, list[str]]()
     async with _opened(base) as knowledge:
         known = {each.name: each.digest for each in await knowledge.list_documents(base)}
         for name, path in files.items():
@@ -35,14 +39,28 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
                 left_out[name] = str(error)
                 screen.remark(f"longhaul: {one_line(name)} is left out: {one_line(str(error))}")
                 continue
-            if await knowledge.put(base, name, document.digest, document.passages):
-                added.append(name)
-                screen.show(Text(f"{one_line(name)}: passages: {len(document.passages)}"))
-            else:
+            taken = await knowledge.put(base, name, document.digest, document.passages)
+            if not taken.new:
                 same += 1
-    screen.document({"added": added, "unchanged": same, "left_out": left_out})
+                continue
+            added.append(name)
+            screen.show(Text(f"{one_line(name)}: passages: {len(document.passages)}"))
+            if taken.by_words_alone:
+                by_words[name] = [document.passages[at][:BEGINNING] for at in taken.by_words_alone]
+                _tell_refused(screen, name, by_words[name])
+    screen.document({"added": added, "unchanged": same, "left_out": left_out, "by_words_alone": by_words})
     screen.show(Text(f"added: {len(added)}, unchanged: {same}, left out: {len(left_out)}"))
     return Exit.TROUBLE if left_out else Exit.DONE
+
+
+def _tell_refused(screen: Screen, name: str, beginnings: list[str]) -> None:
+    for each in beginnings[:MOST_TOLD]:
+        screen.remark(
+            f"longhaul: {one_line(name)}: the model of the embeddings refuses the passage {one_line(each)!r}; it is "
+            "found by its words alone"
+        )
+    if (more := len(beginnings) - MOST_TOLD) > 0:
+        screen.remark(f"longhaul: {one_line(name)}: and {more} more; --json names all")
 
 
 async def listed(screen: Screen, base: str | None) -> int:
