@@ -444,6 +444,8 @@ class RunTool(OpenValue):
     """The sandbox that the decision rests on."""
     edited_by: str | None = sparse(None)
     """Who changed the arguments; the model is told with the result."""
+    unchanged: str | None = sparse(None)
+    """What middlewares are given as its arguments; None: `arguments`. What they make of it has been judged."""
     secrets: tuple[str, ...] = sparse(())
     filled: bool = sparse(False)
     """Their marks in the arguments stand for their values."""

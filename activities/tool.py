@@ -91,10 +91,12 @@ class NeedsDecision(LonghaulError):
     Raised before any effect; `facts` are the new findings, and the session decides again.
     """
 
-    def __init__(self, facts: CallFacts, reason: str) -> None:
+    def __init__(self, facts: CallFacts, reason: str, arguments: str | None = None) -> None:
+        """`arguments`: others, as JSON, with which it is to run; None = those that were decided on."""
         super().__init__(reason)
         self.facts = facts
         self.reason = reason
+        self.arguments = arguments
 
 
 class NeedsInput(Exception):

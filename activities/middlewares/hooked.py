@@ -18,7 +18,7 @@ class HookedMiddleware(Middleware):
     `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers. The first argument of a hook is the RuntimeContext.
 
     Register before the worker takes work. What `pre_reply` gives back is told to the model behind the request;
-    `pre_acting` may raise Stopped, and can't change a call that was judged. There is no `post_reply` here: a reply
+    `pre_acting` may raise Stopped; other arguments that it gives back are judged anew. There is no `post_reply` here: a reply
     may end on another worker, or after days.
     """
 

@@ -28,7 +28,8 @@ class ToolUse:
     id: str
     name: str
     arguments: str
-    """JSON. Another value than this is refused: permission has judged this one."""
+    """JSON. Other arguments than these are judged anew before anything runs, and may be asked about; then `on_acting`
+    is called once more with these, and has to make the same of them."""
     effect: Effect
 
 
@@ -75,7 +76,8 @@ class Middleware:
         return await call_next(request)
 
     async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
-        """Around a tool's run. `call_next(use)` runs it; a `once` call no second time."""
+        """Around a tool's run. `call_next(use)` runs it; a `once` call no second time. Of `use` the arguments may be
+        changed, by `dataclasses.replace`."""
         return await call_next(use)
 
     async def handle_interrupt(self, interruption: Interruption, context: RuntimeContext) -> str | Msg | None:

@@ -1,7 +1,7 @@
 """The middlewares of a session around what its activities do."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -23,7 +23,7 @@ from longhaul.activities.middlewares.registry import Middlewares
 from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.tool import ToolError, ToolOutput
+from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import Effect
@@ -38,6 +38,11 @@ class _Run:
 
     times: int = 0
     error: BaseException | None = None
+
+
+Judged = Callable[[str], Awaitable[None]]
+"""Whether permission has judged the call with these arguments. Raises NeedsDecision where it has not, and Stopped for
+what could not be run."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +98,24 @@ class Wrapped:
         except MiddlewareFailed as error:
             raise _for_good(error) from None
 
-    async def acting(self, use: ToolUse, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
-        """Raises what `run` does, whatever a middleware made of that, but for ToolError."""
+    async def acting(self, use: ToolUse, run: Callable[[], Awaitable[ToolOutput]], judged: Judged) -> ToolOutput:
+        """Raises what `run` does, whatever a middleware made of that, but for ToolError; and what `judged` does."""
         if not self.hears_calls:
             return await run()
         ended = _Run()
 
         async def innermost(given: ToolUse) -> ToolOutput:
-            if given != use:
+            if replace(given, arguments=use.arguments) != use:
                 raise Stopped("another call than the one that permission has judged can't be made")
             if ended.times and use.effect is Effect.ONCE:
                 raise Stopped("a `once` call is not made a second time")
+            try:
+                await judged(given.arguments)
+            except NeedsDecision as error:
+                if ended.times:
+                    raise Stopped("a call that has run can't be made again with other arguments") from None
+                ended.error = error
+                raise
             ended.times, ended.error = ended.times + 1, None
             try:
                 return await run()

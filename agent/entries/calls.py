@@ -117,6 +117,8 @@ class CallUnsettled(Entry):
     call_id: str
     facts: CallFacts
     reason: str
+    input: str | None = sparse(None)
+    """Other arguments, as JSON, that a middleware wants it to run with; None = as they were."""
 
 
 CallEntry = CallsExamined | CallsJudged | HumanDecided | ToolReturned | ResultReceived | PieceReceived | CallUnsettled

@@ -167,6 +167,7 @@ def _approve(ledger: Ledger, call: OpenCall, decision: e.DecisionGiven, entry: e
     call.state, call.approved_facts, call.judged = ToolCallState.PENDING, call.facts, 0
     if decision.input is not None and decision.input != call.input:
         call.input, call.facts_stale, call.approved_facts = decision.input, True, None
+        call.unchanged = None
         ledger.keep_unmarked(call.block.id, "")
     if entry.at - call.facts_at > FACTS_LAST_MS:
         call.facts_stale = True
@@ -203,6 +204,9 @@ def _unsettled(ledger: Ledger, entry: e.CallUnsettled) -> None:
     call.facts_stale, call.approved, call.approvals, call.changed = False, False, (), entry.reason
     call.analyzed = False
     call.times_unsettled += 1
+    if entry.input is not None:
+        call.unchanged = call.input if call.unchanged is None else call.unchanged
+        call.input = entry.input
 
 
 def close(

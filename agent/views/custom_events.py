@@ -20,7 +20,7 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
         case e.ModelFailed():
             return AgentEvent(type="CUSTOM", name="model_failed", model_name=entry.model, error=entry.error)
         case e.CallUnsettled():
-            value = {"reason": entry.reason}
+            value = {"reason": entry.reason} | ({} if entry.input is None else {"input": entry.input})
             return AgentEvent(type="CUSTOM", name="call_unsettled", tool_call_id=entry.call_id, value=value)
         case e.DoubtProbed() | e.DoubtSettled():
             return _of_doubt(entry)

@@ -1,6 +1,8 @@
 """Middlewares for the tests: LONGHAUL_MIDDLEWARES=tests.workflows.middlewares:NAME."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +47,34 @@ class BrokenBefore(Middleware):
 
     async def on_reply(self, request: str, context: RuntimeContext) -> tuple[str, ...]:
         raise RuntimeError("the words of the error are for the log")
+
+
+class Prefix(Middleware):
+    """Writes a command before each command, whatever stands there: done twice, it would stand there twice."""
+
+    name = "prefix"
+
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        command = json.loads(use.arguments)["command"]
+        return await call_next(replace(use, arguments=json.dumps({"command": f"touch seen && {command}"})))
+
+
+class Restless(Middleware):
+    """Wants something else each time."""
+
+    name = "restless"
+    _times = 0
+
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        self._times += 1
+        return await call_next(replace(use, arguments=json.dumps({"page": self._times + 1})))
+
+
+class Garbling(Middleware):
+    name = "garbling"
+
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        return await call_next(replace(use, arguments='{"page": "the first"}'))
 
 
 @tool(effect=Effect.READ, read_only=True)

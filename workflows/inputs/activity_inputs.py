@@ -250,7 +250,8 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         offloader=record.spec.offloader,
         postprocess=record.spec.postprocess.get(call.block.name, ""),
         confined=call.confined,
-        edited_by=(call.approver or "the approver") if call.edited else None,
+        edited_by=_editor(call),
+        unchanged=call.unchanged,
         secrets=_secrets(record, call.block.name),
         filled=record.marks_secrets,
         runtime=runtime(record),
@@ -260,6 +261,12 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         asked=call.asked,
         sampling=_sampling(record, call.block.name),
     )
+
+
+def _editor(call: OpenCall) -> str | None:
+    if not call.edited:
+        return None
+    return call.approver or "the approver" if call.unchanged is None else "a middleware"
 
 
 def _sampling(record: Record, tool: str) -> world.SamplingLeave | None:

@@ -38,7 +38,9 @@ class OpenCall(Living):
     block: ToolCallBlock
     """As the model wrote it."""
     input: str
-    """The arguments that would run: the model's, or an approver's edit of them."""
+    """The arguments that would run: the model's, an approver's edit of them, or what a middleware made of either."""
+    unchanged: str | None = sparse(None)
+    """The arguments that middlewares are given, where they have put others in their place."""
     state: ToolCallState = ToolCallState.PENDING
     facts: CallFacts = Field(default_factory=CallFacts)
     facts_at: int = 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,14 @@ def said(word: str) -> Callable[[ToolUse, RunTool], Any]:
 
 async def acted(run: Callable[[], Any], *acts: Callable[[ToolUse, RunTool], Any], use: ToolUse = USE) -> ToolOutput:
     middlewares = tuple(Around(f"m{at}", act) for at, act in enumerate(acts))
-    return await Wrapped(middlewares, CONTEXT).acting(use, run)
+    return await Wrapped(middlewares, CONTEXT).acting(use, run, judged)
+
+
+async def judged(arguments: str) -> None:
+    if arguments == '{"to": "nobody"}':
+        raise Stopped("it does not fit")
+    if arguments not in (USE.arguments, "{}"):
+        raise NeedsDecision(CallFacts(), "other arguments", arguments)
 
 
 class Ran:
@@ -69,12 +77,54 @@ async def test_another_call_than_the_one_that_was_judged_is_not_made() -> None:
     ran = Ran()
 
     async def forge(_use: ToolUse, call_next: RunTool) -> ToolOutput:
-        return await call_next(ToolUse("c1", "send", '{"to": "eve"}', Effect.ONCE))
+        return await call_next(ToolUse("c1", "send_all", '{"to": "ben"}', Effect.ONCE))
 
     output = await acted(ran, forge)
 
     assert (ran.times, output.failed) == (0, True)
     assert "another call than the one that permission has judged can't be made" in str(output.output)
+
+
+@pytest.mark.parametrize("first", ["nothing", "swallows"])
+async def test_other_arguments_are_for_the_session_to_judge(first: str) -> None:
+    ran = Ran()
+
+    async def to_eve(use: ToolUse, call_next: RunTool) -> ToolOutput:
+        try:
+            return await call_next(replace(use, arguments='{"to": "eve"}'))
+        except NeedsDecision:
+            if first == "swallows":
+                return ToolOutput("sent")
+            raise
+
+    with pytest.raises(NeedsDecision) as raised:
+        await acted(ran, to_eve)
+
+    assert (ran.times, raised.value.arguments) == (0, '{"to": "eve"}')
+
+
+async def test_other_arguments_that_do_not_fit_run_nothing() -> None:
+    ran = Ran()
+
+    async def to_nobody(use: ToolUse, call_next: RunTool) -> ToolOutput:
+        return await call_next(replace(use, arguments='{"to": "nobody"}'))
+
+    output = await acted(ran, to_nobody)
+
+    assert (ran.times, output.failed, output.output) == (0, True, "it does not fit The tool did not run.")
+
+
+async def test_what_has_run_is_not_made_again_with_other_arguments() -> None:
+    ran = Ran()
+
+    async def then_eve(use: ToolUse, call_next: RunTool) -> ToolOutput:
+        await call_next(use)
+        return await call_next(replace(use, arguments='{"to": "eve"}'))
+
+    output = await acted(ran, then_eve, use=replace(USE, effect=Effect.READ))
+
+    assert (ran.times, output.failed) == (1, True)
+    assert str(output.output).startswith("a call that has run can't be made again with other arguments")
 
 
 @pytest.mark.parametrize(("effect", "times"), [(Effect.ONCE, 1), (Effect.READ, 2)])

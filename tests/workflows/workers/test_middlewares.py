@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.conversation.messages import FinishedReason
+from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from tests.workflows.conftest import TOOLS, Stage
-from tests.workflows.letters import calls
+from tests.workflows.letters import calls, results
 
 pytestmark = pytest.mark.server
 
@@ -91,3 +91,61 @@ async def test_a_session_takes_and_leaves_what_its_workers_offer(unserved: Stage
         "The middleware 'broken_before' on the worker failed: RuntimeError.",
     )
     assert (again.error, again.get_text_content()) == (None, "Well again.")
+
+
+async def test_what_a_middleware_makes_of_a_call_is_judged_before_it_runs(unserved: Stage) -> None:
+    unserved.settings.middlewares = f"{HERE}:Prefix"
+    allowed = {"tool_name": "Bash", "rule_content": "echo:*", "behavior": "allow"}
+    session = unserved.session(
+        calls("Bash", command="echo wet"),
+        {"text": "Done.", "expect": {"last_contains": "a middleware changed the arguments before this ran"}},
+        calls("Bash", command="echo dry"),
+        {"text": "Left."},
+        tools=["Bash"],
+        permission={"rules": [allowed]},
+        sandbox="off",
+    )
+    async with unserved.another_worker():
+        waits = await session.reply("Say it")
+        (asked,) = await session.pending()
+        await session.confirm(asked, allow=True)
+        done = await session.wait(waits.id)
+        waits = await session.reply("Again")
+        (again,) = await session.pending()
+    async with unserved.another_worker():
+        await session.confirm(again, allow=False, reason="no traces")
+        left = await session.wait(waits.id)
+
+    assert json.loads(asked.input) == {"command": "touch seen && echo wet"}
+    assert "a middleware has changed the arguments" in asked.reason
+    assert (unserved.workspace / "seen").exists()
+    assert "wet" in results(done)[0][1]
+    assert done.get_text_content() == "Done."
+    assert [state for state, _ in results(left)] == [ToolResultState.DENIED]
+
+
+async def test_a_middleware_that_changes_a_call_each_time_otherwise_runs_nothing(unserved: Stage) -> None:
+    unserved.settings.middlewares = f"{HERE}:Restless"
+    session = unserved.session(
+        calls("fetch", page=1),
+        {"text": "Given up.", "expect": {"last_contains": "each time it was about to run, something had changed"}},
+        tools=["fetch"],
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Fetch it")
+
+    assert (done.error, done.get_text_content()) == (None, "Given up.")
+
+
+async def test_what_a_middleware_changes_into_nonsense_is_told_and_does_not_run(unserved: Stage) -> None:
+    unserved.settings.middlewares = f"{HERE}:Garbling"
+    session = unserved.session(
+        calls("fetch", page=1),
+        {"text": "Given up.", "expect": {"last_contains": "the changed arguments do not fit: "}},
+        tools=["fetch"],
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Fetch it")
+
+    assert (done.error, done.get_text_content()) == (None, "Given up.")
+    assert results(done)[0][1].endswith("The tool did not run.")
