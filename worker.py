@@ -76,6 +76,7 @@ from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
+from longhaul.activities.tools.skill_loaders import SkillLoaders, load_skill_loaders
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.workspace import host_queue
@@ -179,10 +180,16 @@ def box_of(settings: Settings) -> Box:
     return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
 
 
-def toolbox_of(settings: Settings, segments: Segments, lasting: LongTerm, outputs: Outputs | None = None) -> Toolbox:
+def toolbox_of(
+    settings: Settings,
+    segments: Segments,
+    lasting: LongTerm,
+    outputs: Outputs | None = None,
+    loaders: SkillLoaders | None = None,
+) -> Toolbox:
     """The tools of this worker; around commands stands the box that it wants, and its own files are hidden in there."""
     ours = [
-        *default_tools(box=box_of(settings), outputs=outputs),
+        *default_tools(box=box_of(settings), outputs=outputs, loaders=loaders),
         *inside_tools(),
         StartAgent(),
         Recall(segments),
@@ -206,8 +213,11 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     lasting: LongTerm,
 ) -> list[Worker]:
     """That of the queue first; then that of this host's own queue, where the host has a name."""
-    outputs = Outputs()
-    toolbox, risks = toolbox_of(settings, segments, lasting, outputs), open_analyzers(settings.analyzers, providers)
+    outputs, loaders = Outputs(), load_skill_loaders(settings.tools)
+    toolbox, risks = (
+        toolbox_of(settings, segments, lasting, outputs, loaders),
+        open_analyzers(settings.analyzers, providers),
+    )
     offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
     workspaces, contexts = (
         Workspaces(settings.data_dir, offloaders, settings.host),
@@ -220,7 +230,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     behind, kinds = load_postprocessors(settings.tools), load_kinds(settings.tools)
     returning, offload = Returning(offloaders, counter, secrets, behind), offload_to(offloaders)
     # Whoever works without search attributes has not seen to it that the server knows them.
-    told, indexed = Prompting(settings.prompt_templates), ALL_INDEXED if settings.search_attributes else 1
+    told, indexed = Prompting(settings.prompt_templates, loaders), ALL_INDEXED if settings.search_attributes else 1
     turns = KindTurns(kinds)
     hooks, condensers = load_hooks(settings.hooks), load_condensers(settings.condensers)
     compressing = Compressing(

@@ -1,6 +1,7 @@
 """examine_calls: find out what permission needs to know about calls, without doing anything."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from temporalio import activity
 
@@ -14,8 +15,9 @@ from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.context.contexts import Contexts, message_at
 from longhaul.activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress, SpecTexts
 from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.middlewares.middleware import Stopped
 from longhaul.activities.middlewares.wrapping import Wrapping
-from longhaul.activities.tool import Place
+from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox, finishing
@@ -26,6 +28,22 @@ from longhaul.agent.values.conversation.structured_output import GENERATE_RESPON
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.settings import Secrets
 from longhaul.stores.state.user_rules import UserRules
+
+LONGEST_CHANGED_CHARS = 200_000
+"""Of arguments that a middleware wants: they are recorded whole, in the session's history."""
+
+
+class Decided(Protocol):
+    """A call as it was decided on."""
+
+    @property
+    def toolbox(self) -> Toolbox: ...
+    @property
+    def tool(self) -> Tool: ...
+    @property
+    def place(self) -> Place: ...
+    @property
+    def arguments(self) -> str: ...
 
 
 class Examination:
@@ -123,6 +141,23 @@ class Examination:
             # A tool's examiner is somebody else's code, and a call that could not be looked at must ask, not run.
             why = f"looking at the call failed ({type(error).__name__})"
             return CallFacts(cwd=str(place.cwd), not_understood=why)
+
+    async def check_decided(self, call: Decided, wanted: str) -> None:
+        """Whether these are the arguments that the call was decided on with. Of others it raises NeedsDecision with the
+        findings, and Stopped where no call may have them; nothing ran then."""
+        if wanted == call.arguments:
+            return
+        if self._secrets.masker.found(call.arguments) or self._secrets.masker.found(wanted):
+            # They would be recorded; and what is recorded with a mark would not be known again as the same.
+            raise Stopped("arguments with a secret in them can't be changed")
+        if len(wanted) > LONGEST_CHANGED_CHARS:
+            raise Stopped(f"the changed arguments have more than {LONGEST_CHANGED_CHARS:,} characters")
+        try:
+            checked(call.toolbox, self._secrets, call.tool.name, wanted)
+        except ArgumentsError as error:
+            raise Stopped(f"the changed arguments do not fit: {error}") from None
+        facts = await self.look(call.tool.name, wanted, call.place, call.toolbox)
+        raise NeedsDecision(facts, "a middleware has changed the arguments", wanted)
 
     async def arguments_of(self, call_id: str, said_in: MessageAddress) -> str:
         """The arguments of a call from the message that made it, wherever that is to be had."""

@@ -23,7 +23,6 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.middlewares.changed_arguments import ChangedArguments
 from longhaul.activities.middlewares.middleware import ToolUse
 from longhaul.activities.middlewares.runtime import as_current
 from longhaul.activities.middlewares.side_models import SideModels, with_taken
@@ -73,7 +72,6 @@ class Acting:
         self._secrets = secrets
         self._contexts, self._toolbox, self._workspaces = contexts, toolbox, workspaces
         self._examination, self._returning = examination, returning
-        self._changed = ChangedArguments(examination, secrets)
 
     @activity.defn(dynamic=True)
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
@@ -117,7 +115,7 @@ class Acting:
                 use = ToolUse(ask.call_id, name, given_to_them, ask.effect)
                 with attempt_noting(self._secrets.masker) as notes, as_current(start.wrapped.context):
                     async with beating(notes.details):
-                        run, judged = partial(self._run, start, ask), partial(self._changed.judged, start)
+                        run, judged = partial(self._run, start, ask), partial(self._examination.check_decided, start)
                         output = await start.wrapped.acting(use, run, judged)
             except NeedsDecision as changed:
                 facts = self._secrets.out_of_findings(changed.facts, start.arguments)

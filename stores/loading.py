@@ -66,3 +66,17 @@ def _missing(name: str, why: str, setting: str) -> ModuleNotFoundError:
         f"put its folder into PYTHONPATH, or start in that folder with {setting} set in the environment",
         name=name,
     )
+
+
+def places_of(thing: object) -> list[str]:
+    """Where it stands at the top of a module, as `found_at` takes it: one place where its own module has it, else all
+    that have it. What the program that was started holds itself is not told: nobody else can import it."""
+    found = [
+        f"{module}:{name}"
+        for module, loaded in list(sys.modules.items())
+        if module != "__main__" and isinstance(loaded, ModuleType)
+        for name, value in list(vars(loaded).items())
+        if value is thing
+    ]
+    own = getattr(thing, "__module__", None)
+    return [place for place in found if place.partition(":")[0] == own] or found

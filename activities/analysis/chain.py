@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
-from longhaul.activities.tools.registry import ToolSetupError
+from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.permission.policies import RULES_ANALYZER, worse
 from longhaul.agent.permission.risk import risk_by_rules
 from longhaul.agent.plain.canonical import digest_of

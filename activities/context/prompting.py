@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.activities.tools.skill_files import find_project_files, find_skills, skill_folders
+from longhaul.activities.tools.skill_loaders import SkillLoaders
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import (
@@ -44,17 +45,20 @@ class Prompted:
 
 
 class Prompting:
-    def __init__(self, templates: Path | None = None) -> None:
+    def __init__(self, templates: Path | None = None, loaders: SkillLoaders | None = None) -> None:
         """`templates`: the folder with the templates that agents may name, each a file NAME.md."""
-        self._templates = templates
+        self._templates, self._loaders = templates, loaders or SkillLoaders()
 
     def prompt_for(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
         """Blocking. Raises NotHere for a folder or a template that this worker does not have."""
         context = ask.spec.agent_context or AgentContext()
         triggered_by_agent = [known.name for known in context.knowledge]
         found = find_skills(skill_folders(ask.spec.skills, root), with_text=triggered_by_agent)
+        brought, failed = self._loaders.skills(ask.spec.skills, triggered_by_agent)
+        names = {skill.name for skill in found}
+        found += [skill for skill in brought if skill.name not in names]
         skills = with_knowledge(found, context.knowledge)
-        by_tool = SKILL_TOOL in ask.spec.tools
+        by_tool = SKILL_TOOL in ask.spec.all_tools
         parts = {
             "prefix": context.system_prefix,
             "system_prompt": with_secrets_named(ask.spec.system_prompt, ask.spec.secrets),
@@ -63,7 +67,8 @@ class Prompting:
             ),
             "suffix": context.system_suffix,
         }
-        return Prompted(assemble(parts, self._template(context.prompt_template)), tuple(_hints(ask, skills, window)))
+        hints = (*(hint_message(why, "skills") for why in failed), *_hints(ask, skills, window))
+        return Prompted(assemble(parts, self._template(context.prompt_template)), hints)
 
     def _template(self, template: str | None) -> str | None:
         if template is None or not is_template_name(template):

@@ -18,8 +18,8 @@ class HookedMiddleware(Middleware):
     `LONGHAUL_MIDDLEWARES=shop.hooks:hooks` on the workers. The first argument of a hook is the RuntimeContext.
 
     Register before the worker takes work. What `pre_reply` gives back is told to the model behind the request;
-    `pre_acting` may raise Stopped; other arguments that it gives back are judged anew. There is no `post_reply` here: a reply
-    may end on another worker, or after days.
+    `pre_acting` may raise Stopped; other arguments that it gives back are judged anew. There is no `post_reply` here: a
+    reply may end on another worker, or after days.
     """
 
     def __init__(self, name: str = "hooks") -> None:

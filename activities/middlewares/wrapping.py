@@ -105,17 +105,7 @@ class Wrapped:
         ended = _Run()
 
         async def innermost(given: ToolUse) -> ToolOutput:
-            if replace(given, arguments=use.arguments) != use:
-                raise Stopped("another call than the one that permission has judged can't be made")
-            if ended.times and use.effect is Effect.ONCE:
-                raise Stopped("a `once` call is not made a second time")
-            try:
-                await judged(given.arguments)
-            except NeedsDecision as error:
-                if ended.times:
-                    raise Stopped("a call that has run can't be made again with other arguments") from None
-                ended.error = error
-                raise
+            await _check(given, use, ended, judged)
             ended.times, ended.error = ended.times + 1, None
             try:
                 return await run()
@@ -234,6 +224,21 @@ def _as_hints(middleware: Middleware, added: object) -> list[Msg]:
         most = f"{HINTS_LIMIT_CHARS // 1000} kB"
         raise MiddlewareFailed(f"The middleware {middleware.name!r} on the worker failed: it adds more than {most}.")
     return hints
+
+
+async def _check(given: ToolUse, use: ToolUse, ended: _Run, judged: Judged) -> None:
+    """Raises Stopped for what may not run, and NeedsDecision for what nobody has judged yet."""
+    if replace(given, arguments=use.arguments) != use:
+        raise Stopped("another call than the one that permission has judged can't be made")
+    if ended.times and use.effect is Effect.ONCE:
+        raise Stopped("a `once` call is not made a second time")
+    try:
+        await judged(given.arguments)
+    except NeedsDecision as error:
+        if ended.times:
+            raise Stopped("a call that has run can't be made again with other arguments") from None
+        ended.error = error
+        raise
 
 
 def _what_ran(ended: _Run) -> str:

@@ -23,10 +23,11 @@ from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.activities.tools.skill import LoadSkill
+from longhaul.activities.tools.skill_loaders import SkillLoader, SkillLoaders
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.activities.tools.write import Write
-from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.result_schema import unusable
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -34,10 +35,6 @@ from longhaul.stores.loading import module_at, names_in, setting_of
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """No dot: names with one belong to our own activities."""
-
-
-class ToolSetupError(BadSetup):
-    """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""
 
 
 class Toolbox:
@@ -128,7 +125,10 @@ def _unusable_results(tool: Tool) -> str:
 
 
 def default_tools(
-    extra_environment: tuple[str, ...] = (), box: Box | None = None, outputs: Outputs | None = None
+    extra_environment: tuple[str, ...] = (),
+    box: Box | None = None,
+    outputs: Outputs | None = None,
+    loaders: SkillLoaders | None = None,
 ) -> list[Tool]:
     """What every worker has. `extra_environment`: names of the worker's variables that Bash commands may see.
 
@@ -144,7 +144,7 @@ def default_tools(
         Edit(),
         *searching,
         Glob(),
-        LoadSkill(),
+        LoadSkill(loaders),
     ]
 
 
@@ -160,7 +160,8 @@ def load_modules(names: str) -> list[Tool]:
                 f"the tool module {name!r} can't be imported: {type(error).__name__}: {error}"
             ) from error
         tools = [value for value in vars(module).values() if isinstance(value, Tool)]
-        if not tools and not any(isinstance(value, Postprocessor) or is_kind(value) for value in vars(module).values()):
+        others = (value for value in vars(module).values() if isinstance(value, Postprocessor | SkillLoader))
+        if not tools and not any(others) and not any(map(is_kind, vars(module).values())):
             raise ToolSetupError(f"the tool module {name!r} has no tools; put @tool above a function in it")
         for tool in tools:
             tool.boxed_from = "" if tool.inside or tool.child or tool.is_external_tool else name

@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.skill_files import files_of, find_skills, skill_folders, skill_text
+from longhaul.activities.tools.skill_loaders import SkillLoaders
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.skills import Skill
@@ -35,20 +36,29 @@ class LoadSkill(Tool):
     concurrency_safe = True
     timeout_seconds = 60.0
 
+    def __init__(self, loaders: SkillLoaders | None = None) -> None:
+        self._loaders = loaders or SkillLoaders()
+
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError for a name that no skill of the agent has, and for a file outside of the skill's folder."""
         told = await own_session.pull_spec()
         try:
-            return ToolOutput(await asyncio.to_thread(loaded, told.skills, call.place.root, call.arguments))
+            text = await asyncio.to_thread(loaded, told.skills, call.place.root, call.arguments, self._loaders)
+            return ToolOutput(text)
         except ApplicationError as error:
             raise ToolError(error.message) from error
 
 
-def loaded(folders: Sequence[str], root: Path, arguments: dict[str, Any]) -> str:
-    """What is asked for, of the skills in these folders of an agent whose workspace is at `root`. Blocking. Raises
-    ToolError, and NotHere for a folder that this worker does not have."""
-    skills = find_skills(skill_folders(folders, root))
-    path = Path(_named(skills, arguments["skill"]).path)
+def loaded(named: Sequence[str], root: Path, arguments: dict[str, Any], loaders: SkillLoaders | None = None) -> str:
+    """What is asked for, of the skills in these folders, and of these loaders, of an agent whose workspace is at
+    `root`. Blocking. Raises ToolError, and NotHere for a folder or a loader that this worker does not have."""
+    brought, _ = loaders.skills(named) if loaders else ([], [])
+    skill = _named([*find_skills(skill_folders(named, root)), *brought], arguments["skill"])
+    if not skill.path:
+        if "file" in arguments:
+            raise ToolError(f"the skill {skill.name!r} has no files; leave out `file` for its text")
+        return skill.body
+    path = Path(skill.path)
     if "file" in arguments:
         return _file(path.parent, arguments["file"])
     files = [name for name in files_of(path.parent) if name != path.name]

@@ -18,7 +18,7 @@ from longhaul.activities.attempt.workspaces import nearest_folder, not_here
 from longhaul.activities.tool import ToolError
 from longhaul.activities.tools.files import opened
 from longhaul.agent.values.spec.knowledge import TRIGGER_CAP_CHARS, TRIGGERS_CAP
-from longhaul.agent.values.spec.skills import ProjectFile, Skill
+from longhaul.agent.values.spec.skills import LOADER, ProjectFile, Skill
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,8 @@ _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.{0,10000}?)^---[ \t]*(?:
 def skill_folders(names: Sequence[str], root: Path) -> list[Path]:
     """The folders that an agent names, resolved; relative ones are in its workspace at `root`. Raises NotHere for an
     absolute one that this worker does not have."""
-    return [folder for name in names if (folder := _folder(name, root)) is not None]
+    folders = (name for name in names if not name.startswith(LOADER))
+    return [folder for name in folders if (folder := _folder(name, root)) is not None]
 
 
 def _folder(name: str, root: Path) -> Path | None:

@@ -1,17 +1,18 @@
 """Groups of tools that an agent switches on when it needs them: among few tools a model chooses better."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from longhaul.agent.plain.values import Many, Value, sparse
+from longhaul.agent.plain.named import Named, Names
+from longhaul.agent.plain.values import Given, Value, sparse
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 RESET = "reset_equipped_tools"
 
 
 class ToolGroup(Value):
-    tools: Many[str] = Field(min_length=1)
+    tools: Given[Names, Sequence[str | Named]] = Field(min_length=1)
     description: str = Field(min_length=1)
     """For the model: what the group is for."""
     active: bool = sparse(False)

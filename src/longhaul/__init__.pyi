@@ -71,7 +71,9 @@ from longhaul.activities.tools.notes import note as note
 from longhaul.activities.tools.notes import noted as noted
 from longhaul.activities.tools.postprocessors import postprocessor as postprocessor
 from longhaul.activities.tools.read import Read as Read
-from longhaul.activities.tools.registry import ToolSetupError as ToolSetupError
+from longhaul.activities.tools.setup_error import ToolSetupError as ToolSetupError
+from longhaul.activities.tools.skill_loaders import LoadedSkill as LoadedSkill
+from longhaul.activities.tools.skill_loaders import SkillLoader as SkillLoader
 from longhaul.activities.tools.write import Write as Write
 from longhaul.agent.fold.ledger.state import AgentState as AgentState
 from longhaul.agent.fold.ledger.state import ReplyContext as ReplyContext
@@ -185,6 +187,8 @@ from longhaul.agent.views.folding import ReplyFold as ReplyFold
 from longhaul.agent.views.trajectory import Trajectory as Trajectory
 from longhaul.agent.views.trajectory import TrajectoryEvent as TrajectoryEvent
 from longhaul.starter.client.agent_sections import Sections as Sections
+from longhaul.starter.client.agent_objects import Agent as Agent
+from longhaul.starter.client.agent_objects import Toolkit as Toolkit
 from longhaul.starter.client.agents import BadAgent as BadAgent
 from longhaul.starter.client.agents import find_sections as find_sections
 from longhaul.starter.client.cards import SessionCard as SessionCard

@@ -10,6 +10,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.agent_objects import Agent
 from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
@@ -59,17 +60,21 @@ class Longhaul:
             await let_go(client)
 
     def session(
-        self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec = "longhaul"
+        self, session_id: str = "default", *, user: str | None = None, agent: str | AgentSpec | Agent = "longhaul"
     ) -> Session:
         """A session by its names; it is started by its first message. Two handles with equal names are one session.
 
-        `agent` is an AgentSpec, or a name: then `agents/NAME.toml` says how a new session is set up. A session that
-        runs already keeps the settings that it was started with. Raises BadAgent for one that can't be used.
+        `agent` is an AgentSpec, an Agent, or a name: then `agents/NAME.toml` says how a new session is set up. One that
+        runs already, or is stored, keeps its settings and its state. Raises BadAgent for an agent that can't be used.
         """
         check_name("session", session_id)
         check_name("user", user or "")
-        spec = checked(agent) if isinstance(agent, AgentSpec) else find_agent(agent)
+        state = agent.state if isinstance(agent, Agent) else None
+        given = agent.spec if isinstance(agent, Agent) else agent
+        spec = checked(given) if isinstance(given, AgentSpec) else find_agent(given)
         session = Session(self.client, self.settings, session_id, user, spec)
+        if state is not None:
+            session.stored.begins_in(state)
         session.hooks.parent = self.hooks
         return session
 

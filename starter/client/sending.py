@@ -1,7 +1,7 @@
 """Updates to one session: sent until they are taken, and what comes back as a refusal."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from temporalio.client import WithStartWorkflowOperation, WorkflowUpdateFailedError
@@ -26,6 +26,9 @@ class Sending:
         self._start = start
         """A new one each time: an operation is good for one sending."""
         self._under_way = asyncio.Semaphore(AT_ONCE)
+        self.begin: Callable[[], Awaitable[None]] | None = None
+        """What comes before the first update that may start the session."""
+        self._beginning = asyncio.Lock()
 
     async def update(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """To a session that is open. Raises NoSession."""
@@ -47,6 +50,14 @@ class Sending:
 
     async def update_with_start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """The session begins with it when there is none."""
+        async with self._beginning:
+            if self.begin is not None:
+                await self.begin()
+                self.begin = None
+        return await self.start_with(name, body)
+
+    async def start_with(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The same, and nothing comes before it."""
         check_size(name, body, self._asking.client)
         await check_attachments(name, body)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
+from longhaul.agent.plain.named import NAMES, Named, Names
 from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.children import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
@@ -25,6 +26,7 @@ from longhaul.agent.values.spec.known_names import (
 from longhaul.agent.values.spec.mcp import MCPClient, check_clients, server_of
 from longhaul.agent.values.spec.memory import BaseName, MemoryMode, check_named, is_static, tools_of
 from longhaul.agent.values.spec.profiles import ModelProfile, check_names
+from longhaul.agent.values.spec.skills import LOADER, SKILL_TOOL
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
@@ -197,7 +199,7 @@ def _named_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Middlewares = Annotated[tuple[str, ...], Field(max_length=50), AfterValidator(_named_once)]
+Middlewares = Annotated[tuple[str, ...], NAMES, Field(max_length=50), AfterValidator(_named_once)]
 
 
 class AgentSpec(Value):
@@ -215,7 +217,7 @@ class AgentSpec(Value):
     of a profile, of `models` or of the workers' operator."""
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
     """The agent's own profiles of models, by name."""
-    tools: Many[str] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
+    tools: Given[Names, Sequence[str | Named]] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
     """Those that it may call, by name, also of modules of the workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
     """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
@@ -236,7 +238,7 @@ class AgentSpec(Value):
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
-    middlewares: Given[Middlewares, Sequence[str]] = sparse(())
+    middlewares: Given[Middlewares, Sequence[str | Named]] = sparse(())
     """Of those that its workers offer, the outermost first."""
     stuck: StuckConfig = sparse(StuckConfig())
     """When it counts as going round in circles."""
@@ -245,7 +247,8 @@ class AgentSpec(Value):
     team: str = sparse("", max_length=100)
     """Whose inbox its calls are in: `longhaul inbox --team`."""
     skills: Many[str] = sparse((), max_length=20)
-    """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace."""
+    """Folders on the worker with a SKILL.md, or with sub-folders that have one. A relative path is in the workspace.
+    `loader:NAME` is code of the workers' operator that brings skills; with one the agent has the tool Skill."""
     agent_context: AgentContext | None = sparse(None)
     secrets: Secrets | None = sparse(None)
     long_term_memory_mode: MemoryMode | None = sparse(None)
@@ -349,7 +352,9 @@ class AgentSpec(Value):
     def all_tools(self) -> tuple[str, ...]:
         starts = [name for name in LEADS_TOOLS if name not in self.tools] if self.agents else []
         known = tools_of(self.long_term_memory_mode, self.knowledge_bases, self.knowledge_mode)
-        return (*self.tools, *in_groups(self.tool_groups), *starts, *known)
+        named = (*self.tools, *in_groups(self.tool_groups))
+        loads = any(name.startswith(LOADER) for name in self.skills) and SKILL_TOOL not in named
+        return (*named, *starts, *known, *((SKILL_TOOL,) if loads else ()))
 
     @property
     def host(self) -> str:

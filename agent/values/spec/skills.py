@@ -18,6 +18,8 @@ SOURCE = "skill:"
 """Hints of triggered skills begin their `source` with it."""
 SKILL_TOOL = "Skill"
 """The tool that loads a skill by its name."""
+LOADER = "loader:"
+"""How an agent's name of a loader begins, which brings skills by code; what else it names is a folder."""
 
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 """Scripts that write words without spaces, or endings without: there a trigger need not be a word of its own."""
@@ -30,7 +32,7 @@ class Skill:
     description: str
     """One line; empty for one that only speaks up by itself."""
     path: str
-    """Empty for one that the agent's own settings hold."""
+    """Empty for one that the agent's own settings hold, or that a loader brings."""
     triggers: tuple[str, ...] = ()
     """Words; `*` at one place of a word stands for any further letters."""
     body: str = ""

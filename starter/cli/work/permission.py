@@ -14,7 +14,8 @@ from longhaul.activities.process.box import Box
 
 # The one command that needs the tools themselves: it must look at a call just as a worker does.
 from longhaul.activities.rehearsal import Rehearsal
-from longhaul.activities.tools.registry import Toolbox, ToolSetupError, default_tools, load_modules
+from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules
+from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.entries.every import Verdict
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.plain.mistakes import what_is_wrong

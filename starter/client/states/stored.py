@@ -1,6 +1,7 @@
 """A session's state as a thing of its own: taken out, put in, changed in places, copied, deleted."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhaul.agent.fold.ledger.ledger import Ledger
@@ -21,7 +22,7 @@ from longhaul.starter.client.states.state import (
     repaired,
     replacement,
 )
-from longhaul.starter.client.wire import Refused
+from longhaul.starter.client.wire import MovedOn, Refused
 from longhaul.workflows.contract import PendingCall
 
 if TYPE_CHECKING:
@@ -153,6 +154,18 @@ class Stored:
         note = files_of_copy(ledger.spec, ledger.provided.workspace_root)
         body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH, note=note)
         await self._sending.update_with_start("replace_state", body)
+
+    def begins_in(self, state: AgentState) -> None:
+        """Begin in this state with the first message; a session that there is, or was, keeps its own."""
+        self._sending.begin = lambda: self._begin_in(state)
+
+    async def _begin_in(self, state: AgentState) -> None:
+        """Raises Refused for a state that can't be taken."""
+        if await self.is_known():
+            return
+        body = replacement(read_whole(state).state, by="", why="the state of its agent", expected_seq=FRESH)
+        with suppress(MovedOn):  # somebody else has begun it meanwhile
+            await self._sending.start_with("replace_state", body)
 
     async def _open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
         """Do it; with a session that is closed, after it has been opened again. Raises NoSession."""

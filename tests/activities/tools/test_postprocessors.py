@@ -11,7 +11,8 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors, postprocessor
-from longhaul.activities.tools.registry import ToolSetupError, load_modules, load_postprocessors
+from longhaul.activities.tools.registry import load_modules, load_postprocessors
+from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.values.conversation.messages import TextBlock
 
 PAGE = ToolOutput("a long page", metadata={"from": "shelf 3"}, cwd=Path("/site"))

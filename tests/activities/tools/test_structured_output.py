@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from longhaul.activities.tool import Tool
 from longhaul.activities.tools.arguments import ArgumentsError
-from longhaul.activities.tools.registry import Toolbox, ToolSetupError, describe, finishing
+from longhaul.activities.tools.registry import Toolbox, describe, finishing
+from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.activities.tools.structured_output import MOST_FIELDS, MOST_VALUE_BYTES, BadAskedSchema, GenerateResponse
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE

@@ -1,0 +1,7 @@
+"""What is wrong with the modules that an operator brings along."""
+
+from longhaul.agent.plain.errors import BadSetup
+
+
+class ToolSetupError(BadSetup):
+    """The operator's mistake: a module that can't be loaded, a name that is wrong or taken."""
