@@ -41,8 +41,7 @@ class _Run:
 
 
 Judged = Callable[[str], Awaitable[None]]
-"""Whether permission has judged the call with these arguments. Raises NeedsDecision where it has not, and Stopped for
-what could not be run."""
+"""Of arguments. Raises NeedsDecision where permission has judged others, and Stopped for what could not be run."""
 
 
 @dataclass(frozen=True)
