@@ -1,12 +1,15 @@
 """The same promises for all three APIs, against a mock of the world's providers."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from longhaul.activities.models.failures.verdicts import judge
-from longhaul.activities.tools.registry import describe
+from longhaul.activities.tools.arguments import ArgumentsError
+from longhaul.activities.tools.registry import Toolbox, describe, finishing
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
@@ -17,7 +20,9 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     UserMsg,
 )
+from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, Caller, called, returned
+from tests.activities.tools.forms import Form, some_forms
 from tests.servers.aimock import Aimock
 
 pytestmark = pytest.mark.aimock
@@ -225,3 +230,41 @@ async def test_the_finish_function_is_called_and_its_result_goes_back(
 
     assert (asked.name, asked.input) == ("generate_response", '{"height":"low"}')
     assert [block.input for block in second.content if isinstance(block, ToolCallBlock)] == ['{"height":3.5}']
+
+
+async def test_answers_in_two_hundred_forms_come_through_as_they_were_written(
+    aimock: Aimock, caller: Caller, model: str
+) -> None:
+    """Ten forms are the fields of one, and the model answers it eleven times: right, and wrong in each field."""
+    made = some_forms(200)
+    tens = [made[at : at + 10] for at in range(0, 200, 10)]
+    whole = {"chunkSize": 1_000_000}
+    aimock.answer(*({**answer(f"batch {at} please", toolCalls=_answers(tens[at])), **whole} for at in range(20)))
+
+    for at, forms in enumerate(tens):
+        toolbox = finishing(Toolbox(()), _together(forms))
+        reply = await caller.call(model, f"batch {at} please", tools=toolbox.descriptors([GENERATE_RESPONSE]))
+        right, *wrong = (block.input for block in reply.content if isinstance(block, ToolCallBlock))
+        assert toolbox.validate(GENERATE_RESPONSE, right) == _valid(forms)
+        assert [json.loads(given)[f"f{field}"] for field, given in enumerate(wrong)] == [form[2] for form in forms]
+        for field, given in enumerate(wrong):
+            with pytest.raises(ArgumentsError, match=rf"^the answer does not fit:\n- f{field}\b"):
+                toolbox.validate(GENERATE_RESPONSE, given)
+
+    assert sum(map(len, tens)) == 200
+
+
+def _together(forms: Sequence[Form]) -> dict[str, Any]:
+    return {"type": "object", "properties": {f"f{at}": form[0] for at, form in enumerate(forms)}}
+
+
+def _valid(forms: Sequence[Form]) -> dict[str, Any]:
+    return {f"f{at}": form[1] for at, form in enumerate(forms)}
+
+
+def _answers(forms: Sequence[Form]) -> list[dict[str, Any]]:
+    valid = _valid(forms)
+    given = [valid, *({**valid, f"f{at}": form[2]} for at, form in enumerate(forms))]
+    return [
+        {"id": f"call_{at}", "name": GENERATE_RESPONSE, "arguments": json.dumps(each)} for at, each in enumerate(given)
+    ]
