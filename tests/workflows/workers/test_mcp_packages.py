@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from longhaul.agent.entries.every import Prepared
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.mcp.serving import answers, free_port
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls, results
+from tests.workflows.letters import calls, recorded, results
 
 pytestmark = pytest.mark.server
 
@@ -107,3 +108,95 @@ async def test_a_session_writes_and_reads_by_the_file_server_as_it_is_let(
     assert (wrote, (area / "new.txt").read_text()) == (ToolResultState.SUCCESS, "high tide")
     assert outside is ToolResultState.ERROR
     assert "outside allowed directories" in refused
+
+
+@pytest.mark.timeout(120)
+async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_packages: Path, unserved: Stage) -> None:
+    offered = {"every": {"mcp_config": program(mcp_packages, "server-everything", "stdio"), "is_stateful": True}}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
+    asked = {
+        "echo": {"message": "fog"},
+        "get-annotated-message": {"messageType": "error", "includeImage": True},
+        "get-env": {},
+        "get-resource-links": {"count": 2},
+        "get-resource-reference": {"resourceType": "Text", "resourceId": 1},
+        "get-structured-content": {"location": "Chicago"},
+        "get-sum": {"a": 2, "b": 3},
+        "get-tiny-image": {},
+        "gzip-file-as-resource": {"name": "fog.gz", "data": "data:text/plain;base64,Zm9n", "outputType": "resource"},
+        "toggle-simulated-logging": {},
+        "toggle-subscriber-updates": {},
+        "trigger-long-running-operation": {"duration": 0.2, "steps": 2},
+    }
+    asking = {
+        "trigger-elicitation-request": {},
+        "trigger-url-elicitation": {"url": "https://harbour.example/"},
+        "simulate-research-query": {"topic": "fog"},
+    }
+    came, listed = await called(unserved, "every", {**asked, **asking})
+
+    assert listed == {*asked, *asking}
+    failed = {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS}
+    assert failed == {"simulate-research-query": ToolResultState.ERROR}, "it runs as a task of the server alone"
+    assert "[resource " in came["gzip-file-as-resource"][1] or "fog.gz" in came["gzip-file-as-resource"][1]
+
+
+@pytest.mark.timeout(120)
+async def test_every_tool_of_the_file_server_is_called_and_comes_back(
+    mcp_packages: Path, unserved: Stage, tmp_path: Path
+) -> None:
+    area = tmp_path / "area"
+    area.mkdir()
+    (area / "log.txt").write_text("low tide\n")
+    offered = {"files": {"mcp_config": program(mcp_packages, "server-filesystem", str(area)), "is_stateful": True}}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
+    log, folder = str(area / "log.txt"), str(area)
+    asked: dict[str, dict[str, Any]] = {
+        "read_file": {"path": log},
+        "read_text_file": {"path": log, "head": 1},
+        "read_media_file": {"path": log},
+        "read_multiple_files": {"paths": [log, log]},
+        "write_file": {"path": str(area / "new.txt"), "content": "high tide"},
+        "edit_file": {"path": log, "edits": [{"oldText": "low", "newText": "ebb"}]},
+        "create_directory": {"path": str(area / "quay")},
+        "list_directory": {"path": folder},
+        "list_directory_with_sizes": {"path": folder},
+        "directory_tree": {"path": folder},
+        "move_file": {"source": str(area / "new.txt"), "destination": str(area / "quay" / "new.txt")},
+        "search_files": {"path": folder, "pattern": "**/*.txt"},
+        "get_file_info": {"path": log},
+        "list_allowed_directories": {},
+    }
+    came, listed = await called(unserved, "files", asked)
+
+    assert listed == set(asked)
+    assert {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS} == {}
+    assert (area / "quay" / "new.txt").read_text() == "high tide"
+    assert "ebb tide" in (area / "log.txt").read_text()
+    assert "quay/new.txt" in came["search_files"][1]
+
+
+async def called(
+    stage: Stage, server: str, asked: dict[str, dict[str, Any]]
+) -> tuple[dict[str, tuple[ToolResultState, str]], set[str]]:
+    """Each of these tools by one session, whose person allows each call: what came of it, and which tools there are."""
+    session = stage.session(
+        {"tool_calls": [{"name": f"mcp__{server}__{name}", "input": given} for name, given in asked.items()]},
+        {"text": "All of it."},
+        tools=(),
+        mcps=[{"name": server}],
+        permission={"mode": "default"},
+    )
+    async with stage.another_worker():
+        reply = await session.reply("Try all of it.")
+        waiting = await session.pending()
+        for call in waiting:
+            await session.confirm(call, allow=True)
+        reply = await session.wait(reply.id)
+        entries = await recorded(stage, session)
+    assert len(waiting) == len(asked)
+    tools = next(entry.tools for entry in entries if isinstance(entry, Prepared) and entry.tools)
+    return (
+        dict(zip(asked, results(reply), strict=True)),
+        {tool.name.removeprefix(f"mcp__{server}__") for tool in tools},
+    )
