@@ -114,7 +114,7 @@ async def test_a_session_writes_and_reads_by_the_file_server_as_it_is_let(
 async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_packages: Path, unserved: Stage) -> None:
     offered = {"every": {"mcp_config": program(mcp_packages, "server-everything", "stdio"), "is_stateful": True}}
     unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
-    asked = {
+    asked: dict[str, dict[str, Any]] = {
         "echo": {"message": "fog"},
         "get-annotated-message": {"messageType": "error", "includeImage": True},
         "get-env": {},
@@ -128,7 +128,7 @@ async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_p
         "toggle-subscriber-updates": {},
         "trigger-long-running-operation": {"duration": 0.2, "steps": 2},
     }
-    asking = {
+    asking: dict[str, dict[str, Any]] = {
         "trigger-elicitation-request": {},
         "trigger-url-elicitation": {"url": "https://harbour.example/"},
         "simulate-research-query": {"topic": "fog"},
