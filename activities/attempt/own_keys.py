@@ -6,12 +6,15 @@ Nobody is given them, and they are cut out of whatever leaves an activity like t
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from longhaul.activities.models.key_places import NO_KEY, KeyPlace
+from longhaul.activities.models.key_places import NO_VARIABLES, KeyPlace
 from longhaul.activities.models.providers import PROVIDERS
 
 SHORTEST_CHARACTERS = 8
 """A shorter one could be guessed, or is a word such as `none`: cut out, it would take harmless text along."""
-_OTHERS = ("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_OTHERS = (
+    *("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    *("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD", "IDENTITY_HEADER"),
+)
 _SIGNING = "LONGHAUL_APPROVAL_KEY"
 _ADDRESSES = ("LONGHAUL_REDIS_URL", "LONGHAUL_STORE", "LONGHAUL_BLOBS", "LONGHAUL_NOTIFY")
 
@@ -20,7 +23,7 @@ def own_keys(environ: Mapping[str, str], places: Iterable[KeyPlace], settings: M
     """Values by the names of their variables. `settings`: as the operator set them, by variable, from wherever."""
     known = {**environ, **{name: value for name, value in settings.items() if value}}
     names = {provider.key_env for provider in PROVIDERS.values()} | {place.key_env for place in places}
-    found = {name: known.get(name, "") for name in [*sorted(names - {"", NO_KEY}), *_OTHERS, "LONGHAUL_ID_KEY"]}
+    found = {name: known.get(name, "") for name in [*sorted(names - {"", *NO_VARIABLES}), *_OTHERS, "LONGHAUL_ID_KEY"]}
     for number, pair in enumerate(known.get(_SIGNING, "").split(",")):
         found[f"{_SIGNING}{f'_{number}' if number else ''}"] = pair.partition(":")[2]
     for name in _ADDRESSES:

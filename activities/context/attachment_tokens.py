@@ -33,7 +33,7 @@ def attachment_tokens(block: DataBlock, model: str) -> int:
         size = pixel_size(source.data) if isinstance(source, Base64Source) else None
         if size is None:
             return UNKNOWN_IMAGE_TOKENS
-        return _tiles(*size) if model.startswith(("openai:", "openai-chat:")) else _area(*size)
+        return _tiles(*size) if model.startswith(("openai:", "openai-chat:", "azure:", "azure-chat:")) else _area(*size)
     if source.media_type == "application/pdf":
         size_bytes = len(source.data) * 3 // 4 if isinstance(source, Base64Source) else 0
         return min(1 + size_bytes // PDF_PAGE_BYTES, MOST_PDF_PAGES) * PDF_PAGE_TOKENS

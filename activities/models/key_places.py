@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.values.spec.profiles import IDENTITY
 
 SETTING = "LONGHAUL_MODEL_KEYS"
 NO_KEY = "none"
 """Stands for a key in the list, and is what a server of one's own is sent: SDKs insist on something."""
+NO_VARIABLES = (NO_KEY, IDENTITY)
+"""What may stand in the place of a variable's name."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PORTS = {"https": 443, "http": 80}
@@ -23,7 +26,7 @@ class BadKeyPlaces(BadSetup):
 @dataclass(frozen=True, slots=True)
 class KeyPlace:
     key_env: str
-    """Name of the worker's variable, or `none`."""
+    """Name of the worker's variable, `none` or `identity`."""
     base_url: str
 
     def covers(self, key_env: str, base_url: str) -> bool:

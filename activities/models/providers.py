@@ -5,26 +5,27 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
 
+from longhaul.activities.models.adapters import make_model
 from longhaul.activities.models.apis.vendors import VENDORS, check_installed
+from longhaul.activities.models.clouds import Cloud, check_cloud, cloud_of, make_cloud_model
 from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.key_limits import KeyLimit, key_digest
 from longhaul.activities.models.failures.verdicts import judge
-from longhaul.activities.models.key_places import NO_KEY, SETTING, KeyPlace, is_among, is_within
+from longhaul.activities.models.key_places import NO_KEY, NO_VARIABLES, SETTING, KeyPlace, is_among, is_within
 from longhaul.activities.models.model import Delta, Model, ModelReply, ModelRequest
 from longhaul.activities.models.model_names import Called, ModelName, parse_model_name
 from longhaul.activities.models.profiles import config_with, no_profile
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
 from longhaul.activities.models.requests.tool_names import ToolNames
 from longhaul.agent.values.spec.known_names import is_profile_name
-from longhaul.agent.values.spec.profiles import ModelProfile
+from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
 from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    api: Literal["messages", "responses", "chat", "script", "ai"]
+    api: Api
     key_env: str = ""
     base_url_env: str = ""
     base_url: str = ""
@@ -39,8 +40,14 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "scripted": Provider("script"),
     **{f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()},
+    "azure": Provider("responses", "AZURE_OPENAI_API_KEY"),
+    "azure-chat": Provider("chat", "AZURE_OPENAI_API_KEY"),
+    "bedrock": Provider("messages", "AWS_BEARER_TOKEN_BEDROCK"),
+    "foundry": Provider("messages", "ANTHROPIC_FOUNDRY_API_KEY"),
+    "vertex": Provider("messages", IDENTITY),
 }
-"""By prefix of the model's name; clients know the prefixes from `agent.values.spec.known_names`."""
+"""By prefix of the model's name, and for clouds by the profile's provider; clients know them from
+`agent.values.spec.known_names`."""
 
 
 class Providers:
@@ -59,7 +66,7 @@ class Providers:
         self._environ = environ
         self._places = places
         self._profiles = profiles or {}
-        self._models: dict[tuple[str, str, str], Model] = {}
+        self._models: dict[tuple[str, str, str, Cloud | None], Model] = {}
         self._limits = dict[str, KeyLimit]()
         """By digest of the key: the agents of one account share what it allows, whatever API and model they call."""
         self._making = asyncio.Lock()
@@ -91,7 +98,7 @@ class Providers:
             raise
 
     def _limit_of(self, base_url: str, key_env: str) -> KeyLimit:
-        digest = key_digest(self.read_key(key_env), base_url if key_env == NO_KEY else "")
+        digest = key_digest(self.read_key(key_env), base_url if key_env in NO_VARIABLES else "")
         return self._limits.setdefault(digest, KeyLimit(digest))
 
     @property
@@ -160,14 +167,21 @@ class Providers:
     async def _find_model(self, called: Called, base_url: str, key_env: str) -> Model:
         provider_name = called.name.provider
         provider = PROVIDERS[provider_name]
-        wanted = (provider_name, base_url, key_env)
+        cloud = cloud_of(called.profile)
+        wanted = (provider_name, base_url, key_env, cloud)
         async with self._making:
             if wanted not in self._models:
                 api_key = self.read_key(key_env)
+                if cloud is not None:
+                    key = None if key_env == IDENTITY else api_key
+                    self._models[wanted] = await asyncio.to_thread(make_cloud_model, cloud, key, base_url)
+                    return self._models[wanted]
                 # Of another account the SDKs would add what the environment says of the usual one.
                 own = key_env == provider.key_env and self._is_own(provider, base_url)
                 # In a thread: importing an SDK takes a second or two, which the event loop must not stand still for.
-                self._models[wanted] = await asyncio.to_thread(_make_model, provider_name, api_key, base_url, own=own)
+                self._models[wanted] = await asyncio.to_thread(
+                    make_model, provider_name, provider.api, api_key, base_url, own=own
+                )
             return self._models[wanted]
 
     def way(self, called: Called) -> tuple[str, str]:
@@ -176,8 +190,12 @@ class Providers:
         provider, config = PROVIDERS[called.name.provider], called.config
         if provider.api == "script":
             return "", NO_KEY
-        base_url = config.base_url or self._environ.get(provider.base_url_env) or provider.base_url
+        cloud = cloud_of(called.profile)
+        own = provider.base_url if cloud is None else cloud.address
+        base_url = config.base_url or self._environ.get(provider.base_url_env) or own
         key_env = config.api_key_env or provider.key_env
+        if cloud is not None:
+            check_cloud(cloud, by_identity=key_env == IDENTITY)
         if provider.api == "ai":
             check_installed(called.name.provider)
         if not base_url.startswith(("https://", "http://")):
@@ -185,7 +203,13 @@ class Providers:
                 f"base_url {base_url!r}" if base_url else f"base_url of {called.name.provider}, which has none itself,"
             )
             raise SetupError(f"The {told} is no address: it has to begin with https:// or http://.")
-        if key_env == provider.key_env and self._is_own(provider, base_url):
+        if (
+            key_env == provider.key_env
+            and key_env != IDENTITY
+            and (base_url == own or self._is_own(provider, base_url))
+        ):
+            return base_url, key_env
+        if called.of_operator and base_url == own:
             return base_url, key_env
         if called.of_operator:
             return base_url, config.api_key_env or NO_KEY
@@ -204,8 +228,8 @@ class Providers:
 
     def read_key(self, key_env: str) -> str:
         """Raises SetupError where the worker has none."""
-        if key_env == NO_KEY:
-            return NO_KEY
+        if key_env in NO_VARIABLES:
+            return key_env
         key = self._environ.get(key_env, "").strip()
         if not key:
             raise SetupError(
@@ -214,33 +238,3 @@ class Providers:
         if not (key.isascii() and key.isprintable()):
             raise SetupError(f"The environment variable {key_env} on the worker does not hold a key: odd characters.")
         return key
-
-
-def _make_model(provider_name: str, api_key: str, base_url: str, *, own: bool) -> Model:
-    """Import what the provider needs, and nothing for the others: a worker has to start within a second."""
-    api = PROVIDERS[provider_name].api
-    match api:
-        case "messages":
-            from longhaul.activities.models.apis.anthropic import AnthropicModel  # noqa: PLC0415  see the docstring
-
-            return AnthropicModel(api_key, base_url, own=own)
-        case "responses":
-            from longhaul.activities.models.apis.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
-
-            return OpenAIResponsesModel(api_key, base_url, own=own)
-        case "chat":
-            from longhaul.activities.models.apis.openai_chat import OpenAIChatModel  # noqa: PLC0415
-
-            return OpenAIChatModel(
-                api_key, base_url, own=own and provider_name == "openai-chat", dashscope=provider_name == "qwen"
-            )
-        case "ai":
-            from longhaul.activities.models.apis.vendor_model import VendorModel  # noqa: PLC0415
-
-            return VendorModel(provider_name, api_key, base_url)
-        case "script":
-            from longhaul.activities.models.script.scripted import ScriptedModel  # noqa: PLC0415
-
-            return ScriptedModel()
-        case _ as never:
-            assert_never(never)

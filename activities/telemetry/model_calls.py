@@ -19,6 +19,11 @@ from longhaul.agent.values.spec.profiles import ModelProfile
 
 PROVIDER_NAMES = {
     "openai-chat": "openai",
+    "azure": "azure.ai.openai",
+    "azure-chat": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "foundry": "azure.ai.inference",
+    "vertex": "gcp.vertex_ai",
     "ai:azure": "azure.ai.openai",
     "ai:google": "gcp.gemini",
     "ai:mistral": "mistral_ai",

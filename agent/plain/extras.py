@@ -4,6 +4,8 @@ from longhaul.agent.plain.errors import BadSetup
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "ai": ("groq", "mistralai", "pydantic_ai"),
+    "azure": ("azure",),
+    "bedrock": ("boto3", "botocore"),
     "cli": ("prompt_toolkit", "rich", "typer"),
     "knowledge": ("pypdf",),
     "mcp": ("mcp", "mcp_types"),
@@ -16,8 +18,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",
     ),
 }  # fmt: skip
-"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, and `ai`
-all of `worker`."""
+"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, and `ai`,
+`azure`, `bedrock` and `vertex` all of `worker`. That of `vertex` is a part of a package that others share."""
 
 
 class MissingExtra(BadSetup, ImportError):

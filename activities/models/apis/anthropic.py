@@ -8,7 +8,6 @@ from typing import Any
 import anthropic
 from anthropic.types import Message, RawMessageStreamEvent
 
-from longhaul.activities.models.apis.ambient import ANTHROPIC, left_out
 from longhaul.activities.models.apis.anthropic_prompt import build_payload, version_of
 from longhaul.activities.models.apis.anthropic_thoughts import betas_of
 from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
@@ -20,17 +19,24 @@ from longhaul.activities.models.replies.usage import anthropic_counts, anthropic
 from longhaul.activities.models.requests.answers import forced_or_in_words
 from longhaul.activities.models.requests.sampling import noted, refused_by_claude
 from longhaul.activities.models.requests.text import scrub
-from longhaul.activities.models.requests.wire_items import sent
+from longhaul.activities.models.requests.wire_items import mapped, sent
+from longhaul.activities.models.sign_in import signing_in
+
+Client = (
+    anthropic.AsyncAnthropic
+    | anthropic.AsyncAnthropicBedrock
+    | anthropic.AsyncAnthropicFoundry
+    | anthropic.AsyncAnthropicVertex
+)
 
 
 class AnthropicModel:
     """Raises the SDK's errors and `activities.models.failures.errors`; nothing is retried here, Temporal does that."""
 
-    def __init__(self, api_key: str, base_url: str | None, *, own: bool = True) -> None:
-        headers = None if own else left_out(anthropic.Omit(), api_key, *ANTHROPIC)
-        self._client = anthropic.AsyncAnthropic(
-            api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers
-        )
+    def __init__(self, client: Client, *, rewrites: bool = False) -> None:
+        """`rewrites`: the client makes another address and body of what it is given, and signs that."""
+        self._client = client
+        self._sent = mapped if rewrites else sent
         self._host = self._client.base_url.host
         self._official = self._host == "api.anthropic.com"
 
@@ -45,13 +51,14 @@ class AnthropicModel:
         without = noted(request.profile, refused, notes)
         payload = profiled(payload, request, self._client.default_headers, without=without)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.post(
-            "/v1/messages",
-            cast_to=Message,
-            stream=True,
-            stream_cls=anthropic.AsyncStream[RawMessageStreamEvent],
-            **sent(payload, "messages", timeout_of(request.config)),
-        )
+        with signing_in():
+            stream = await self._client.post(
+                "/v1/messages",
+                cast_to=Message,
+                stream=True,
+                stream_cls=anthropic.AsyncStream[RawMessageStreamEvent],
+                **self._sent(payload, "messages", timeout_of(request.config)),
+            )
         await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=True))
         return reply.finish(request)
 

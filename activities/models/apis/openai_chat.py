@@ -9,7 +9,6 @@ from typing import Any
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from longhaul.activities.models.apis.ambient import OPENAI, left_out
 from longhaul.activities.models.apis.chat_thoughts import HeardReasoning
 from longhaul.activities.models.apis.openai_chat_prompt import build_payload
 from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
@@ -21,16 +20,18 @@ from longhaul.activities.models.replies.usage import usage_of_chunk
 from longhaul.activities.models.requests.answers import forced_or_in_words
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling import noted, refused_by_chat
-from longhaul.activities.models.requests.wire_items import sent
+from longhaul.activities.models.requests.wire_items import mapped, sent
+from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage
 
 
 class OpenAIChatModel:
     """Raises the SDK's errors and `activities.models.failures.errors`; nothing is retried here, Temporal does that."""
 
-    def __init__(self, api_key: str, base_url: str | None, *, own: bool = True, dashscope: bool = False) -> None:
-        headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
-        self._client = openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    def __init__(self, client: openai.AsyncOpenAI, *, dashscope: bool = False, rewrites: bool = False) -> None:
+        """`rewrites`: the client makes another address of the model's name in what it is given."""
+        self._client = client
+        self._sent = mapped if rewrites else sent
         self._dashscope = dashscope
         self._host = self._client.base_url.host
         self._official = self._host == "api.openai.com"
@@ -44,13 +45,14 @@ class OpenAIChatModel:
         without = noted(request.profile, refused_by_chat(request.model, official=official), notes)
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
-        stream = await self._client.post(
-            "/chat/completions",
-            cast_to=ChatCompletion,
-            stream=True,
-            stream_cls=openai.AsyncStream[ChatCompletionChunk],
-            **sent(payload, "messages", timeout_of(request.config)),
-        )
+        with signing_in():
+            stream = await self._client.post(
+                "/chat/completions",
+                cast_to=ChatCompletion,
+                stream=True,
+                stream_cls=openai.AsyncStream[ChatCompletionChunk],
+                **self._sent(payload, "messages", timeout_of(request.config)),
+            )
         thinks = is_reasoning_model(request.model)
         await read_all(stream, reply.take, silence_of(request.config, self._host, thinks_unseen=thinks))
         return reply.finish(request)

@@ -7,7 +7,6 @@ from typing import Any
 import openai
 from openai.types.responses import Response, ResponseStreamEvent
 
-from longhaul.activities.models.apis.ambient import OPENAI, left_out
 from longhaul.activities.models.apis.openai_responses_prompt import PHASE, PHASES, build_payload
 from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.failures.errors import ProviderError
@@ -21,6 +20,7 @@ from longhaul.activities.models.requests.answers import forced_or_in_words
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling import noted, refused_by_responses
 from longhaul.activities.models.requests.wire_items import sent
+from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage
 
 NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
@@ -31,9 +31,8 @@ _NOT_ENCRYPTED = re.compile(r"encrypted.content is not supported|['`\"]include['
 class OpenAIResponsesModel:
     """Raises the SDK's errors and `activities.models.failures.errors`; nothing is retried here, Temporal does that."""
 
-    def __init__(self, api_key: str, base_url: str | None, *, own: bool = True) -> None:
-        headers = None if own else left_out(openai.Omit(), api_key, *OPENAI)
-        self._client = openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
+    def __init__(self, client: openai.AsyncOpenAI) -> None:
+        self._client = client
         self._not_encrypted = set[str]()
         """Models whose server gives out no reasoning that it would take back."""
 
@@ -46,13 +45,14 @@ class OpenAIResponsesModel:
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
         try:
-            stream = await self._client.post(
-                "/responses",
-                cast_to=Response,
-                stream=True,
-                stream_cls=openai.AsyncStream[ResponseStreamEvent],
-                **sent(payload, "input", timeout_of(request.config)),
-            )
+            with signing_in():
+                stream = await self._client.post(
+                    "/responses",
+                    cast_to=Response,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[ResponseStreamEvent],
+                    **sent(payload, "input", timeout_of(request.config)),
+                )
         except openai.APIStatusError as error:
             if "include" not in payload or not _NOT_ENCRYPTED.search(str(error)):
                 raise

@@ -60,14 +60,15 @@ def vendor_of(provider_name: str) -> str:
 def check_installed(provider_name: str) -> None:
     """Raises SetupError where the worker lacks what the vendor needs; nothing is imported for that."""
     for module in ("pydantic_ai", _MODULES[VENDORS[vendor_of(provider_name)].sdk]):
-        if not _is_there(module):
+        if not is_there(module):
             raise SetupError(
                 f"Models of {provider_name} need {module!r}, which is not installed on the worker; it comes with an "
                 "extra: pip install 'longhaul-agents[ai]'."
             )
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """Whether it could be imported; it is not."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

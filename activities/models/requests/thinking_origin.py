@@ -22,7 +22,7 @@ Block = TypeVar("Block", bound=OpenValue)
 
 MADE_BY, MADE_BEHIND = "made_by", "made_behind"
 """Kept with a recorded block: the model, and the digest of what stood before it. Providers never see them."""
-OF_MANY_VENDORS = frozenset({"openai-chat", "qwen", *(f"ai:{vendor}" for vendor in VENDORS)})
+OF_MANY_VENDORS = frozenset({"openai-chat", "azure-chat", "qwen", *(f"ai:{vendor}" for vendor in VENDORS)})
 """Prefixes whose servers may offer models of many vendors at one address, each with reasoning of its own kind: it goes
 back to the same model alone."""
 _DIGEST_CHARS = 20

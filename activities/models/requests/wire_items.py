@@ -39,6 +39,7 @@ class PostArguments(TypedDict, total=False):
     """Arguments of an SDK client's `post`."""
 
     content: bytes
+    body: Any
     options: Any
 
 
@@ -54,11 +55,24 @@ def wire_item(given: dict[str, Any]) -> WireItem:
 
 def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> PostArguments:
     """What an SDK's client posts for these arguments of its method, streamed. `listed`: the field of the messages."""
-    fields = {name: value for name, value in arguments.items() if name not in _OF_THE_SDK and name != listed}
-    written = _written({**fields, "stream": True, **arguments.get("extra_body", {})})
+    written = _written({name: value for name, value in _body(arguments).items() if name != listed})
     items = b",".join(map(_item, arguments[listed]))
     content = b'%b,"%b":[%b]}' % (written[:-1], listed.encode(), items)
-    return {"content": content, "options": {"headers": arguments.get("extra_headers", {}), "timeout": timeout}}
+    return {"content": content, "options": _options(arguments, timeout)}
+
+
+def mapped(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> PostArguments:
+    """The same for a client that changes the body before it signs it: that copies and writes the whole of it."""
+    return {"body": {**_body(arguments), listed: list(arguments[listed])}, "options": _options(arguments, timeout)}
+
+
+def _body(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in arguments.items() if name not in _OF_THE_SDK}
+    return {**fields, "stream": True, **arguments.get("extra_body", {})}
+
+
+def _options(arguments: Mapping[str, Any], timeout: httpx2.Timeout) -> dict[str, Any]:
+    return {"headers": arguments.get("extra_headers", {}), "timeout": timeout}
 
 
 def _item(item: dict[str, Any]) -> bytes:

@@ -22,6 +22,8 @@ PROVIDERS = (
     *(f"{_AI}:{vendor}" for vendor in VENDORS),
 )
 """Of models, by prefix: `activities.models.providers` has their addresses."""
+CLOUDS = ("azure", "azure-chat", "bedrock", "foundry", "vertex")
+"""That profiles alone name: a call needs more than the name of a model there, as a region or a project."""
 OFFLOADERS = ("workspace", "redis", "none")
 CONDENSERS = ("summary", "drop_oldest", "mask_observations")
 ANALYZERS = ("rules", "model")
@@ -71,6 +73,8 @@ def unknown_model(name: str) -> str:
     prefix, rest = split_model(name)
     if prefix in PROVIDERS and rest.strip():
         return ""
+    if prefix in CLOUDS:
+        return f'model {name[:LONGEST_NAME]!r} needs a profile: write [models.NAME] with provider = "{prefix}"'
     meant = nearest(prefix, PROVIDERS) if rest.strip() else ""
     hint = f"did you mean {f'{meant}:{rest[:LONGEST_NAME]}'!r}?" if meant else f"write {EXAMPLES}"
     return f"model {name[:LONGEST_NAME]!r} is unknown: {hint}"

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.values.price import Price
-from longhaul.agent.values.spec.known_names import PROVIDERS, EffortName, is_profile_name
+from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS, EffortName, is_profile_name
 
 Api = Literal["messages", "responses", "chat", "script", "ai"]
 
@@ -24,6 +24,9 @@ APIS: Mapping[str, Api] = {
     "qwen": "chat",
     "scripted": "script",
     **{name: "ai" for name in PROVIDERS if name.startswith("ai:")},
+    "azure": "responses",
+    "azure-chat": "chat",
+    **{name: "messages" for name in CLOUDS if not name.startswith("azure")},
 }
 """By provider: `activities.models.providers` has their addresses."""
 
@@ -45,6 +48,19 @@ OF_APIS: Mapping[Api, frozenset[str]] = {
 _LACKED: Mapping[str, frozenset[str]] = {
     "ai:google": frozenset({"extra_body"}),
     "ai:mistral": frozenset({"extra_body", "headers"}),
+}
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "azure": ("base_url",),
+    "azure-chat": ("base_url",),
+    "bedrock": ("region",),
+    "foundry": ("base_url",),
+    "vertex": ("region", "project"),
+}
+"""Of clouds."""
+_OF_CLOUDS: Mapping[str, tuple[str, ...]] = {
+    "region": ("bedrock", "vertex"),
+    "project": ("vertex",),
+    "api_version": ("azure", "azure-chat"),
 }
 _OF_REQUESTS = frozenset[str]().union(*OF_APIS.values())
 _OF_SERVERS = frozenset({"base_url", "api_key_env", "family"})
@@ -87,23 +103,36 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
 _BETA = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _FAMILY = re.compile(r"claude-([a-z]+-)?\d\S*|gpt-\d\S*|o\d\S*|(codex|qwen|qwq|deepseek)\S*|other")
+_PLACE = re.compile(r"[a-z][a-z0-9-]{0,62}")
+"""Of a region it becomes a part of the host's name: without dots it leads to no other server."""
+_API_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _LONGEST_BODY = 20_000
 """Characters of JSON: it goes with each request, and an agent's is recorded."""
 _OWN = "LONGHAUL_"
+IDENTITY = "identity"
+"""In the place of a key's name: the worker signs in as what it runs as."""
 
 
 class ModelProfile(Value):
     """One model. What it says counts before `[model_config]`, which is for all models of an agent."""
 
     provider: str
-    """`anthropic`, `openai`, `openai-chat`, `qwen`, `ai:VENDOR` or `scripted`: which API is spoken."""
+    """`anthropic`, `openai`, `openai-chat`, `qwen`, `ai:VENDOR`, `scripted`, or one of the clouds: which API is spoken,
+    and how a worker signs in."""
     model: str = Field(min_length=1, max_length=500)
     """The server's own name of it."""
     base_url: str | None = sparse(None, max_length=1_000)
     """None = the provider's own environment variable or address."""
     api_key_env: str | None = sparse(None, max_length=200)
-    """Name of the worker's variable with the key, or `none`. None = the provider's usual one at the provider's own
-    address. In an agent, the operator has to have listed the pair."""
+    """Name of the worker's variable with the key, `none`, or of clouds `identity`: the worker signs in as what it runs
+    as. None = the provider's usual one at the provider's own address. In an agent, the operator has to have listed the
+    pair."""
+    region: str | None = sparse(None, max_length=63)
+    """Of AWS, as `us-east-1`, or of Google Cloud, as `us-east5` or `global`."""
+    project: str | None = sparse(None, max_length=63)
+    """Of Google Cloud."""
+    api_version: str | None = sparse(None, max_length=63)
+    """Of Azure, as `2025-04-01-preview`; None = the API that has no dates, `/openai/v1`."""
     family: str | None = sparse(None, max_length=200)
     """The maker's name of the model, where `model` is a gateway's or one's own: `claude-opus-4-8`, `gpt-5.1`; `other`
     for none of those that are known. None = `model` tells it."""
@@ -161,6 +190,20 @@ class ModelProfile(Value):
         if name is not None and name.upper().startswith(_OWN):
             raise ValueError(f"the {_OWN}… variables are the worker's own, and hold no key of a model's provider")
         return name
+
+    @field_validator("region", "project")
+    @classmethod
+    def _is_a_place(cls, name: str | None) -> str | None:
+        if name is not None and not _PLACE.fullmatch(name):
+            raise ValueError("it has to be of small letters, digits and dashes, as us-east-1 or my-project")
+        return name
+
+    @field_validator("api_version")
+    @classmethod
+    def _is_a_version(cls, version: str | None) -> str | None:
+        if version is not None and not _API_VERSION.fullmatch(version):
+            raise ValueError("it has to be a version of Azure's API, as 2025-04-01-preview")
+        return version
 
     @field_validator("family")
     @classmethod
@@ -226,12 +269,25 @@ class ModelProfile(Value):
         for name in ModelProfile.model_fields:
             of_requests = name in _OF_REQUESTS and name not in fields_of(self.provider)
             if (of_requests or (api == "script" and name in _OF_SERVERS)) and self._says(name):
-                having = [provider for provider, other in APIS.items() if name in OF_APIS[other] and other != "ai"]
+                plain = [provider for provider in PROVIDERS if APIS[provider] != "ai"]
+                having = [provider for provider in plain if name in OF_APIS[APIS[provider]]]
                 hint = f", {', '.join(having)} {'has' if len(having) == 1 else 'have'} it" if having else ""
                 raise ValueError(f"{name}: {_API_NAMES[api]} has no such thing{hint}; leave it out")
         if self.service_tier is not None and self.service_tier not in _TIERS[api]:
             hint = did_you_mean(self.service_tier, _TIERS[api])
             raise ValueError(f"service_tier: {_API_NAMES[api]} has no {self.service_tier!r}; {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _says_where_its_cloud_is(self) -> "ModelProfile":
+        for name, having in _OF_CLOUDS.items():
+            if self.provider not in having and self._says(name):
+                raise ValueError(f"{name}: {self.provider} has no such thing, {', '.join(having)} may; leave it out")
+        for name in _NEEDED.get(self.provider, ()):
+            if not self._says(name):
+                raise ValueError(f"{name}: {self.provider} needs one")
+        if self.api_key_env == IDENTITY and self.provider not in CLOUDS:
+            raise ValueError(f"api_key_env: {IDENTITY} is for {', '.join(CLOUDS)}; name the variable with the key")
         return self
 
     @property

@@ -11,6 +11,7 @@ from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import PROVIDERS
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.profiles import APIS, fields_of
 from longhaul.agent.values.spec.settings import AgentSpec
 from tests.activities.models.sample_requests import KEYS
@@ -18,7 +19,8 @@ from tests.activities.models.test_profiles import ENVIRON, asking, calling
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, on_a_port, says_of
 
-SPEAKING = [name for name in APIS if name != "scripted"]
+SPEAKING = [name for name in APIS if name not in ("scripted", *CLOUDS)]
+"""How clouds are signed in to is in test_clouds.py."""
 LISTED, LAST, USUAL = range(3), 4, "sk-usual-gorse"
 """Of five servers: which the operator lists for agents' own profiles, and which is the provider's own, with its key."""
 

@@ -14,6 +14,7 @@ from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
+from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile
 from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.models.sample_requests import KEYS, WEATHER
@@ -21,7 +22,7 @@ from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 
 SAYS = {"messages": claude_says("Aye."), "responses": response_says("Aye."), "chat": chat_says("Aye.")}
-SPEAKING = [name for name in APIS if APIS[name] in SAYS]
+SPEAKING = [name for name in APIS if APIS[name] in SAYS and name not in CLOUDS]
 """Those of other vendors are in test_vendors.py."""
 ENVIRON = {**KEYS, "TEAM_KEY": "sk-team-moss", "OTHER_KEY": "sk-other-gorse"}
 

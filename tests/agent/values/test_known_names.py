@@ -16,7 +16,7 @@ from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.children import AGENT
-from longhaul.agent.values.spec.known_names import CONDENSERS, PROVIDERS, TOOLS
+from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS
 from longhaul.agent.values.spec.settings import AgentSpec
 
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
@@ -101,6 +101,7 @@ NO_NAMES = {
     *(f"permission.rules.{name}" for name in ("created_at", "expires_at")),
     *("models", "models.prices.source"),
     *(f"models.{name}" for name in ("model", "family", "headers", "betas", "extra_body", "stop")),
+    *(f"models.{name}" for name in ("region", "project", "api_version")),
 }
 """Words of whoever writes them and of the servers that they write to, times, and patterns of rules, which are checked
 as rules."""
@@ -169,7 +170,7 @@ def test_what_only_workers_know_is_left_to_them() -> None:
 
 
 def test_the_tables_of_the_workers_have_the_same_names() -> None:
-    assert (tuple(providers.PROVIDERS), tuple(BUILT_IN)) == (PROVIDERS, CONDENSERS)
+    assert (tuple(providers.PROVIDERS), tuple(BUILT_IN)) == ((*PROVIDERS, *CLOUDS), CONDENSERS)
     of_memory = (RecordToMemory.name, RetrieveFromMemory.name, RetrieveKnowledge.name)
     # Grep is left out where there is no ripgrep.
     assert {*(tool.name for tool in default_tools()), "Grep", Recall.name, AGENT, *INSIDE, *of_memory} == {*TOOLS}

@@ -7,12 +7,19 @@ from pydantic import ValidationError
 
 from longhaul.activities.models import providers
 from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.values.spec.known_names import PROVIDERS
+from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS
 from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile, fields_of
 from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 
 OF_ALL = {"provider", "model", "max_output_tokens", "context_length", "prices"}
 OF_SERVERS = {"base_url", "api_key_env", "family"}
+OF_CLOUDS = {"region", "project", "api_version"}
+"""What a cloud needs is tried in tests/activities/models/test_clouds.py."""
+WHERE = {
+    "bedrock": {"region": "us-east-1"},
+    "vertex": {"region": "us-east5", "project": "ours"},
+    **{name: {"base_url": "https://ours.example"} for name in ("azure", "azure-chat", "foundry")},
+}
 SAID: dict[str, Any] = {
     "base_url": "https://models.example/v1",
     "api_key_env": "TEAM_KEY",
@@ -34,7 +41,7 @@ SAID: dict[str, Any] = {
 
 
 def profile(provider: str, **said: Any) -> ModelProfile:
-    return ModelProfile.model_validate({"provider": provider, "model": "tide-3", **said})
+    return ModelProfile.model_validate({"provider": provider, "model": "tide-3", **WHERE.get(provider, {}), **said})
 
 
 def refusal(provider: str, **said: Any) -> str:
@@ -44,12 +51,12 @@ def refusal(provider: str, **said: Any) -> str:
 
 
 def test_each_thing_that_a_profile_says_is_tried_here() -> None:
-    assert {*ModelProfile.model_fields} == OF_ALL | {*SAID}
+    assert {*ModelProfile.model_fields} == OF_ALL | OF_CLOUDS | {*SAID}
     assert frozenset({*SAID} - OF_SERVERS) == frozenset[str]().union(*OF_APIS.values())
 
 
 def test_the_providers_are_those_of_the_workers() -> None:
-    assert tuple(APIS) == PROVIDERS
+    assert {*APIS} == {*PROVIDERS, *CLOUDS}
     assert {name: provider.api for name, provider in providers.PROVIDERS.items()} == APIS
 
 
@@ -64,12 +71,12 @@ def test_what_an_api_does_not_have_is_refused_by_name(provider: str, name: str) 
 
 def providers_api(provider: str) -> str:
     return {
-        "anthropic": "Anthropic's Messages API",
-        "openai": "OpenAI's Responses API",
-        "openai-chat": "the Chat Completions API",
-        "qwen": "the Chat Completions API",
-        "scripted": "a script",
-    }.get(provider, "what is called through pydantic-ai")
+        "messages": "Anthropic's Messages API",
+        "responses": "OpenAI's Responses API",
+        "chat": "the Chat Completions API",
+        "script": "a script",
+        "ai": "what is called through pydantic-ai",
+    }[APIS[provider]]
 
 
 def test_a_refusal_says_who_has_it() -> None:

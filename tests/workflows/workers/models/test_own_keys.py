@@ -10,6 +10,7 @@ from longhaul.activities.masking.masker import Masker
 from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.providers import PROVIDERS
+from longhaul.agent.values.spec.profiles import IDENTITY
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
@@ -23,6 +24,10 @@ KEYS = {
     "TEMPORAL_API_KEY": "temporal-rowan-76",
     "TEAM_KEY": "sk-team-sorrel-77",
     "LONGHAUL_ID_KEY": "id-key-sedge-78",
+    "AWS_BEARER_TOKEN_BEDROCK": "bedrock-key-heath-83",
+    "AWS_SECRET_ACCESS_KEY": "aws-secret-broom-84",
+    "ANTHROPIC_FOUNDRY_API_KEY": "foundry-key-furze-85",
+    "AZURE_CLIENT_SECRET": "azure-secret-ling-86",
     **{vendor.key_env: f"sk-{name}-of-some-length" for name, vendor in VENDORS.items()},
 }
 SIGNING = {"LONGHAUL_APPROVAL_KEY": "a1:first-signer-79-of-enough-characters,a2:second-signer-80-of-enough-characters"}
@@ -40,7 +45,7 @@ def test_each_providers_key_is_a_secret_of_the_worker() -> None:
     )
 
     assert found == {**SPOKEN, "LONGHAUL_REDIS_URL_PASSWORD": "red-gorse-81"}
-    assert {provider.key_env for provider in PROVIDERS.values() if provider.key_env} <= set(found)
+    assert {provider.key_env for provider in PROVIDERS.values()} - {"", IDENTITY} <= set(found)
 
 
 def test_what_could_be_a_word_is_not_cut_out_of_texts() -> None:
