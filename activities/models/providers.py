@@ -18,6 +18,7 @@ from longhaul.activities.models.model_names import Called, ModelName, parse_mode
 from longhaul.activities.models.profiles import config_with, no_profile
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
 from longhaul.activities.models.requests.tool_names import ToolNames
+from longhaul.activities.models.tool_limits import KnownToolLimits
 from longhaul.agent.values.spec.known_names import is_profile_name
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
 from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
@@ -69,6 +70,7 @@ class Providers:
         self._models: dict[tuple[str, str, str, Cloud | None], Model] = {}
         self._limits = dict[str, KeyLimit]()
         """By digest of the key: the agents of one account share what it allows, whatever API and model they call."""
+        self._tool_limits = KnownToolLimits()
         self._making = asyncio.Lock()
 
     async def call(self, full_model_name: str, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
@@ -90,7 +92,10 @@ class Providers:
         let_in = await limit.enter()
         try:
             async with asyncio.timeout(request.config.call_timeout_seconds):
-                return names.out_of(await model.call(names.into(asked), names.heard(on_delta)))
+                reply = await self._tool_limits.asked(
+                    called.name.provider, way[0], names.into(asked), lambda fit: model.call(fit, names.heard(on_delta))
+                )
+                return names.out_of(reply)
         except Exception as error:
             verdict = judge(error)
             if verdict.error_type == "rate_limit" and verdict.kind in ("retry", "retry_after"):

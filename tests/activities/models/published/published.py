@@ -122,6 +122,14 @@ def names_no_tool(body: Body) -> bool:
     return name is not None and name not in [about["name"] for about in functions(body)]
 
 
+def long_descriptions(body: Body) -> bool:
+    return any(len(about.get("description") or "") > 1024 for about in functions(body))
+
+
+def too_many_tools(body: Body, most: int = 128) -> bool:
+    return len(body.get("tools", ())) > most
+
+
 def forces(body: Body) -> bool:
     """Whether one of the tools has to be called."""
     choice = body.get("tool_choice")

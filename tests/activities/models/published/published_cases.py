@@ -144,6 +144,10 @@ def _tool(name: str = "ask", **schema: Any) -> Offer:
     return Offer(request={"tools": [WEATHER, ToolDescriptor(name=name, description="Do it.", input_schema=schema)]})
 
 
+def _many(count: int) -> list[ToolDescriptor]:
+    return [WEATHER, *(TIDES.model_copy(update={"name": f"tool_{number}"}) for number in range(1, count))]
+
+
 _TEXT = {"type": "string"}
 _FORM = AnswerSchema("summary of all", "The weather.", {"type": "object", "properties": {"city": _TEXT}})
 
@@ -171,6 +175,11 @@ OFFERS: dict[str, Offer] = {
     "a form with thinking": Offer({"thinking_budget_tokens": 2048}, request={"answer": _FORM}),
     "a form and no tools": Offer(request={"answer": _FORM, "tools": []}),
     "two tools": Offer(request={"tools": [WEATHER, TIDES]}),
+    "many tools": Offer(request={"tools": _many(150)}),
+    "very many tools": Offer(request={"tools": _many(700)}),
+    "many tools, and one has to be called": Offer(request={"tools": _many(150), "must_call": "tool_149"}),
+    "many tools and a form": Offer(request={"tools": _many(128), "answer": _FORM}),
+    "a long description": Offer(request={"tools": [WEATHER, TIDES.model_copy(update={"description": "The tides. " * 300})]}),
     "a long name": _tool("m" * 82),
     "a name with dots": _tool("files.read"),
     "a name with a digit in front": _tool("7zip"),

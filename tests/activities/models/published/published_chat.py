@@ -22,10 +22,12 @@ from tests.activities.models.published.published import (
     functions,
     is_no_object,
     lacks_items,
+    long_descriptions,
     names_no_tool,
     reasons,
     samples,
     schemas,
+    too_many_tools,
     within,
 )
 
@@ -167,13 +169,13 @@ def _both(first: Any, second: Any) -> Any:
     return lambda body: (first(body), second(body))
 
 
-def _rule(name: str, servers: Sequence[str], source: str, words: str, breaks: Any, broken: Any) -> Rule:
-    return Rule(name, servers, source, words, breaks, broken)
+def _rule(name: str, servers: Sequence[str], source: str, words: str, breaks: Any, broken: Any, **more: Any) -> Rule:
+    return Rule(name, servers, source, words, breaks, broken, **more)
 
 
-def _learned(name: str, server: str, source: str, words: str, breaks: Any, broken: Any) -> Rule:
+def _learned(name: str, server: str, source: str, words: str, breaks: Any, broken: Any, **more: Any) -> Rule:
     """One that we read from a refusal."""
-    return Rule(name, (server,), source, words, breaks, broken, asked_again=True)
+    return Rule(name, (server,), source, words, breaks, broken, asked_again=True, **more)
 
 
 def _called(**fields: Any) -> Any:
@@ -237,6 +239,13 @@ RULES = (
     _rule("no stop words where the model reasons", (CHAT,), "github.com/huggingface/smolagents/issues/1671",
           "Unsupported parameter: 'stop' is not supported with this model.",
           lambda sent: "stop" in sent.body and not samples(sent.body), _set(stop=["END"], **_THINKS)),
+    _rule("128 tools at most", (CHAT, DEEPSEEK), API, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.",
+          lambda sent: too_many_tools(sent.body), lambda body: body.update(tools=body["tools"] * 129), date="2026-11-24"),
+    _rule("512 tools at most", (GEMINI,), "github.com/google-gemini/gemini-cli/issues/19083", "At most 512 function declarations can be specified.",
+          lambda sent: too_many_tools(sent.body, 512), lambda body: body.update(tools=body["tools"] * 513), date="2026-11-24"),
+    _learned("descriptions of tools of 1,024 characters at most", CHAT, "github.com/modelcontextprotocol/servers/issues/799",
+             "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024, but got a string with length 2780 instead.",
+             lambda sent: long_descriptions(sent.body), lambda body: body["tools"][0]["function"].update(description="x" * 1025), date="2026-11-24"),
     _rule("four stop words at most", OF_CHAT, API, "Invalid 'stop': array too long.",
           lambda sent: len(sent.body.get("stop") or ()) > 4, _both(_set(model="gpt-4.1"), _set(stop=["a"] * 5))),
     _rule("an effort that the model has", (CHAT,), REASONING, "Unsupported value: 'reasoning_effort' does not support 'max' with this model.",

@@ -16,9 +16,11 @@ from tests.activities.models.published.published import (
     functions,
     is_no_object,
     lacks_items,
+    long_descriptions,
     names_no_tool,
     reasons,
     samples,
+    too_many_tools,
 )
 
 API = "developers.openai.com/api/reference/resources/responses/methods/create"
@@ -102,9 +104,9 @@ def _both(first: Any, second: Any) -> Any:
 
 
 def _rule(
-    name: str, source: str, words: str, breaks: Any, broken: Any, *, servers: Sequence[str] = OF_RESPONSES
+    name: str, source: str, words: str, breaks: Any, broken: Any, *, servers: Sequence[str] = OF_RESPONSES, **more: Any
 ) -> Rule:
-    return Rule(name, servers, source, words, breaks, broken)
+    return Rule(name, servers, source, words, breaks, broken, **more)
 
 
 def _has_no_data(part: dict[str, Any]) -> bool:
@@ -159,6 +161,12 @@ RULES = (
           lambda body: body["input"][1].pop("encrypted_content")),
     _rule("no encrypted thoughts of models that have none", OF_AZURE, "Encrypted content is not supported with this model.",
           lambda sent: bool(sent.body.get("include")) and not reasons(sent.model), _both(_OLD, _pop(1))),
+    _rule("128 tools at most", "github.com/Spshulem/openAGI/pull/53", "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.",
+          lambda sent: too_many_tools(sent.body), lambda body: body.update(tools=body["tools"] * 129), date="2026-11-24"),
+    _rule("descriptions of tools of 1,024 characters at most", "github.com/OpenHands/OpenHands/issues/4838",
+          "Invalid 'tools[0].description': string too long. Expected a string with maximum length 1024, but got a string with length 4394 instead.",
+          lambda sent: long_descriptions(sent.body), lambda body: body["tools"][0].update(description="x" * 1025),
+          servers=(AZURE,), date="2026-11-24"),
     _rule("no effort for models that don't reason", REASONING, "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
           lambda sent: "reasoning" in sent.body and not reasons(sent.model),
           _both(_both(_OLD, _pop(1)), _set(reasoning={"effort": "low"}, include=[]))),
