@@ -55,7 +55,8 @@ class Hosting:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
-        status, (answer, kind) = 200, self._answer(Asked(*first.split(" ")[:2], headers, raw))
+        method, path, _ = first.split(" ")
+        status, (answer, kind) = 200, self._answer(Asked(method, path, headers, raw))
         if kind == "refused":
             status, kind = 400, "application/json"
         said = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", f"content-length: {len(answer)}", "", ""]

@@ -213,7 +213,7 @@ async def test_a_worker_that_is_nobody_is_told_so(monkeypatch: pytest.MonkeyPatc
 
 def test_what_may_pass_while_signing_in_is_tried_again() -> None:
     with pytest.raises(ProviderError) as failed, signing_in():
-        raise TransportError("no route")
+        raise TransportError("no route")  # type: ignore[no-untyped-call]
 
     assert judge(failed.value).kind == "retry"
 

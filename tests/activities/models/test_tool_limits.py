@@ -27,24 +27,23 @@ def asking(*tools: ToolDescriptor, **more: object) -> ModelRequest:
     return asked
 
 
+ARRAY, STRING = "array too long. Expected an array with", "string too long. Expected a string with"
+
+
 @pytest.mark.parametrize(
     ("words", "limits"),
     [
-        (("Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 150 "
-         "instead."), ToolLimits(128)),
+        (f"Invalid 'tools': {ARRAY} maximum length 128, but got an array with length 150 instead.", ToolLimits(128)),
         ("'tools' : maximum number of items is 128", ToolLimits(128)),
-        ("tools[0].function_declarations: [FIELD_INVALID] At most 512 function declarations can be specified.",
-         ToolLimits(512)),
+        ("function_declarations: At most 512 function declarations can be specified.", ToolLimits(512)),
         ("Maximum tools limit reached. 219 tools have been provided but the maximum is 200.", ToolLimits(200)),
         ("You may not include more than 64 tools in your request.", ToolLimits(64)),
-        (("Invalid 'tools[2].function.description': string too long. Expected a string with maximum length 1024, but got "
-         "a string with length 4394 instead."), ToolLimits(longest=1024)),
-        (("Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum length 128, but got an array "
-         "with length 200 instead."), ToolLimits()),
-        ("Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64.", ToolLimits()),
+        (f"Invalid 'tools[2].function.description': {STRING} maximum length 1024, but", ToolLimits(longest=1024)),
+        (f"Invalid 'messages[2].tool_calls': {ARRAY} maximum length 128, but got 200.", ToolLimits()),
+        (f"Invalid 'input[2].call_id': {STRING} maximum length 64.", ToolLimits()),
         ("You may not include more than 0 tools in your request.", ToolLimits()),
     ],
-)  # fmt: skip
+)
 def test_what_a_refusal_says_of_tools_is_read(words: str, limits: ToolLimits) -> None:
     assert limits_in(ProviderError(400, "invalid_request_error", words)) == limits
     assert limits_in(ProviderError(429, "", words)) == ToolLimits()
