@@ -53,6 +53,7 @@ PART = "part"
 """Under this name the extras of a block hold what the library wants back with it: ids, signatures, who it is from."""
 _KEPT = ("id", "signature", "provider_name", "provider_details")
 _LONGEST_ID = 40
+_GIF = "image/gif"
 
 Shown = str | BinaryContent | ImageUrl
 
@@ -166,6 +167,7 @@ class _Telling:
         fits = attachment is not None and (
             attachment.kind == "image" or (attachment.kind == "file" and self._vendor.takes_pdf)
         )
+        fits = fits and (self._vendor.takes_gif or source.media_type != _GIF)
         if fits and isinstance(source, Base64Source):
             try:
                 return BinaryContent(base64.b64decode(source.data), media_type=source.media_type)

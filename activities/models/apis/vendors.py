@@ -22,6 +22,7 @@ class Vendor:
     sdk: Sdk = "openai"
     """`openai`: the vendor speaks Chat Completions."""
     takes_pdf: bool = False
+    takes_gif: bool = True
 
 
 VENDORS: Mapping[str, Vendor] = {
@@ -35,6 +36,7 @@ VENDORS: Mapping[str, Vendor] = {
         "https://generativelanguage.googleapis.com",
         sdk="google",
         takes_pdf=True,
+        takes_gif=False,
     ),
     "groq": Vendor("GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com", sdk="groq"),
     "litellm": Vendor("LITELLM_API_KEY", "LITELLM_BASE_URL", takes_pdf=True),

@@ -1,7 +1,7 @@
 """Knows from their names which efforts models have, and finds the one that a model is asked for.
 
 Sources: platform.claude.com, "Effort"; developers.openai.com, "Reasoning", and its models' own pages; ai.google.dev,
-"OpenAI compatibility".
+"OpenAI compatibility", "Gemini 3".
 """
 
 import re
@@ -32,6 +32,8 @@ _LEVELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"gpt-5\.\d", (*_GPT, "max")),
     (r"gpt-5\b", ("minimal", *_CLASSIC)),
     (r"(^|[/.:])o\d(-|$)", _CLASSIC),
+    (r"gemini-3-pro", ("low", "high")),
+    (r"gemini-[3-9][\d.]*-pro", _CLASSIC),
     (r"gemini-", (NONE, "minimal", *_CLASSIC)),
 )
 """By a part of the name, the first that fits; gateways put names of their own around it. A model that is not here is

@@ -1,7 +1,7 @@
 """Rules by which providers refuse requests, as they publish them, and a server on a real port that knows no mercy.
 
-The rules stand in `published_messages`, `published_responses` and `published_chat`. Each was looked up on the day that
-it names, on the page that it names, and has a request that breaks it.
+The rules stand in `published_messages`, `published_responses`, `published_chat` and `published_google`. Each was looked
+up on the day that it names, on the page that it names, and has a request that breaks it.
 """
 
 import copy
@@ -14,7 +14,8 @@ from tests.activities.models.strict import Refused, Strict
 
 ANTHROPIC, RESPONSES, AZURE = "Anthropic", "OpenAI Responses", "Azure Responses"
 CHAT, DEEPSEEK, KIMI, GEMINI, OPEN = "OpenAI Chat", "DeepSeek", "Kimi", "Gemini", "vLLM, OpenRouter"
-SERVERS = (ANTHROPIC, RESPONSES, AZURE, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
+GOOGLE = "Gemini's own API"
+SERVERS = (ANTHROPIC, RESPONSES, AZURE, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN, GOOGLE)
 OF_RESPONSES, OF_CHAT = (RESPONSES, AZURE), (CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
 
 Body = dict[str, Any]
@@ -90,7 +91,11 @@ def schemas(body: Body) -> list[Body]:
 
 
 def is_no_object(body: Body) -> bool:
-    return any(schema.get("type") != "object" or any(word in schema for word in TOP_LEVEL) for schema in schemas(body))
+    return not all(is_object(schema) for schema in schemas(body))
+
+
+def is_object(schema: Body) -> bool:
+    return schema.get("type") == "object" and not any(word in schema for word in TOP_LEVEL)
 
 
 def within(value: Any) -> Iterator[Body]:

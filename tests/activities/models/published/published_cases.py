@@ -25,6 +25,9 @@ from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, calle
 ASKED = UserMsg("user", "How is the weather?")
 PICTURE = DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"), name="gull.png")
 SPOILT = DataBlock(source=Base64Source(data="AAAA", media_type="image/png"), name="spoilt.png")
+GIF = DataBlock(
+    source=Base64Source(data="R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=", media_type="image/gif"), name="gull.gif"
+)
 PAPER = DataBlock(source=Base64Source(data="JVBERi0xLjQKJSVFT0YK", media_type="application/pdf"), name="tides.pdf")
 NAMELESS = DataBlock(source=Base64Source(data="JVBERi0xLjQKJSVFT0YK", media_type="application/pdf"))
 FAR_PICTURE = DataBlock(source=URLSource(url="https://x.example/gull.png", media_type="image/png"))
@@ -114,6 +117,8 @@ RECORDS: dict[str, list[Msg]] = {
     "a picture": _shown(PICTURE),
     "a picture alone": [UserMsg("user", [PICTURE])],
     "a spoilt picture": _shown(SPOILT),
+    "a moving picture": _shown(GIF),
+    "a result with a moving picture": [ASKED, called("s1", "weather", "{}"), returned("s1", "weather", [TextBlock(text="See."), GIF])],
     "papers": _shown(PAPER, NAMELESS),
     "addresses": _shown(FAR_PICTURE, FAR_PAPER),
     "an address that is none": _shown(STORED),

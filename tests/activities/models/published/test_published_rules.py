@@ -19,6 +19,7 @@ from longhaul.activities.models.requests.thinking_origin import Beginnings, chai
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock
 from longhaul.agent.values.spec.profiles import fields_of
 from longhaul.agent.values.spec.settings import ModelConfig
+from tests.activities.models import published_google
 from tests.activities.models.published import published_chat, published_messages, published_responses
 from tests.activities.models.published.published import (
     ANTHROPIC,
@@ -26,6 +27,7 @@ from tests.activities.models.published.published import (
     CHAT,
     DEEPSEEK,
     GEMINI,
+    GOOGLE,
     KIMI,
     OF_CHAT,
     OF_RESPONSES,
@@ -69,6 +71,9 @@ KINDS = (
     Kind(KIMI, "kimi-k2.6", "openai-chat", "api.moonshot.ai/v1"),
     Kind(GEMINI, "gemini-3-pro", "openai-chat", "generativelanguage.googleapis.com/v1beta/openai"),
     Kind(OPEN, "qwen3", "openai-chat", "vllm.example/v1"),
+    Kind(GOOGLE, "gemini-3-pro", "ai:google", "generativelanguage.googleapis.com"),
+    Kind(GOOGLE, "gemini-3.5-flash", "ai:google", "generativelanguage.googleapis.com"),
+    Kind(GOOGLE, "gemini-2.5-pro", "ai:google", "generativelanguage.googleapis.com"),
 )
 
 
@@ -168,7 +173,12 @@ def bases() -> list[tuple[str, Body, dict[str, str]]]:
     """A request for each server that all of its rules allow, and what the server has signed of it."""
     of_chat = [(server, published_chat.base_of(server), {"signed-1": "", "signed-2": ""}) for server in OF_CHAT]
     of_responses = [(server, published_responses.BODY, published_responses.SIGNED) for server in OF_RESPONSES]
-    return [(ANTHROPIC, published_messages.BODY, published_messages.SIGNED), *of_responses, *of_chat]
+    return [
+        (ANTHROPIC, published_messages.BODY, published_messages.SIGNED),
+        *of_responses,
+        *of_chat,
+        (GOOGLE, published_google.BODY, published_google.SIGNED),
+    ]
 
 
 @pytest.mark.parametrize(("server", "body", "signed"), bases(), ids=SERVERS)

@@ -22,7 +22,9 @@ LEVELS: dict[tuple[str, ...] | None, tuple[str, ...]] = {
         "claude-fable-5-2", "claude-mythos-5-1", "anthropic/claude-opus-4.8", "us.anthropic.claude-sonnet-5-5-v1:0",
     ),
     (*LMH, "max"): ("claude-opus-4-6", "claude-sonnet-4-6", "claude-mythos-preview", "anthropic/claude-opus-4.6"),
+    ("low", "high"): ("gemini-3-pro-preview", "google/gemini-3-pro"),
     LMH: (
+        "gemini-3.1-pro-preview",
         "claude-opus-4-5", "claude-opus-4-5-20251101", "o1", "o3-mini", "openai/o4-mini", "gpt-5-codex",
         "gpt-5.1-codex", "gpt-oss-120b", "codex-mini-latest",
     ),
@@ -38,7 +40,7 @@ LEVELS: dict[tuple[str, ...] | None, tuple[str, ...]] = {
     (*LMH, "xhigh"): ("gpt-5.1-codex-max", "gpt-5.3-codex"),
     ("high",): ("gpt-5-pro",),
     ("medium", "high", "xhigh"): ("gpt-5.2-pro",),
-    ("none", "minimal", *LMH): ("gemini-3-pro-preview", "google/gemini-2.5-flash"),
+    ("none", "minimal", *LMH): ("gemini-3.5-flash", "google/gemini-2.5-flash"),
     None: ("gpt-6", "deepseek-v4-pro", "qwen3-max", "kimi-k2-thinking", "my-deployment", "grok-4", "claude-next", "m2"),
 }  # fmt: skip
 
