@@ -5,7 +5,7 @@ from typing import Protocol
 
 from temporalio import activity
 
-from longhaul.activities.analysis.chain import Analyzers
+from longhaul.activities.analysis.chain import Analyzers, told_of
 from longhaul.activities.analysis.risk_findings import Analysing
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
@@ -17,6 +17,7 @@ from longhaul.activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAdd
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import Stopped
 from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.models.failures.privacy import for_a_person
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.marked_arguments import checked
@@ -77,7 +78,7 @@ class Examination:
                 raise not_here(f"this worker has no tool {missing[0]!r} to look with")
             place = await self._workspaces.find(ask.place)
             texts, facts, usage = dict[str, str](), dict[str, CallFacts](), None
-            marked = dict[str, str]()
+            marked, told = dict[str, str](), told_of(())
             for call in ask.calls:
                 said = await self.arguments_of(call.id, ask.said_in) if call.input is None else call.input
                 texts[call.id], runs = self.heard(said, call.filled)
@@ -86,11 +87,17 @@ class Examination:
                 facts[call.id] = await self.look(call.name, runs, place, toolbox)
             if ask.analysis is not None:
                 around = self._wrapping.of_analysis(ask).side_call
-                facts, usage = await self._analysing.analyzed(ask, ask.analysis, texts, facts, around, toolbox)
+                facts, usage, told = await self._analysing.analyzed(ask, ask.analysis, texts, facts, around, toolbox)
                 facts = {call_id: self._secrets.out_of_facts(each) for call_id, each in facts.items()}
             rules = await found(self._user_rules, ask.place.user_id, ask.user_rules_digest)
             return CallsExamined(
-                facts=facts, user_rules=rules.rules, user_rules_digest=rules.digest, marked=marked, usage=usage
+                facts=facts,
+                user_rules=rules.rules,
+                user_rules_digest=rules.digest,
+                marked=marked,
+                usage=usage,
+                model=told["model"],
+                adjusted=tuple(for_a_person(self._secrets.masker.masked(note)) for note in told["notes"]),
             )
 
     def heard(self, arguments: str, filled: Sequence[str] | None) -> tuple[str, str]:

@@ -186,7 +186,7 @@ class Doing:
         except ActivityError as error:
             self._write(outcomes.not_examined(calls, error))
         else:
-            self._write(examined)
+            self._write(with_new_adjustments(examined, self._record))
 
     async def act(self, call_ids: tuple[str, ...], *, fused: bool) -> None:
         """Those that are fused have a result when this returns, but for what passed a bound."""

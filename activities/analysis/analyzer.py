@@ -49,6 +49,10 @@ class Finding:
     """A sentence for people, without its full stop."""
     usage: Usage | None = None
     """Of model calls that it made."""
+    model: str = ""
+    """That was asked, by the name of what answered."""
+    notes: tuple[str, ...] = ()
+    """What the model's API could not express of the request."""
 
 
 class Analyzer(Protocol):

@@ -8,9 +8,11 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from typing import TypedDict, cast
 
 from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
+from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.permission.policies import RULES_ANALYZER, worse
 from longhaul.agent.permission.risk import risk_by_rules
@@ -57,7 +59,7 @@ class Analyzers:
         for finding in found[1:]:
             worst = finding if worse(worst.risk, finding.risk) != worst.risk else worst
         paid = [finding.usage for finding in found if finding.usage is not None]
-        return Finding(worst.risk, worst.reason, sum(paid[1:], paid[0]) if paid else None)
+        return replace(worst, usage=sum(paid[1:], paid[0]) if paid else None, **told_of(found))
 
     async def _one(self, name: str, case: Case, context_digest: str) -> Finding:
         key = _key(name, case, context_digest)
@@ -93,7 +95,20 @@ def _sound(finding: object) -> Finding:
     """Raises ValueError for what is no finding."""
     if not isinstance(finding, Finding) or not isinstance(finding.reason, str):
         raise ValueError("it gave no Finding")
-    return Finding(Risk(finding.risk), finding.reason[:MAX_REASON_CHARS], finding.usage)
+    return replace(finding, risk=Risk(finding.risk), reason=finding.reason[:MAX_REASON_CHARS])
+
+
+class Told(TypedDict):
+    model: str
+    notes: tuple[str, ...]
+
+
+def told_of(found: Sequence[Finding]) -> Told:
+    """What was left out when a model was asked, each once, and of which model: the first of whom there is something to
+    say, for a session asks one."""
+    model = next((finding.model for finding in found if finding.notes), "")
+    said = (note for finding in found if finding.model == model for note in finding.notes)
+    return {"model": model, "notes": tuple(dict.fromkeys(said))[:MOST_NOTES]}
 
 
 def _failed(name: str, why: str) -> Finding:

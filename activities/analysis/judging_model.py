@@ -65,7 +65,7 @@ class JudgingModel:
         risk, reason = Risk(str(answer.get("risk"))), answer.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError("the model gave no reason")
-        return Finding(risk, f"{reply.model}: {' '.join(reason.split())}", reply.usage)
+        return Finding(risk, f"{reply.model}: {' '.join(reason.split())}", reply.usage, reply.model, reply.notes)
 
     async def _answer(self, case: Case, request: ModelRequest) -> ModelReply:
         """Tried again where a later try may do; whoever asks sets the time for all of it."""

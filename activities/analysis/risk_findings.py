@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from longhaul.activities.analysis.analyzer import Around, Case, Finding
-from longhaul.activities.analysis.chain import Analyzers
+from longhaul.activities.analysis.chain import Analyzers, Told, told_of
 from longhaul.activities.attempt import own_session
 from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.contract import Analysis, ExamineCalls
@@ -30,8 +30,9 @@ class Analysing:
         facts: dict[str, CallFacts],
         around: Around,
         toolbox: Toolbox,
-    ) -> tuple[dict[str, CallFacts], Usage | None]:
-        """The findings with risk and reason, and what it cost. `texts` are the arguments by call id."""
+    ) -> tuple[dict[str, CallFacts], Usage | None, Told]:
+        """The findings with risk and reason, what it cost, and what was left out of requests for it. `texts` are the
+        arguments by call id."""
         digest = digest_of(analysis.context.model_dump(mode="json"))
         room = asyncio.Semaphore(SIDE_BY_SIDE)
         fetched: asyncio.Task[Sequence[Msg]] | None = None
@@ -68,7 +69,7 @@ class Analysing:
             call.id: facts[call.id].model_copy(update={"risk": finding.risk.value, "risk_reason": finding.reason})
             for call, finding in zip(ask.calls, found, strict=True)
         }
-        return with_risk, sum(paid[1:], paid[0]) if paid else None
+        return with_risk, sum(paid[1:], paid[0]) if paid else None, told_of(found)
 
     async def _context(self, analysis: Analysis) -> Sequence[Msg]:
         epoch = analysis.context.epoch

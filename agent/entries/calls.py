@@ -23,6 +23,10 @@ class CallsExamined(Entry):
     """Arguments with marks, by call id, of calls into which somebody else than the model wrote a secret."""
     usage: Usage | None = sparse(None)
     """What a model cost that was asked how risky they are."""
+    model: str = sparse("")
+    """That model, where something was left out when it was asked."""
+    adjusted: tuple[str, ...] = sparse(())
+    """What its API could not express of that, where the session was not told so of this model before."""
 
 
 Ruling = Literal["allow", "deny", "ask", "external", "invalid", "stands", "later"]

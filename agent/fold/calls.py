@@ -7,6 +7,7 @@ from longhaul.agent.fold import doubts as fold_doubts
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold import sampling
 from longhaul.agent.fold import stuck as fold_stuck
+from longhaul.agent.fold.context import note_adjusted
 from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.question_digest import essence, terms
@@ -50,6 +51,7 @@ def apply(ledger: Ledger, entry: e.CallEntry) -> None:
 
 
 def _examined(ledger: Ledger, entry: e.CallsExamined) -> None:
+    note_adjusted(ledger, entry)
     if entry.usage is not None:
         ledger.spent.usage += entry.usage
         ledger.spent.analyses += len(entry.facts)

@@ -55,7 +55,7 @@ def _without(entry: e.AnyEntry, came: Msg, shown: Msg) -> e.AnyEntry:
     return entry if messages == entry.messages else entry.model_copy(update={"messages": messages})
 
 
-def note_adjusted(ledger: Ledger, entry: e.ModelSaid | e.ContextCompressed) -> None:
+def note_adjusted(ledger: Ledger, entry: e.ModelSaid | e.ContextCompressed | e.CallsExamined) -> None:
     if entry.adjusted:
         told = [*ledger.context.adjusted, *((entry.model, each) for each in entry.adjusted)]
         ledger.context.adjusted = told[-KEPT_ADJUSTMENTS:]

@@ -2,11 +2,12 @@
 
 from typing import TypeVar
 
+from longhaul.agent.entries.calls import CallsExamined
 from longhaul.agent.entries.context import ContextCompressed
 from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.record import Record
 
-Told = TypeVar("Told", ModelSaid, ContextCompressed)
+Told = TypeVar("Told", ModelSaid, ContextCompressed, CallsExamined)
 
 
 def with_new_adjustments(said: Told, record: Record) -> Told:

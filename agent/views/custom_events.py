@@ -67,7 +67,7 @@ def customs(entry: e.AnyEntry) -> Iterator[AgentEvent]:
     yield from filter(None, (custom(entry),))
 
 
-def adjusted(entry: e.ModelSaid | e.ContextCompressed) -> Iterator[AgentEvent]:
+def adjusted(entry: e.ModelSaid | e.ContextCompressed | e.CallsExamined) -> Iterator[AgentEvent]:
     """What the model's API could not express."""
     if entry.adjusted:
         value = {"adjusted": list(entry.adjusted)}

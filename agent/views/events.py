@@ -192,6 +192,7 @@ class EventFold:
 
     def _examined(self, entry: e.CallsExamined) -> Iterator[AgentEvent]:
         """An approver's arguments are told when a worker has looked at them: they may hold a secret."""
+        yield from adjusted(entry)
         for call_id in entry.facts:
             if call_id in self._calls and (edit := self._edits.pop(call_id, None)) is not None:
                 shown = entry.marked.get(call_id, edit)
