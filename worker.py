@@ -18,6 +18,7 @@ from temporalio.client import Client
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.analysis.opening import open_analyzers
+from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
 from longhaul.activities.attempt.lacking import Lacking
@@ -93,25 +94,28 @@ from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.stopping import asked_to_stop
 from longhaul.starter.hosting.store_requirements import check_lasting, check_shared
-from longhaul.starter.reach.connection import blobs_of, connect, let_go
+from longhaul.starter.reach.connection import blobs_of, connect, keyring_in, let_go
 from longhaul.starter.reach.liveness import liveness_of
 from longhaul.starter.reach.places import own_identity
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
+from longhaul.stores.keys.encrypted_store import EncryptedStore
 from longhaul.stores.memories.opening import LongTerm, open_knowledge, open_memories
 from longhaul.stores.offload.opening import Offloaders, load_offloaders
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import StateStore
 from longhaul.stores.state.user_rules import UserRules
+from longhaul.stores.streams.encrypted import EncryptedStreams
 from longhaul.stores.streams.opening import open_streams
-from longhaul.workflows.contract import stored_in
+from longhaul.workflows.contract import keys_in, stored_in
 from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.runner import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
 from longhaul.workflows.session import AgentSession
+from longhaul.workflows.shared_keys import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
 
 TASK_SECONDS = 4
@@ -131,7 +135,11 @@ async def build(
     """
     secrets = secrets or secrets_of(settings)
     async with AsyncExitStack() as opened:
-        store = open_store(settings.store, data_dir=settings.data_dir)
+        keys = keyring_in(client)
+        if keys is not None:
+            await keys.check()
+        # Through all of it activities read and write their own session.
+        store = EncryptedStore(open_store(settings.store, data_dir=settings.data_dir), keys, own_session.blobs_prefix)
         opened.push_async_callback(store.close)
         meaning = open_meaning(settings.embeddings, settings.retrieval, providers, secrets.masker.masked)
         lasting = LongTerm(
@@ -147,11 +155,12 @@ async def build(
             blobs.are_our_own()
         identity = await own_identity(settings, store, blobs)
         streams = open_streams(settings.redis_url, data_dir=settings.data_dir)
-        waking = await opened.enter_async_context(waking_through(streams, secrets.masker))
+        told = streams if keys is None else EncryptedStreams(streams, keys)
+        waking = await opened.enter_async_context(waking_through(told, secrets.masker))
         hints = Hints(streams, client.namespace, settings.task_queue)
         mcp = McpServers(open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp"), secrets)
         opened.push_async_callback(mcp.close)
-        parts = (store, Segments(blobs), waking, secrets)
+        parts = (store, Segments(blobs, keys=keys), waking, secrets)
         made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
         async with hints.heard(), made[0] as worker, AsyncExitStack() as beside:
             for of_host in made[1:]:
@@ -167,6 +176,8 @@ def secrets_of(settings: Settings) -> WorkerSecrets:
         "LONGHAUL_REDIS_URL": settings.redis_url,
         "LONGHAUL_STORE": settings.store,
         "LONGHAUL_BLOBS": settings.blobs,
+        "LONGHAUL_KEYS": settings.keys,
+        "LONGHAUL_MASTER_KEY": settings.master_key.get_secret_value(),
     }
     return WorkerSecrets(read_secrets(settings), own_keys(os.environ, key_places_of(settings), own))
 
@@ -218,7 +229,12 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         toolbox_of(settings, segments, lasting, outputs, loaders),
         open_analyzers(settings.analyzers, providers),
     )
-    offloaders = Offloaders(settings.data_dir, settings.redis_url, load_offloaders(settings.offloaders))
+    offloaders = Offloaders(
+        settings.data_dir,
+        settings.redis_url,
+        load_offloaders(settings.offloaders),
+        in_clear_text=keyring_in(client) is None,
+    )
     workspaces, contexts = (
         Workspaces(settings.data_dir, offloaders, settings.host),
         Contexts(marked=secrets.out_of_message),
@@ -292,7 +308,14 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     )
     around: dict[str, Any] = {
         "identity": identity,
-        "interceptors": [Departures(), Lacking(), *around_activities(settings, secrets.masker), waking, FusedBounds()],
+        "interceptors": [
+            Departures(),
+            Lacking(),
+            *around_activities(settings, secrets.masker),
+            waking,
+            FusedBounds(),
+            *around_workflows(client),
+        ],
         # Cancellation arrives with a heartbeat, which comes when a hint does; the stock throttle would hold it back.
         "max_heartbeat_throttle_interval": timedelta(seconds=0.1),
         "default_heartbeat_throttle_interval": timedelta(seconds=0.1),
@@ -329,6 +352,12 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         return [worker]
     queue = host_queue(settings.task_queue, settings.host)
     return [worker, Worker(client, task_queue=queue, activities=[*of_host, greet_host], **around)]
+
+
+def around_workflows(client: Client) -> list[Interceptor]:
+    """None where nothing is encrypted."""
+    keys = keys_in(client.data_converter)
+    return [] if keys is None else [SharedKeys(client.namespace, keys)]
 
 
 def around_activities(settings: Settings, masker: Masker) -> list[Interceptor]:

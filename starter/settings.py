@@ -107,6 +107,11 @@ class Settings(BaseSettings):
     postgresql://…, mysql://…, or `module:Class`."""
     blobs: str = ""
     """Where large values and older entries are kept: a directory, or redis://…; empty = in `data_dir`."""
+    master_key: SecretStr = SecretStr("")
+    """On: what sessions say is encrypted, each with a key of its own, and those keys with this one. NAME:KEY,NAME:KEY,
+    the first for new ones, or file:/PATH; the same for workers and clients."""
+    keys: str = ""
+    """Where the keys of sessions are kept: sqlite:///PATH, or redis://…; empty = `keys.db` in `data_dir`."""
     memory: str = "sqlite"
     knowledge: str = "sqlite"
     """Where memories, and knowledge bases, are kept: `sqlite` (in `data_dir`), sqlite:///PATH, or `module:Class`."""
@@ -172,8 +177,10 @@ class Settings(BaseSettings):
     def own_places(self) -> tuple[Path, ...]:
         """Files and folders of the worker's own, which no command has to see."""
         blobs = [Path(self.blobs)] if self.blobs and "://" not in self.blobs else []
-        lasting = [Path(at[9:]) for at in (self.memory, self.knowledge) if at.startswith("sqlite:///")]
-        return (self.data_dir, *blobs, *lasting, *([self.secrets_file] if self.secrets_file else []))
+        lasting = [Path(at[9:]) for at in (self.memory, self.knowledge, self.keys) if at.startswith("sqlite:///")]
+        master = self.master_key.get_secret_value()
+        files = [Path(master[5:])] if master.startswith("file:") else []
+        return (self.data_dir, *blobs, *lasting, *files, *([self.secrets_file] if self.secrets_file else []))
 
     @classmethod
     def settings_customise_sources(

@@ -33,11 +33,13 @@ from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
+from longhaul.workflows.encryption import owner_of as owner_of
 from longhaul.workflows.outages import Outage as Outage
 from longhaul.workflows.payloads.converter import DATA_CONVERTER as DATA_CONVERTER
 from longhaul.workflows.payloads.converter import HISTORY_LOST as HISTORY_LOST
 from longhaul.workflows.payloads.converter import BlobGone as BlobGone
 from longhaul.workflows.payloads.converter import converter_with as converter_with
+from longhaul.workflows.payloads.converter import keys_in as keys_in
 from longhaul.workflows.payloads.converter import stored_in as stored_in
 from longhaul.workflows.payloads.storage import BLOBS_AWAY as BLOBS_AWAY
 

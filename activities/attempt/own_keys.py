@@ -15,8 +15,9 @@ _OTHERS = (
     *("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
     *("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD", "IDENTITY_HEADER"),
 )
-_SIGNING = "LONGHAUL_APPROVAL_KEY"
-_ADDRESSES = ("LONGHAUL_REDIS_URL", "LONGHAUL_STORE", "LONGHAUL_BLOBS", "LONGHAUL_NOTIFY")
+_PAIRS = ("LONGHAUL_APPROVAL_KEY", "LONGHAUL_MASTER_KEY")
+"""Of names and keys, separated by commas."""
+_ADDRESSES = ("LONGHAUL_REDIS_URL", "LONGHAUL_STORE", "LONGHAUL_BLOBS", "LONGHAUL_KEYS", "LONGHAUL_NOTIFY")
 
 
 def own_keys(environ: Mapping[str, str], places: Iterable[KeyPlace], settings: Mapping[str, str]) -> dict[str, str]:
@@ -24,8 +25,10 @@ def own_keys(environ: Mapping[str, str], places: Iterable[KeyPlace], settings: M
     known = {**environ, **{name: value for name, value in settings.items() if value}}
     names = {provider.key_env for provider in PROVIDERS.values()} | {place.key_env for place in places}
     found = {name: known.get(name, "") for name in [*sorted(names - {"", *NO_VARIABLES}), *_OTHERS, "LONGHAUL_ID_KEY"]}
-    for number, pair in enumerate(known.get(_SIGNING, "").split(",")):
-        found[f"{_SIGNING}{f'_{number}' if number else ''}"] = pair.partition(":")[2]
+    for variable in _PAIRS:
+        setting = known.get(variable, "")
+        for number, pair in enumerate(() if setting.startswith("file:") else setting.split(",")):
+            found[f"{variable}{f'_{number}' if number else ''}"] = pair.partition(":")[2]
     for name in _ADDRESSES:
         found[f"{name}_PASSWORD"] = _password(known.get(name, ""))
     kept = {name: value.strip() for name, value in found.items()}

@@ -7,6 +7,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "azure": ("azure",),
     "bedrock": ("boto3", "botocore"),
     "cli": ("prompt_toolkit", "rich", "typer"),
+    "encryption": ("cryptography",),
     "knowledge": ("pypdf",),
     "mcp": ("mcp", "mcp_types"),
     "serve": ("jinja2", "markdown_it", "markupsafe", "nh3", "python_multipart", "starlette", "uvicorn"),

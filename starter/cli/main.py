@@ -13,6 +13,7 @@ from longhaul.starter.cli import options
 from longhaul.starter.cli.commands import budget as spending
 from longhaul.starter.cli.commands import (
     hub,
+    keys,
     knowledge,
     mcp,
     memory,
@@ -43,6 +44,7 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(hub.app, name="hub")
+app.add_typer(keys.app, name="keys")
 app.add_typer(worktree.app, name="worktree")
 app.add_typer(serving.app, name="serve")
 app.add_typer(mcp.app, name="mcp")

@@ -1,11 +1,12 @@
 """One session as a row of the server's index, and the queries that find such rows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
+from longhaul.stores.keys.keys import DELETED as KEY_DELETED
 from longhaul.workflows.contract import (
     AGENT,
     DEADLINE,
@@ -18,11 +19,18 @@ from longhaul.workflows.contract import (
     WAITING_SINCE,
     WAITS,
     WORKFLOW,
+    BlobGone,
     Waits,
 )
 
 CLOSED = "closed"
 """Status of a session that is not open."""
+DELETED = "deleted"
+"""And of one whose key was deleted while the server still lists it."""
+
+
+class NoKeyLeft(Exception):
+    """Of a row: what it says can't be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class SessionCard:
     user_id: str | None
     agent: str
     status: str
-    """idle, working, waiting, paused; or closed."""
+    """idle, working, waiting, paused; or closed; or deleted, where its key is and the server has not forgotten it."""
     waiting_since: str
     started_at: str
     workflow_id: str
@@ -93,7 +101,10 @@ async def card_of(row: WorkflowExecution) -> SessionCard:
 
 async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
     """The session, and what it waits for; None where the row does not say so, or can't be read here."""
-    memo = await texts_of_memo(row)
+    try:
+        memo = await texts_of_memo(row)
+    except NoKeyLeft:
+        return replace(_card(row, {}), status=DELETED), None
     return _card(row, memo), _waits(memo.get(WAITS))
 
 
@@ -128,9 +139,14 @@ def _is_over(row: WorkflowExecution) -> bool:
 
 
 async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None]:
-    """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others."""
+    """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others. Raises
+    NoKeyLeft."""
     try:
         memo = await row.memo()
+    except BlobGone as error:
+        if KEY_DELETED in str(error):
+            raise NoKeyLeft from error
+        return {}
     except Exception:  # noqa: BLE001  each encoding fails in its own way
         return {}
     return {name: value for name, value in memo.items() if value is None or isinstance(value, str)}

@@ -17,7 +17,9 @@ from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import client_interceptors, send_traces
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobStore
 from longhaul.stores.blobs.opening import open_blobs
-from longhaul.workflows.contract import converter_with, stored_in
+from longhaul.stores.keys.keyring import Keyring
+from longhaul.stores.keys.opening import open_keyring
+from longhaul.workflows.contract import converter_with, keys_in, stored_in
 
 DEFAULT_ADDRESS = "127.0.0.1:7233"
 
@@ -42,11 +44,11 @@ async def connect(
 
     With settings, large values go by reference through the blob store that they name, which is touched when the first
     one comes: call `let_go` at the end. They are written there only if the workers' are no others. Without, small
-    values only. Raises BadTelemetrySetting where traces are wanted
+    values only, and nothing that is encrypted. Raises BadKeysSetting, and BadTelemetrySetting where traces are wanted
     in a way that is not known here.
     """
     blobs = None if settings is None else TheirBlobs(blobs_of(settings))
-    converter = converter_with(blobs)
+    converter = converter_with(blobs, keys=None if settings is None else keyring_of(settings))
     squeezed = settings is not None and settings.grpc_compression == "gzip"
     config = connection_settings()
     if address is not None:
@@ -82,12 +84,25 @@ def blobs_of(settings: Settings) -> BlobStore:
         raise Unreachable(str(error)) from None
 
 
+def keyring_of(settings: Settings) -> Keyring | None:
+    """None where nothing is encrypted. Raises BadKeysSetting, MissingExtra."""
+    return open_keyring(settings.keys, settings.master_key.get_secret_value(), data_dir=settings.data_dir)
+
+
+def keyring_in(client: Client) -> Keyring | None:
+    """What a client from `connect` encrypts with; None: it writes in clear text."""
+    keys = keys_in(client.data_converter)
+    return keys if isinstance(keys, Keyring) else None
+
+
 async def let_go(client: Client) -> None:
     """Close what `connect` has opened beside the client; the client itself needs no closing."""
     await send_traces()
     blobs = stored_in(client.data_converter)
     if blobs is not None:
         await blobs.close()
+    if (keys := keyring_in(client)) is not None:
+        await keys.close()
 
 
 @cache

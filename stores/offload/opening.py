@@ -20,6 +20,7 @@ OffloaderFor = Callable[[str], Offloader]
 """The offloader of one owner, named `agent/user` (see `names.owner_name`): a folder, a prefix of keys."""
 
 KEPT_OFFLOADERS = 1_000
+OUR_OWN = ("workspace", "redis")
 METHODS = ("offload_context", "offload_tool_result")
 
 
@@ -31,9 +32,16 @@ class Offloaders:
     """The offloaders of one worker, each opened at its first use."""
 
     def __init__(
-        self, data_dir: Path, redis_url: str | None = None, own: Mapping[str, OffloaderFor] | None = None
+        self,
+        data_dir: Path,
+        redis_url: str | None = None,
+        own: Mapping[str, OffloaderFor] | None = None,
+        *,
+        in_clear_text: bool = True,
     ) -> None:
-        """`own`: further ones by the names that agents give them, from `load_offloaders`."""
+        """`own`: further ones by the names that agents give them, from `load_offloaders`. Where nothing may lie in
+        clear text, those of ours keep nothing: tools and commands read what is offloaded as plain files."""
+        self._in_clear_text = in_clear_text
         self._data_dir = data_dir
         self._redis_url = redis_url
         self._own = own or {}
@@ -46,6 +54,8 @@ class Offloaders:
 
     async def get(self, setting: str, agent: str, user_id: str | None) -> Offloader | None:
         """None where nothing is to be kept. Raises OffloadSetupError, or what an offloader of the operator's raises."""
+        if not self._in_clear_text and setting in OUR_OWN:
+            return None
         key = (setting, owner_name(agent, user_id))
         if key not in self._opened:
             # In a thread: paths are resolved, and the operator's own code runs.

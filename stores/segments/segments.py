@@ -15,7 +15,10 @@ from pydantic_core import PydanticSerializationError
 
 from longhaul.agent.entries.every import AnyEntry, Segment
 from longhaul.agent.plain.errors import Damaged
-from longhaul.stores.blobs.blobs import BlobStore, NoBlob, key_of
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, key_of
+from longhaul.stores.keys.envelopes import disclosed, enclosed
+from longhaul.stores.keys.keyring import Keyring
+from longhaul.stores.keys.keys import KeysUnavailable
 from longhaul.stores.segments.merging import SEGMENT_BYTES, cut, plan
 from longhaul.stores.segments.seams import SeamWalk
 
@@ -52,8 +55,10 @@ class Whole(NamedTuple):
 
 
 class Segments:
-    def __init__(self, blobs: BlobStore, limit: int = SEGMENT_BYTES) -> None:
+    def __init__(self, blobs: BlobStore, limit: int = SEGMENT_BYTES, keys: Keyring | None = None) -> None:
+        """With `keys`, what is written is encrypted."""
         self._blobs = blobs
+        self._keys = keys
         self._limit = limit
 
     async def extend(
@@ -87,9 +92,12 @@ class Segments:
     async def read_whole(self, segment: Segment) -> Whole:
         """The same, with the seam before them."""
         try:
-            data = await self._blobs.get(segment.key)
+            owner = segment.key.rpartition("/")[0]
+            data = await disclosed(self._keys, owner, await self._blobs.get(segment.key))
         except (NoBlob, ValueError) as error:
             raise DamagedSegment(segment, str(error)) from error
+        except KeysUnavailable as error:
+            raise BlobsUnavailable(str(error)) from error
         return await asyncio.to_thread(_read, segment, data)
 
     async def _write(self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk) -> list[Segment]:
@@ -100,12 +108,19 @@ class Segments:
         first, last = group[0][0].seq, group[-1][0].seq
         begin = await asyncio.to_thread(walk.before, first)
         data = b"".join([_seam_line(begin.seam), *(line for _, line in group)])
-        key = key_of(prefix, data)
-        await self._blobs.put(key, data)
+        kept = await self._kept(prefix, data)
+        key = key_of(prefix, kept)
+        await self._blobs.put(key, kept)
         # Read back and checked before anybody relies on it: the session forgets what it has written down.
         await self._blobs.get(key)
         walk.over([entry for entry, _ in group])
         return Segment(key=key, first_seq=first, last_seq=last, size=len(data), messages=begin.messages)
+
+    async def _kept(self, prefix: str, data: bytes) -> bytes:
+        try:
+            return data if self._keys is None else await enclosed(self._keys, prefix, data)
+        except KeysUnavailable as error:
+            raise BlobsUnavailable(str(error)) from error
 
 
 def line_of(entry: AnyEntry) -> bytes:

@@ -21,7 +21,16 @@ from temporalio.converter import (
 
 from longhaul.agent.plain.errors import Damaged
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
-from longhaul.workflows.payloads.storage import BY_REFERENCE_BYTES, DRIVER, KEY, MISSING, BlobDriver, storage_of
+from longhaul.workflows.encryption import ActivityFailures, EncryptedPayloads, SessionKeys, is_encrypted
+from longhaul.workflows.payloads.storage import (
+    BY_REFERENCE_BYTES,
+    DRIVER,
+    KEY,
+    MISSING,
+    WITH_KEY,
+    BlobDriver,
+    storage_of,
+)
 
 INLINE_BYTES = 1_500_000
 """What may cross inline where nothing can be stored: the server ends a session for what is above 2 MiB."""
@@ -64,24 +73,32 @@ class SessionConverter(DataConverter):
     `letters.decode`, which refuses its encoding. Without a blob store that is every reference.
     """
 
-    _bound: dict[tuple[str, str], Self] = field(
-        default_factory=dict[tuple[str, str], Self], init=False, repr=False, compare=False
+    _bound: dict[tuple[str, str, str], Self] = field(
+        default_factory=dict[tuple[str, str, str], Self], init=False, repr=False, compare=False
     )
 
     def with_context(self, context: SerializationContext) -> Self:
         """The same for one session. Remembered: the SDK asks for each payload, and a new one takes 20 µs."""
         if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
             return self
-        blobs = stored_in(self)
-        if context.workflow_id is None or blobs is None:
+        blobs, codec = stored_in(self), self.payload_codec
+        if context.workflow_id is None or (blobs is None and codec is None):
             return self
         whose = (context.namespace, context.workflow_id)
-        bound = self._bound.get(whose)
+        kind = (*whose, type(context).__name__)
+        bound = self._bound.get(kind)
         if bound is None:
             if len(self._bound) >= KEPT_CONTEXTS:
                 self._bound.clear()
-            bound = replace(self, external_storage=storage_of(blobs, session_prefix(*whose), self._from_bytes))
-            self._bound[whose] = bound
+            storage = None if blobs is None else storage_of(blobs, session_prefix(*whose), self._from_bytes)
+            bound = replace(
+                self,
+                external_storage=storage,
+                payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
+            )
+            if isinstance(bound.failure_converter, ActivityFailures):
+                object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
+            self._bound[kind] = bound
         return bound
 
     @property
@@ -120,6 +137,8 @@ class SessionConverter(DataConverter):
 def check_had(payload: Payload) -> None:
     """Raise BlobGone for a payload that stands for another one, which is not there."""
     if payload.metadata.get("encoding") == MISSING:
+        if payload.metadata.get(KEY, b"").startswith(WITH_KEY):
+            raise BlobGone(payload.data.decode("utf-8", "replace"))
         raise BlobGone(
             f"a value was stored outside of the history, and can't be had: {payload.data.decode('utf-8', 'replace')}. "
             "Put it back from a backup, and see that LONGHAUL_BLOBS is the same for workers and clients"
@@ -128,6 +147,11 @@ def check_had(payload: Payload) -> None:
         raise BlobGone(
             "a value was stored outside of the history, and this process does not know where: set LONGHAUL_BLOBS as it "
             "is set for the workers"
+        )
+    if is_encrypted(payload):
+        raise BlobGone(
+            "a value is encrypted, and this process has no key: set LONGHAUL_MASTER_KEY and LONGHAUL_KEYS as they are "
+            "set for the workers"
         )
 
 
@@ -155,12 +179,22 @@ def _without_key(payload: Payload) -> Payload:
     return plain
 
 
-def converter_with(blobs: BlobStore | None, from_bytes: int = BY_REFERENCE_BYTES) -> DataConverter:
-    """For a client or worker that reaches the blobs, or does without."""
+def converter_with(
+    blobs: BlobStore | None, from_bytes: int = BY_REFERENCE_BYTES, keys: SessionKeys | None = None
+) -> DataConverter:
+    """For a client or worker that reaches the blobs, or does without; with keys, it encrypts."""
     given = {each.name: getattr(pydantic_data_converter, each.name) for each in fields(DataConverter) if each.init}
     given["payload_converter_class"] = PayloadConverter
     given["external_storage"] = None if blobs is None else storage_of(blobs, None, from_bytes)
+    if keys is not None:
+        given |= {"payload_codec": EncryptedPayloads(keys), "failure_converter_class": ActivityFailures}
     return SessionConverter(**given)
+
+
+def keys_in(converter: DataConverter) -> SessionKeys | None:
+    """The keyring of a converter from `converter_with`; None: it writes in clear text."""
+    codec = converter.payload_codec
+    return codec.keys if isinstance(codec, EncryptedPayloads) else None
 
 
 def stored_in(converter: DataConverter) -> BlobStore | None:

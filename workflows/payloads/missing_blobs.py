@@ -15,7 +15,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from longhaul.workflows.payloads.converter import HISTORY_LOST, BlobGone, check_had
-from longhaul.workflows.payloads.storage import KEY, MISSING
+from longhaul.workflows.payloads.storage import KEY, MISSING, WITH_KEY
 
 Answer = TypeVar("Answer")
 
@@ -43,6 +43,9 @@ def why_missed(payload: Payload, once: str = "") -> str | None:
     if not was_absent:
         _check_still_had(payload)
         return None
+    if key.startswith(WITH_KEY):
+        key_id = key.removeprefix(WITH_KEY).decode("ascii", "replace")[:40]
+        return f"the key {key_id} that it was encrypted with was not there"
     return f"what was stored for it as blob {key.decode('ascii', 'replace')[-64:]} was not there, or not whole"
 
 

@@ -30,6 +30,9 @@ MISSING = b"longhaul/blob-missing"
 KEY = "longhaul-blob"
 """Metadata of what came by reference, had or not: the blob's key, empty for one that no session may have."""
 
+WITH_KEY = b"key:"
+"""Before the id of a key, in the same place: of what was encrypted, and can't be decrypted."""
+
 
 class BlobDriver(StorageDriver):
     """The blobs of one session, by its prefix; those of nobody without one.

@@ -46,5 +46,6 @@ def _told(done: Deleted) -> str:
         "the stored state" if done.record else "no stored state",
         f"{done.blobs} blobs",
         f"{done.offloaded} offloaded files or keys",
+        *(["the key that it was encrypted with"] if done.key else []),
     ]
     return ", ".join(parts)

@@ -16,7 +16,8 @@ from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.reach.patience import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.starter.reach.polling import workers
 from longhaul.stores.blobs.blobs import BlobsUnavailable
-from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST
+from longhaul.stores.keys.keys import DELETED as KEY_DELETED
+from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST, BlobGone
 
 Answer = TypeVar("Answer")
 QUERY_TIMEOUT = timedelta(seconds=5)
@@ -135,7 +136,7 @@ class Asking:
         except RPCError as error:
             in_vain = error.status in IN_VAIN
             raise await (self._why_silent(error.message) if in_vain else self.explained(error)) from error
-        except WorkflowQueryFailedError as error:
+        except (WorkflowQueryFailedError, BlobGone) as error:
             meant = self._meant(str(error))
             if meant is None:
                 raise
@@ -153,6 +154,8 @@ class Asking:
         """What a worker has said in place of an answer, as far as it is about what the session is made of."""
         if BLOBS_AWAY in why:
             return BlobsAway(f"the {self._named} waits: {why}; it goes on by itself when that can be reached")
+        if KEY_DELETED in why:
+            return NoSession(f"there is no {self._named} any more: {why[max(why.find(KEY_DELETED), 0) :]}")
         if HISTORY_LOST in why:
             return self._stuck(why, HistoryLost)
         return self._stuck(f"workers can't replay its history: {why}") if UNREPLAYABLE in why else None

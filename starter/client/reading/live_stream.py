@@ -6,7 +6,9 @@ from weakref import WeakKeyDictionary
 from temporalio.client import Client, WorkflowQueryFailedError
 
 from longhaul.starter.client.reading.asking import Asking
+from longhaul.starter.reach.connection import keyring_in
 from longhaul.starter.settings import Settings
+from longhaul.stores.streams.encrypted import decrypting
 from longhaul.stores.streams.items import SETTLED, Item, decode
 from longhaul.stores.streams.opening import reach
 from longhaul.stores.streams.streams import StreamReader, Streams, StreamsUnavailable, key_of
@@ -137,7 +139,7 @@ class LiveStream:
         self.heard = False
         try:
             self._streams = await reach(address, redis_url=self._settings.redis_url)
-            self._reader = self._streams.reader(self._key)
+            self._reader = decrypting(self._streams.reader(self._key), keyring_in(self._asking.client), self._key)
         except StreamsUnavailable as error:
             self.trouble = str(error)
         else:

@@ -4,9 +4,9 @@ from temporalio.client import Client
 
 from longhaul.agent.entries.every import Segment
 from longhaul.starter.client.reading.history import HistoryUnreadable
-from longhaul.starter.reach.connection import blobs_of
+from longhaul.starter.reach.connection import blobs_of, keyring_in
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable
+from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.segments.segments import DamagedSegment, Whole
 from longhaul.stores.segments.segments import Segments as InBlobs
 from longhaul.workflows.contract import stored_in
@@ -24,16 +24,16 @@ class SealedSegments:
         shared = stored_in(self._client.data_converter)
         blobs = blobs_of(self._settings) if shared is None else shared
         try:
-            return await _read(blobs, segment)
+            return await _read(InBlobs(blobs, keys=keyring_in(self._client)), blobs.place, segment)
         finally:
             if shared is None:
                 await blobs.close()
 
 
-async def _read(blobs: BlobStore, segment: Segment) -> Whole:
+async def _read(segments: InBlobs, place: str, segment: Segment) -> Whole:
     try:
-        return await InBlobs(blobs).read_whole(segment)
+        return await segments.read_whole(segment)
     except (DamagedSegment, BlobsUnavailable) as error:
         raise HistoryUnreadable(
-            f"{error}. Here LONGHAUL_BLOBS leads to {blobs.place!r}; it must lead to the workers' blobs"
+            f"{error}. Here LONGHAUL_BLOBS leads to {place!r}; it must lead to the workers' blobs"
         ) from error

@@ -17,16 +17,18 @@ from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
+from longhaul.starter.client.session_keys import delete_key, readable
 from longhaul.starter.client.wire import Refused, start_of
 from longhaul.starter.reach.connection import Unreachable, blobs_of
 from longhaul.starter.reach.patience import Pauses
 from longhaul.starter.reach.places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs
+from longhaul.stores.keys.encrypted_store import Unreadable
 from longhaul.stores.offload.deletion import forget_files, forget_keys
 from longhaul.stores.state.carried import carried_of
 from longhaul.stores.state.opening import open_store
-from longhaul.stores.state.store import BadStoreSetting, SessionRow, StateStore, StoreError
+from longhaul.stores.state.store import BadStoreSetting, SessionRecord, SessionRow, StateStore, StoreError
 from longhaul.stores.state.user_rules import NO_AGENT
 from longhaul.stores.streams.opening import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
@@ -48,10 +50,12 @@ class Deleted:
     """Files, and keys in Redis."""
     stream: bool = False
     """The live stream."""
+    key: bool = False
+    """What it was encrypted with: copies that lie elsewhere, as in backups, can't be read any more."""
 
     @property
     def anything(self) -> bool:
-        return self.terminated or self.record or self.stream or self.runs + self.blobs + self.offloaded > 0
+        return self.terminated or self.record or self.stream or self.key or self.runs + self.blobs + self.offloaded > 0
 
 
 class FoundState(NamedTuple):
@@ -110,9 +114,7 @@ class Kept:
         except (NoSession, *SILENCES, TimeoutError) as error:
             if not over and not isinstance(error, NoSession):
                 raise
-            async with self._store() as store:
-                record = await store.get_session(self.user_id, self.agent, self.session_id)
-            if record is not None:
+            if (record := await self._record()) is not None:
                 return FoundState(record.state, "" if record.closed else _may_lack(record.seq))
             if isinstance(error, TimeoutError):
                 raise Stuck(f"{self._named} is over, no worker answers for it, and no store has it") from error
@@ -120,9 +122,8 @@ class Kept:
 
     async def past(self) -> PastSession | None:
         """What it wrote down last, as far as it answers questions; None when no store has it. Raises Unreachable."""
-        async with self._store() as store:
-            record = await store.get_session(self.user_id, self.agent, self.session_id)
-            carried = await asyncio.to_thread(carried_of, record) if record is not None else None
+        record = await self._record()
+        carried = await asyncio.to_thread(carried_of, record) if record is not None else None
         if record is None or carried is None:
             return None
         return PastSession(carried, "" if record.closed else _may_lack(record.seq))
@@ -137,6 +138,8 @@ class Kept:
             if why := await why_other_blobs(self.client, self.settings, blobs):
                 raise Unreachable(why)
         terminated = await self._ended(by, terminate=terminate)
+        # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
+        key = await delete_key(self.client, self.workflow_id)
         # Histories first: a new life would rebuild the session from them, and miss the rest.
         runs = await self._without_histories()
         async with self._store() as store:
@@ -145,9 +148,8 @@ class Kept:
             offloaded = await forget_files(self.settings.data_dir, *names)
             if self.settings.redis_url:
                 offloaded += await forget_keys(self.settings.redis_url, *names)
-            return Deleted(
-                terminated, runs, record, await self._without_blobs(), offloaded, await self._without_stream()
-            )
+            large, stream = await self._without_blobs(), await self._without_stream()
+            return Deleted(terminated, runs, record, large, offloaded, stream, key)
 
     @property
     def _named(self) -> str:
@@ -192,6 +194,11 @@ class Kept:
                     raise
         return len(runs)
 
+    async def _record(self) -> SessionRecord | None:
+        async with self._store() as store:
+            record = await store.get_session(self.user_id, self.agent, self.session_id)
+            return await readable(self.client, self.workflow_id, record)
+
     async def _without_blobs(self) -> int:
         async with self._blobs() as blobs:
             return await delete_session_blobs(blobs, self.workflow_id, namespace=self.client.namespace)
@@ -233,6 +240,8 @@ async def _opened(client: Client, settings: Settings) -> AsyncIterator[StateStor
             yield store
         finally:
             await store.close()
+    except Unreadable:
+        raise  # no setting mends it
     except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
         raise Unreachable(
             f"{error}; set LONGHAUL_STORE, LONGHAUL_BLOBS and LONGHAUL_REDIS_URL as for the workers"

@@ -1,0 +1,168 @@
+"""A keyring encrypts for sessions, each with a key of its own, and decrypts as long as that key is there.
+
+Keys that were read are remembered, and looked at again after RECHECK_SECONDS: so long a deleted one may still be used
+by a process that has it. While the key store is away, what is remembered counts on: a call that has run must not be
+lost for want of a key that this process has.
+"""
+
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+from longhaul.stores.keys.keys import DELETED, KeyStore, KeysUnavailable, NoKey, StoredKey, WrongMaster
+from longhaul.stores.keys.master import KEY_BYTES, Cipher, Masters, cipher_of, decrypted, encrypted
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+RECHECK_SECONDS = 30.0
+MOST_KEYS = 5_000
+ID_BYTES = 12
+SHARED = "shared"
+"""Owner of the key of what belongs to no session: schedules, and questions to workers. Nobody deletes it."""
+
+
+class _Known(NamedTuple):
+    key: StoredKey
+    cipher: Cipher | None
+    """None: deleted."""
+    at: float
+
+
+class Keyring:
+    def __init__(self, store: KeyStore, masters: Masters) -> None:
+        self._store = store
+        self._masters = masters
+        self._keys = OrderedDict[str, _Known]()
+        self._owned = OrderedDict[str, str]()
+        """Owner to key id."""
+        self._parents = OrderedDict[str, str]()
+
+    @property
+    def place(self) -> str:
+        return self._store.place
+
+    def belongs(self, owner: str, parent: str) -> None:
+        """Have a sub-agent share the key of the session that starts it; said before anything is encrypted for it. From
+        any thread; nothing is read or written."""
+        _put(self._parents, owner, parent)
+
+    async def encrypt(self, owner: str, data: bytes, *, begins: bool) -> tuple[str, bytes]:
+        """The id of the key, and the data encrypted. An owner without a key is given one; where his was deleted, only
+        if this `begins` a new life of his. Raises NoKey, KeysUnavailable."""
+        known = await self._own(owner, begins=begins)
+        if known.cipher is None:
+            raise NoKey(_deleted(known.key))
+        return known.key.id, encrypted(known.cipher, data, known.key.id)
+
+    async def decrypt(self, owner: str | None, key_id: str, data: bytes) -> bytes:
+        """What `owner` had encrypted; None: whoever it was. Raises NoKey, KeysUnavailable."""
+        known = await self._known(key_id)
+        if known is None:
+            raise NoKey(
+                f"it was encrypted, and {self.place} has no key {key_id[:40]!r}: see that LONGHAUL_KEYS is the same "
+                "for workers and clients, or put the keys back from a backup"
+            )
+        if owner is not None and not await self._is_of(owner, known.key):
+            raise NoKey("it was encrypted for another session")
+        if known.cipher is None:
+            raise NoKey(_deleted(known.key))
+        try:
+            return decrypted(known.cipher, data, key_id)
+        except ValueError as error:
+            raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
+
+    async def check(self) -> None:
+        """Raise WrongMaster where the master key is not the one that was used here before. A key store that does not
+        answer is waited for by whatever needs it."""
+        try:
+            await self._own(SHARED, begins=True)
+        except WrongMaster:
+            raise
+        except KeysUnavailable as error:
+            log.warning("%s", error)
+
+    async def delete(self, owner: str) -> bool:
+        """Delete the key that was made for him; one that he shares with the session above stays. Whether there was
+        one. Raises KeysUnavailable."""
+        key = await self._store.key_of(owner)
+        if key is None or key.owner != owner:
+            return False
+        deleted = await self._store.delete(key.id, datetime.now(UTC).isoformat(timespec="seconds"))
+        self._keys.pop(key.id, None)
+        return deleted
+
+    async def rewrap(self) -> tuple[int, int]:
+        """Wrap all keys with the newest master key. How many were wrapped anew, and how many there are. Raises
+        KeysUnavailable, when a master key that is still needed is not set: then run it again with that one."""
+        changed, every = 0, await self._store.every()
+        for key in every:
+            if key.master != self._masters.newest:
+                data_key = self._masters.unwrap(key.wrapped, key.id, key.master)
+                changed += await self._store.rewrap(key, self._masters.wrap(data_key, key.id), self._masters.newest)
+        return changed, len(every)
+
+    async def close(self) -> None:
+        self._keys.clear()
+        await self._store.close()
+
+    async def _is_of(self, owner: str, key: StoredKey) -> bool:
+        """Whether it was made for him, or he shares it."""
+        if key.owner == owner or self._owned.get(owner) == key.id:
+            return True
+        own = await self._store.key_of(owner)
+        return own is not None and own.id == key.id
+
+    async def _own(self, owner: str, *, begins: bool) -> _Known:
+        key_id = self._owned.get(owner)
+        known = await self._known(key_id) if key_id else None
+        if known is not None and known.cipher is not None:
+            return known
+        key = await self._store.key_of(owner)
+        if key is None or (begins and not key.wrapped):
+            key = await self._begun(owner)
+        _put(self._owned, owner, key.id)
+        return self._remembered(key)
+
+    async def _begun(self, owner: str) -> StoredKey:
+        parent = self._parents.get(owner)
+        if parent is not None:
+            above = await self._own(parent, begins=False)
+            if shared := await self._store.share(owner, above.key.id):
+                return shared
+        key_id = secrets.token_urlsafe(ID_BYTES)
+        wrapped = self._masters.wrap(secrets.token_bytes(KEY_BYTES), key_id)
+        return await self._store.add(StoredKey(key_id, owner, wrapped, self._masters.newest))
+
+    async def _known(self, key_id: str) -> _Known | None:
+        known = self._keys.get(key_id)
+        if known is not None and (known.cipher is None or time.monotonic() - known.at < RECHECK_SECONDS):
+            return known
+        try:
+            key = await self._store.get(key_id)
+        except KeysUnavailable:
+            if known is None:
+                raise
+            return known
+        return None if key is None else self._remembered(key)
+
+    def _remembered(self, key: StoredKey) -> _Known:
+        cipher = cipher_of(self._masters.unwrap(key.wrapped, key.id, key.master)) if key.wrapped else None
+        known = _Known(key, cipher, time.monotonic())
+        _put(self._keys, key.id, known)
+        return known
+
+
+def _put(cache: OrderedDict[str, Value], name: str, value: Value) -> None:
+    cache[name] = value
+    cache.move_to_end(name)
+    while len(cache) > MOST_KEYS:
+        cache.popitem(last=False)
+
+
+def _deleted(key: StoredKey) -> str:
+    return f"the session was deleted: {DELETED} at {key.deleted_at}, and nothing of it can be read any more"

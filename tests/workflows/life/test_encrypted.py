@@ -1,0 +1,191 @@
+"""Sessions with a key of their own: they work as others do, lie nowhere in clear text, and end with their keys."""
+
+import base64
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from pydantic import SecretStr
+from temporalio.api.common.v1 import Payload
+
+from longhaul.starter.client.reading.asking import BlobsAway, NoSession
+from longhaul.starter.client.session import Session
+from longhaul.starter.reach.connection import connect, keyring_in, let_go
+from longhaul.stores.keys.encrypted_store import Unreadable
+from longhaul.stores.keys.keys import WrongMaster
+from longhaul.stores.state.opening import open_store
+from longhaul.worker import build
+from longhaul.workflows.contract import BlobGone, owner_of
+from tests.e2e.processes import WorkerSettings, worker
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import ASKS, approve_and_finish, calls, push_over, until
+
+pytestmark = pytest.mark.server
+
+WORD = "Zinnober7731"
+"""Stands in what is said, called and answered, and may be found nowhere."""
+
+
+def master_key(name: str = "first") -> str:
+    return f"{name}:{base64.b64encode(os.urandom(32)).decode()}"
+
+
+@pytest.fixture
+async def locked(unserved: Stage) -> AsyncIterator[Stage]:
+    """A stage that encrypts, on which no worker polls yet."""
+    settings = unserved.settings.model_copy(update={"master_key": SecretStr(master_key())})
+    client = await connect(unserved.address, settings=settings)
+    yield replace(unserved, client=client, settings=settings)
+    await let_go(client)
+
+
+async def raw_events(stage: Stage, session: Session) -> bytes:
+    """All that the server keeps of its runs, memo and pending activities included."""
+    found = bytearray()
+    async for row in stage.client.list_workflows(f"WorkflowId = '{session.workflow_id}'"):
+        handle = stage.client.get_workflow_handle(row.id, run_id=row.run_id)
+        found += (await handle.describe()).raw_description.SerializeToString()
+        found += b"".join([event.SerializeToString() async for event in handle.fetch_history_events()])
+    return bytes(found)
+
+
+def raw_files(stage: Stage) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in stage.settings.data_dir.rglob("*") if path.is_file()}
+
+
+async def first_input(stage: Stage, session: Session) -> Payload:
+    history = await stage.handle(session).fetch_history()
+    return history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
+
+
+async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: Stage) -> None:
+    ask = {"text": f"I write {WORD}.", "tool_calls": [{"name": "send", "input": {"to": WORD}}]}
+    session = locked.session(ask, {"text": f"Written to {WORD}."}, calls("fetch", page=1, chars=9_000), {"text": WORD})
+    killed = WorkerSettings(
+        address=locked.address,
+        task_queue=locked.settings.task_queue,
+        directory=locked.settings.data_dir,
+        tools=locked.settings.tools,
+        further={"LONGHAUL_MASTER_KEY": locked.settings.master_key.get_secret_value()},
+    )
+    async with worker(killed):
+        reply = await session.submit(f"Write to {WORD}")
+        await until(lambda: waits(session))
+    async with locked.another_worker():
+        written = await approve_and_finish(session, reply)
+        await push_over(locked, session)
+        again = await session.reply(f"{WORD}, once more " + "fog " * 100_000)
+        await until(lambda: is_written_down(session))
+        said = [message.get_text_content() async for message in session.transcript()]
+        events, files = await raw_events(locked, session), raw_files(locked)
+        card = [card for card in await locked.app.sessions() if card.workflow_id == session.workflow_id]
+
+    assert (written, again.get_text_content()) == (f"Written to {WORD}.", WORD)
+    assert f"Write to {WORD}" in said
+    assert [one.session_id for one in card] == [session.id]
+    assert len(events) > 10_000
+    assert WORD.encode() not in events
+    assert any("/blobs/" in name for name in files)
+    assert any("/sessions/" in name for name in files)
+    assert any("/streams/" in name for name in files)
+    assert [name for name, content in files.items() if WORD.encode() in content] == []
+
+
+async def waits(session: Session) -> bool:
+    return bool(await session.pending())
+
+
+async def is_written_down(session: Session) -> bool:
+    status = await session.status()
+    return status.saved_seq >= status.seq > 0
+
+
+async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(locked: Stage) -> None:
+    session, other = locked.session({"text": WORD}, user="ana"), locked.session({"text": "Blue."}, {"text": "Red."})
+    async with locked.another_worker():
+        await session.reply(f"Say {WORD}")
+        await other.reply("Which colour?")
+        await until(lambda: is_written_down(session))
+        copied, kept = await first_input(locked, session), await first_input(locked, other)
+        async with open_store(locked.settings.store, data_dir=locked.settings.data_dir) as store:
+            record = await store.get_session("ana", "lamp", session.id)
+            done = await session.stored.delete(terminate=True, by="ana")
+            assert record is not None
+            await store.upsert_session(record)  # as a backup would bring it back
+
+        with pytest.raises(Unreadable, match="its key was deleted at 20"):
+            await session.stored.export()
+        after = await other.reply("And now?")
+    fresh = await connect(locked.address, settings=locked.settings)
+    try:
+        with pytest.raises(BlobGone, match="the session was deleted: its key was deleted at 20"):
+            await fresh.data_converter.decode([copied])
+        assert await fresh.data_converter.decode([kept], [dict])
+    finally:
+        await let_go(fresh)
+
+    assert (done.key, done.record) == (True, True)
+    assert after.get_text_content() == "Red."
+
+
+async def test_what_the_server_still_lists_says_that_it_was_deleted(locked: Stage) -> None:
+    session = locked.session(*ASKS)
+    keys = keyring_in(locked.client)
+    assert keys is not None
+    async with locked.another_worker():
+        await session.submit("Write to Ana")
+        await until(lambda: waits(session))
+        await keys.delete(owner_of(locked.client.namespace, session.workflow_id))
+        cards = {card.workflow_id: card for card in await locked.app.sessions()}
+        with pytest.raises(NoSession, match="any more: its key was deleted at 20"):
+            await session.status()
+
+    assert cards[session.workflow_id].status == "deleted"
+
+
+async def test_a_worker_without_the_right_master_key_does_not_start(locked: Stage) -> None:
+    async with locked.another_worker():
+        pass
+    for wrong, why in ((master_key(), "the key named 'first' is another"), (master_key("new"), "'first' is needed")):
+        settings = locked.settings.model_copy(update={"master_key": SecretStr(wrong)})
+        client = await connect(locked.address, settings=settings)
+        try:
+            with pytest.raises(WrongMaster, match=why):
+                async with build(client, settings, locked.providers):
+                    pass
+        finally:
+            await let_go(client)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_key_store_that_is_away_is_waited_for(locked: Stage) -> None:
+    session = locked.session(*ASKS)
+    async with locked.another_worker():
+        reply = await session.submit("Write to Ana")
+        await until(lambda: waits(session))
+    keys, aside = locked.settings.data_dir / "keys.db", locked.folder / "aside.db"
+    keys.rename(aside)
+    keys.mkdir()
+    async with locked.another_worker():
+        with pytest.raises(BlobsAway, match="it goes on by itself when that can be reached"):
+            await session.status()
+        keys.rmdir()
+        aside.rename(keys)
+        written = await approve_and_finish(session, reply)
+
+    assert written == "Written."
+
+
+async def test_a_sub_agent_shares_the_key_of_who_started_it(locked: Stage) -> None:
+    """By its payloads' key: deleting the lead's deletes what the sub-agent was told, too."""
+    helper = locked.agent({"text": WORD}, name="helper", tools=())
+    task = calls("Agent", agent="helper", task=f"Look for {WORD}")
+    session = locked.session(task, {"text": "Done."}, tools=("Agent",), agents={"helper": helper})
+    async with locked.another_worker():
+        await session.reply("Have it looked for")
+        (child,) = (await session.status()).children
+    start = (await locked.client.get_workflow_handle(child.workflow_id).fetch_history()).events[0]
+    told = start.workflow_execution_started_event_attributes.input.payloads[0]
+
+    assert told.metadata["key"] == (await first_input(locked, session)).metadata["key"]
