@@ -107,7 +107,7 @@ from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import StateStore
 from longhaul.stores.state.user_rules import UserRules
-from longhaul.stores.streams.encrypted import EncryptedStreams
+from longhaul.stores.streams.encrypted_streams import EncryptedStreams
 from longhaul.stores.streams.opening import open_streams
 from longhaul.workflows.contract import keys_in, stored_in
 from longhaul.workflows.environments import EnvironmentQuestion

@@ -42,6 +42,7 @@ BY_THEIR_OWN_NUMBER = {
     "Connections._kept": "MOST_KEPT, and those that are under way: tests/workflows/workers/test_mcp_crowd.py",
     "Connections._open": "as `_kept`",
     "Connections._turns": "weak: one is there as long as somebody holds it",
+    **dict.fromkeys(("Keyring._keys", "Keyring._owned", "Keyring._parents"), "MOST_KEYS"),
     "McpServers._listings": "MOST_LISTS",
     "activities/process/box_names.py:_remembered": "a number of folders",
     "activities/repository/secret_trees.py:_remembered": "a number of folders",

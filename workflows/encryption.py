@@ -21,7 +21,7 @@ from temporalio.converter import (
 )
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
-from longhaul.stores.blobs.blobs import session_prefix
+from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
 from longhaul.workflows.payloads.storage import BLOBS_AWAY, KEY, MISSING, WITH_KEY
 
 ENCRYPTED = b"longhaul/aes"
@@ -45,10 +45,6 @@ class SessionKeys(Protocol):
     def belongs(self, owner: str, parent: str) -> None: ...
 
 
-class KeysAway(Unavailable):
-    """The key of a session can't be had now; its task is tried again."""
-
-
 class EncryptedPayloads(PayloadCodec, WithSerializationContext):
     """Decrypts what is encrypted, and takes all else as it is: what people send by hand, and older histories."""
 
@@ -68,11 +64,11 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         return type(self)(self.keys, whose, begins=isinstance(context, WorkflowSerializationContext))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Raises KeysAway, and Damaged where the key was deleted."""
+        """Raises BlobsUnavailable, and Damaged where the key was deleted."""
         return [await self._encoded(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Raises KeysAway."""
+        """Raises BlobsUnavailable."""
         if not any(is_encrypted(payload) for payload in payloads):
             return cast(list[Payload], payloads)  # the same object, which the SDK need not copy back
         return [await self._decoded(payload) if is_encrypted(payload) else payload for payload in payloads]
@@ -82,7 +78,7 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         try:
             key_id, data = await self.keys.encrypt(owner, _spelt(payload), begins=begins)
         except Unavailable as error:
-            raise KeysAway(f"{BLOBS_AWAY}: {error}") from error
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
         return Payload(metadata={"encoding": ENCRYPTED, KEY_ID: key_id.encode()}, data=data)
 
     async def _decoded(self, payload: Payload) -> Payload:
@@ -91,7 +87,7 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         try:
             plain = _read(await self.keys.decrypt(self._owner, key_id, payload.data))
         except Unavailable as error:
-            raise KeysAway(f"{BLOBS_AWAY}: {error}") from error
+            raise BlobsUnavailable(f"{BLOBS_AWAY}: {error}") from error
         except (Damaged, DecodeError, LookupError) as error:
             return Payload(metadata={"encoding": MISSING, KEY: WITH_KEY + key_id.encode()}, data=str(error).encode())
         if blob is not None:

@@ -259,6 +259,11 @@ from longhaul.starter.trust import Untrusted as Untrusted
 from longhaul.stores.blobs.blobs import BadBlobsSetting as BadBlobsSetting
 from longhaul.stores.blobs.blobs import BlobsUnavailable as BlobsUnavailable
 from longhaul.stores.blobs.blobs import NoBlob as NoBlob
+from longhaul.stores.keys.encrypted_store import UnreadableRecord as UnreadableRecord
+from longhaul.stores.keys.keys import BadKeysSetting as BadKeysSetting
+from longhaul.stores.keys.keys import KeysUnavailable as KeysUnavailable
+from longhaul.stores.keys.keys import NoKey as NoKey
+from longhaul.stores.keys.keys import WrongMaster as WrongMaster
 from longhaul.stores.memories.knowledge import KnowledgeBases as KnowledgeBases
 from longhaul.stores.memories.knowledge import KnownDocument as KnownDocument
 from longhaul.stores.memories.knowledge import Passage as Passage

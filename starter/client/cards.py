@@ -29,10 +29,6 @@ DELETED = "deleted"
 """And of one whose key was deleted while the server still lists it."""
 
 
-class NoKeyLeft(Exception):
-    """Of a row: what it says can't be read any more."""
-
-
 @dataclass(frozen=True, slots=True)
 class SessionCard:
     """One row of `Longhaul.sessions()`: what the server's index knows, without asking the session."""
@@ -101,9 +97,8 @@ async def card_of(row: WorkflowExecution) -> SessionCard:
 
 async def listed(row: WorkflowExecution) -> tuple[SessionCard, Waits | None]:
     """The session, and what it waits for; None where the row does not say so, or can't be read here."""
-    try:
-        memo = await texts_of_memo(row)
-    except NoKeyLeft:
+    memo = await texts_of_memo(row)
+    if memo is None:
         return replace(_card(row, {}), status=DELETED), None
     return _card(row, memo), _waits(memo.get(WAITS))
 
@@ -138,15 +133,13 @@ def _is_over(row: WorkflowExecution) -> bool:
     return row.status not in (None, WorkflowExecutionStatus.RUNNING)
 
 
-async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None]:
-    """The texts of the memo. Anybody may start a workflow of our type: its memo must not hide all the others. Raises
-    NoKeyLeft."""
+async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None] | None:
+    """The texts of the memo; None where its key was deleted. Anybody may start a workflow of our type: its memo must not
+    hide all the others."""
     try:
         memo = await row.memo()
     except BlobGone as error:
-        if KEY_DELETED in str(error):
-            raise NoKeyLeft from error
-        return {}
+        return None if KEY_DELETED in str(error) else {}
     except Exception:  # noqa: BLE001  each encoding fails in its own way
         return {}
     return {name: value for name, value in memo.items() if value is None or isinstance(value, str)}

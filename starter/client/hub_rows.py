@@ -27,7 +27,7 @@ async def hub_rows(client: Client, naming: Naming) -> list[HubRow]:
     """By name. Anybody may start a workflow of our type: a row whose names do not give its id is not told."""
     found = list[HubRow]()
     async for row in client.list_workflows(f"WorkflowType = '{HUB}' AND ExecutionStatus = 'Running'"):
-        memo = await texts_of_memo(row)
+        memo = await texts_of_memo(row) or {}
         name, user = memo.get("hub"), memo.get("user")
         if name and naming.hub_id(user, name) == row.id:
             found.append(HubRow(name, user))

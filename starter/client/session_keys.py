@@ -10,7 +10,7 @@ from longhaul.workflows.contract import owner_of
 
 
 async def readable(client: Client, workflow_id: str, record: SessionRecord | None) -> SessionRecord | None:
-    """What was stored of the session. Raises Unreadable, StoreUnavailable."""
+    """What was stored of the session. Raises UnreadableRecord, StoreUnavailable."""
     if record is None:
         return None
     return await decrypted_record(keyring_in(client), lambda: owner_of(client.namespace, workflow_id), record)

@@ -26,7 +26,7 @@ TRIES = 20
 WHERE = "the state store"
 
 
-class Unreadable(DamagedRecord):
+class UnreadableRecord(DamagedRecord):
     """A session that was encrypted, and can't be decrypted any more; the sentence says why."""
 
     def __init__(self, name: str, why: str) -> None:
@@ -83,7 +83,7 @@ class EncryptedStore(StateStore):
         except KeysUnavailable as error:
             raise StoreUnavailable(str(error)) from error
         except NoKey as error:
-            raise Unreadable(slot_of(record).name, str(error)) from error
+            raise UnreadableRecord(slot_of(record).name, str(error)) from error
         nothing = AgentState(session_id=record.session_id, user_id=record.user_id, agent=record.agent_id)
         told: dict[str, Any] = {name: getattr(record, name) for name in ("generation", "seq", "closed", "run_id")}
         told |= {"session_id": record.session_id, "user_id": record.user_id, "agent_id": record.agent_id}
@@ -91,7 +91,7 @@ class EncryptedStore(StateStore):
 
 
 async def decrypted_record(keys: Keyring | None, whose: Callable[[], str], record: SessionRecord) -> SessionRecord:
-    """The record that was encrypted; any other as it is. Raises Unreadable, StoreUnavailable, and as `read` does."""
+    """The record that was encrypted; any other as it is. Raises UnreadableRecord, StoreUnavailable, and as `read` does."""
     told = (record.model_extra or {}).get(FIELD)
     if told is None:
         return record
@@ -101,5 +101,5 @@ async def decrypted_record(keys: Keyring | None, whose: Callable[[], str], recor
     except KeysUnavailable as error:
         raise StoreUnavailable(str(error)) from error
     except (NoKey, ValueError) as error:
-        raise Unreadable(slot.name, str(error)) from error
+        raise UnreadableRecord(slot.name, str(error)) from error
     return read(body, slot, WHERE).model_copy(update={"updated_at": record.updated_at})

@@ -9,6 +9,7 @@ from longhaul.starter.trust import BadSettingsFile, Untrusted, look
 
 OF_THE_USER = frozenset(
     {
+        *("keys", "master_key"),
         *("analyzers", "approval_key", "blobs", "client_hooks", "condensers", "data_dir", "hooks", "host", "id_key"),
         *(
             "limit_cpu_seconds",

@@ -8,7 +8,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.reach.connection import keyring_in
 from longhaul.starter.settings import Settings
-from longhaul.stores.streams.encrypted import decrypting
+from longhaul.stores.streams.encrypted_streams import decrypting
 from longhaul.stores.streams.items import SETTLED, Item, decode
 from longhaul.stores.streams.opening import reach
 from longhaul.stores.streams.streams import StreamReader, Streams, StreamsUnavailable, key_of

@@ -24,7 +24,7 @@ from longhaul.starter.reach.patience import Pauses
 from longhaul.starter.reach.places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs
-from longhaul.stores.keys.encrypted_store import Unreadable
+from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.offload.deletion import forget_files, forget_keys
 from longhaul.stores.state.carried import carried_of
 from longhaul.stores.state.opening import open_store
@@ -240,7 +240,7 @@ async def _opened(client: Client, settings: Settings) -> AsyncIterator[StateStor
             yield store
         finally:
             await store.close()
-    except Unreadable:
+    except UnreadableRecord:
         raise  # no setting mends it
     except (StoreError, BadStoreSetting, BlobsUnavailable, BadStreamsSetting, StreamsUnavailable) as error:
         raise Unreachable(

@@ -12,7 +12,7 @@ from temporalio.api.common.v1 import Payload
 from longhaul.starter.client.reading.asking import BlobsAway, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, keyring_in, let_go
-from longhaul.stores.keys.encrypted_store import Unreadable
+from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.keys.keys import WrongMaster
 from longhaul.stores.state.opening import open_store
 from longhaul.worker import build
@@ -114,7 +114,7 @@ async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(lock
             assert record is not None
             await store.upsert_session(record)  # as a backup would bring it back
 
-        with pytest.raises(Unreadable, match="its key was deleted at 20"):
+        with pytest.raises(UnreadableRecord, match="its key was deleted at 20"):
             await session.stored.export()
         after = await other.reply("And now?")
     fresh = await connect(locked.address, settings=locked.settings)
