@@ -93,7 +93,7 @@ from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.stopping import asked_to_stop
-from longhaul.starter.hosting.store_requirements import check_lasting, check_shared
+from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
 from longhaul.starter.reach.connection import blobs_of, connect, keyring_in, let_go
 from longhaul.starter.reach.liveness import liveness_of
 from longhaul.starter.reach.places import own_identity
@@ -136,8 +136,7 @@ async def build(
     secrets = secrets or secrets_of(settings)
     async with AsyncExitStack() as opened:
         keys = keyring_in(client)
-        if keys is not None:
-            await keys.check()
+        await check_keys(keys)
         # Through all of it activities read and write their own session.
         store = EncryptedStore(open_store(settings.store, data_dir=settings.data_dir), keys, own_session.blobs_prefix)
         opened.push_async_callback(store.close)

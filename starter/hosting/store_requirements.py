@@ -1,9 +1,15 @@
 """Workers on several hosts: what they have to share, seen to before one of them starts."""
 
+import logging
+
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.starter.settings import Settings
+from longhaul.stores.keys.keyring import Keyring
+from longhaul.stores.keys.keys import KeysUnavailable, WrongMaster
 from longhaul.stores.state.opening import why_not_shared
 from longhaul.stores.state.store import BadStoreSetting
+
+log = logging.getLogger(__name__)
 
 
 class Refusal(BadSetup):
@@ -11,9 +17,10 @@ class Refusal(BadSetup):
 
 
 async def check_lasting(settings: Settings) -> None:
-    """Raise Refusal for a Redis that evicts, as store or blobs: without a blob a session can't be replayed, and without
+    """Raise Refusal for a Redis that evicts, as store, blobs or keys: without a blob a session can't be replayed, and without
     its record users' deny rules are gone. One that does not answer now is not waited for."""
-    for variable, setting in (("LONGHAUL_STORE", settings.store), ("LONGHAUL_BLOBS", settings.blobs)):
+    places = (("LONGHAUL_STORE", settings.store), ("LONGHAUL_BLOBS", settings.blobs), ("LONGHAUL_KEYS", settings.keys))
+    for variable, setting in places:
         if setting.partition("://")[0].partition("+")[0] not in ("redis", "rediss"):
             continue
         from longhaul.stores.state.redis_memory import why_forgetful  # noqa: PLC0415  only who uses Redis loads it
@@ -29,6 +36,18 @@ async def check_lasting(settings: Settings) -> None:
             )
 
 
+async def check_keys(keys: Keyring | None) -> None:
+    """Raise WrongMaster where the master key is not the one that was used before: nothing could be read, and half of it
+    would be written. A key store that does not answer now is waited for by whatever needs it."""
+    try:
+        if keys is not None:
+            await keys.check()
+    except WrongMaster:
+        raise
+    except KeysUnavailable as error:
+        log.warning("%s", error)
+
+
 def check_shared(settings: Settings) -> None:
     """Raise Refusal for a store or blobs of this host alone, where LONGHAUL_SHARED says that several hosts work."""
     if not settings.shared:
@@ -39,4 +58,9 @@ def check_shared(settings: Settings) -> None:
         raise Refusal(
             "LONGHAUL_BLOBS is not set, so that large values would lie in the data directory of each host, but "
             "LONGHAUL_SHARED says that several hosts work: set redis://…, or a directory that all of them mount"
+        )
+    if settings.master_key.get_secret_value() and not settings.keys.startswith("redis"):
+        raise Refusal(
+            "LONGHAUL_KEYS leads to a file, so that each host would have keys of its own, but LONGHAUL_SHARED says "
+            "that several hosts work: set redis://…"
         )

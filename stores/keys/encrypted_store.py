@@ -91,7 +91,8 @@ class EncryptedStore(StateStore):
 
 
 async def decrypted_record(keys: Keyring | None, whose: Callable[[], str], record: SessionRecord) -> SessionRecord:
-    """The record that was encrypted; any other as it is. Raises UnreadableRecord, StoreUnavailable, and as `read` does."""
+    """The record that was encrypted; any other as it is. Raises UnreadableRecord, StoreUnavailable, and what `read`
+    raises."""
     told = (record.model_extra or {}).get(FIELD)
     if told is None:
         return record

@@ -5,17 +5,14 @@ by a process that has it. While the key store is away, what is remembered counts
 lost for want of a key that this process has.
 """
 
-import logging
 import secrets
 import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
-from longhaul.stores.keys.keys import DELETED, KeyStore, KeysUnavailable, NoKey, StoredKey, WrongMaster
+from longhaul.stores.keys.keys import DELETED, KeyStore, KeysUnavailable, NoKey, StoredKey
 from longhaul.stores.keys.master import KEY_BYTES, Cipher, Masters, cipher_of, decrypted, encrypted
-
-log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -77,14 +74,8 @@ class Keyring:
             raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
 
     async def check(self) -> None:
-        """Raise WrongMaster where the master key is not the one that was used here before. A key store that does not
-        answer is waited for by whatever needs it."""
-        try:
-            await self._own(SHARED, begins=True)
-        except WrongMaster:
-            raise
-        except KeysUnavailable as error:
-            log.warning("%s", error)
+        """Raise WrongMaster where the master key is not the one that was used here before, and KeysUnavailable."""
+        await self._own(SHARED, begins=True)
 
     async def delete(self, owner: str) -> bool:
         """Delete the key that was made for him; one that he shares with the session above stays. Whether there was

@@ -24,6 +24,7 @@ from longhaul.starter.reach.connection import Unreachable, connect
 from longhaul.starter.reach.connection_settings import BadConnection
 from longhaul.starter.reach.polling import workers
 from longhaul.starter.settings import Settings
+from longhaul.stores.keys.keys import BadKeysSetting
 from longhaul.workflows.contract import ENVIRONMENT, SEARCH_ATTRIBUTES, WorkerEnvironment
 
 TIMER = timedelta(milliseconds=20)
@@ -38,9 +39,10 @@ async def on_the_server(settings: Settings) -> AsyncIterator[Check]:
     """Reachable, set up, quick."""
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            client = await connect()
+            # With its settings only where they are needed to read what a worker answers.
+            client = await connect(settings=settings if settings.master_key.get_secret_value() else None)
             info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
-    except (Unreachable, BadConnection, TimeoutError, RPCError) as error:
+    except (Unreachable, BadConnection, BadKeysSetting, TimeoutError, RPCError) as error:
         detail, _, mend = str(error).partition("; ")
         mend = mend or "start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
         yield Check("server", ok=False, detail=detail or "no answer", mend=mend, essential=True)

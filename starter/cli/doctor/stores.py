@@ -6,11 +6,13 @@ from urllib.parse import unquote, urlsplit
 
 from temporalio.client import Client
 
+from longhaul.agent.plain.extras import MissingExtra
 from longhaul.starter.cli.doctor.checks import Check, why_not_writable
-from longhaul.starter.reach.connection import Unreachable, blobs_of
+from longhaul.starter.reach.connection import Unreachable, blobs_of, keyring_of
 from longhaul.starter.reach.places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
+from longhaul.stores.keys.keys import BadKeysSetting, KeysUnavailable
 from longhaul.stores.state.opening import open_store, why_not_shared
 from longhaul.stores.state.store import BadStoreSetting, StoreError
 
@@ -23,7 +25,12 @@ async def on_the_stores(settings: Settings) -> AsyncIterator[Check]:
     """Whether both can be used, and keep what they are given."""
     yield await store(settings)
     yield await blobs(settings)
-    for name, setting in (("store keeps", settings.store), ("blobs keep", settings.blobs)):
+    yield await keys(settings)
+    for name, setting in (
+        ("store keeps", settings.store),
+        ("blobs keep", settings.blobs),
+        ("keys keep", settings.keys),
+    ):
         if _scheme(setting).partition("+")[0] in ("redis", "rediss"):
             yield await durable(name, setting)
 
@@ -60,6 +67,22 @@ async def blobs(settings: Settings) -> Check:
     is_folder = _scheme(settings.blobs) in ("", "file")
     wrong = why_not_writable(Path(opened.place)) if is_folder else ""
     return Check("blobs", not wrong, wrong or opened.place, mend, essential=True)
+
+
+async def keys(settings: Settings) -> Check:
+    """Whether sessions are encrypted, and with which keys."""
+    mend = "mend LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
+    try:
+        opened = keyring_of(settings)
+        if opened is None:
+            return Check("encryption", ok=True, detail="off: LONGHAUL_MASTER_KEY is not set")
+        try:
+            await opened.check()
+        finally:
+            await opened.close()
+    except (BadKeysSetting, KeysUnavailable, MissingExtra) as error:
+        return Check("encryption", ok=False, detail=str(error), mend=mend, essential=True)
+    return Check("encryption", ok=True, detail=f"on, with keys in {opened.place}", essential=True)
 
 
 async def same_places(client: Client, settings: Settings) -> AsyncIterator[Check]:
