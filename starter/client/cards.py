@@ -134,8 +134,8 @@ def _is_over(row: WorkflowExecution) -> bool:
 
 
 async def texts_of_memo(row: WorkflowExecution) -> dict[str, str | None] | None:
-    """The texts of the memo; None where its key was deleted. Anybody may start a workflow of our type: its memo must not
-    hide all the others."""
+    """The texts of the memo; None where its key was deleted. Anybody may start a workflow of our type: its memo must
+    not hide all the others."""
     try:
         memo = await row.memo()
     except BlobGone as error:

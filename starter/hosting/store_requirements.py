@@ -17,8 +17,8 @@ class Refusal(BadSetup):
 
 
 async def check_lasting(settings: Settings) -> None:
-    """Raise Refusal for a Redis that evicts, as store, blobs or keys: without a blob a session can't be replayed, and without
-    its record users' deny rules are gone. One that does not answer now is not waited for."""
+    """Raise Refusal for a Redis that evicts, as store, blobs or keys: without a blob or its key a session can't be
+    replayed, and without its record users' deny rules are gone. One that does not answer now is not waited for."""
     places = (("LONGHAUL_STORE", settings.store), ("LONGHAUL_BLOBS", settings.blobs), ("LONGHAUL_KEYS", settings.keys))
     for variable, setting in places:
         if setting.partition("://")[0].partition("+")[0] not in ("redis", "rediss"):

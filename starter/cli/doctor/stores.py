@@ -25,7 +25,8 @@ async def on_the_stores(settings: Settings) -> AsyncIterator[Check]:
     """Whether both can be used, and keep what they are given."""
     yield await store(settings)
     yield await blobs(settings)
-    yield await keys(settings)
+    if (encryption := await keys(settings)) is not None:
+        yield encryption
     for name, setting in (
         ("store keeps", settings.store),
         ("blobs keep", settings.blobs),
@@ -69,13 +70,13 @@ async def blobs(settings: Settings) -> Check:
     return Check("blobs", not wrong, wrong or opened.place, mend, essential=True)
 
 
-async def keys(settings: Settings) -> Check:
-    """Whether sessions are encrypted, and with which keys."""
+async def keys(settings: Settings) -> Check | None:
+    """With which keys sessions are encrypted; None where they are not."""
     mend = "mend LONGHAUL_MASTER_KEY and LONGHAUL_KEYS, here and for the workers, or start what they name"
     try:
         opened = keyring_of(settings)
         if opened is None:
-            return Check("encryption", ok=True, detail="off: LONGHAUL_MASTER_KEY is not set")
+            return None
         try:
             await opened.check()
         finally:

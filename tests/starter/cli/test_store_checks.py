@@ -1,8 +1,11 @@
 """What the doctor says of the places where sessions are written down."""
 
+import base64
+import os
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.cli.doctor.stores import on_the_stores
@@ -60,3 +63,15 @@ async def test_a_redis_that_forgets_is_told_how_to_remember(redis_url: str, tmp_
     assert not found["store keeps"].ok
     assert found["store keeps"].mend == "redis-cli CONFIG SET appendonly yes"
     assert found["blobs keep"].ok, found["blobs keep"]
+
+
+async def test_the_keys_of_encrypted_sessions_are_looked_at(tmp_path: Path) -> None:
+    right, wrong = (SecretStr(f"2026:{base64.b64encode(os.urandom(32)).decode()}") for _ in range(2))
+    fine = await checks(Settings(data_dir=tmp_path, master_key=right))
+    other = await checks(Settings(data_dir=tmp_path, master_key=wrong))
+    without = await checks(Settings(data_dir=tmp_path))
+
+    assert (fine["encryption"].ok, str(tmp_path / "keys.db") in fine["encryption"].detail) == (True, True)
+    assert "the key named '2026' is another than the one" in other["encryption"].detail
+    assert "sessions were encrypted here" in without["encryption"].detail
+    assert (other["encryption"].ok, without["encryption"].ok) == (False, False)

@@ -28,6 +28,13 @@ async def test_each_owner_has_a_folder_of_their_own(tmp_path: Path) -> None:
     assert [name.count("/") for name in below] == [2] * len(owners)
 
 
+async def test_where_nothing_may_lie_in_clear_text_ours_keep_nothing(tmp_path: Path) -> None:
+    offloaders = Offloaders(tmp_path, "redis://host", load_offloaders(f"{OWN}:SHARED"), in_clear_text=False)
+
+    assert [await offloaders.get(name, "lamp", None) for name in ("workspace", "redis", "none")] == [None] * 3
+    assert await offloaders.get(f"{OWN}:SHARED", "lamp", None) is SHARED
+
+
 async def test_an_owner_gets_the_same_offloader_again(tmp_path: Path) -> None:
     offloaders = Offloaders(tmp_path)
 

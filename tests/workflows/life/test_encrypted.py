@@ -4,9 +4,11 @@ import base64
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio import Redis
 from temporalio.api.common.v1 import Payload
 
 from longhaul.starter.client.reading.asking import BlobsAway, NoSession
@@ -101,6 +103,52 @@ async def is_written_down(session: Session) -> bool:
     return status.saved_seq >= status.seq > 0
 
 
+async def raw_redis(url: str, mark: str) -> dict[str, bytes]:
+    """What lies under the keys that hold this mark, by key."""
+    client = Redis.from_url(url)
+    found = dict[str, bytes]()
+    async for key in client.scan_iter(match=f"*{mark}*"):
+        match await client.type(key):
+            case b"string":
+                found[key.decode()] = await client.get(key)
+            case b"hash":
+                found[key.decode()] = repr(await client.hgetall(key)).encode()
+            case b"stream":
+                found[key.decode()] = repr(await client.xrange(key)).encode()
+            case b"set":
+                found[key.decode()] = repr(await client.smembers(key)).encode()
+            case other:
+                raise AssertionError(other)
+    await client.aclose()
+    return found
+
+
+@pytest.mark.redis
+async def test_nothing_lies_in_redis_in_clear_text(unserved: Stage, redis_url: str) -> None:
+    mark = uuid4().hex
+    places = {name: f"{redis_url}?prefix={name}{mark}:" for name in ("store", "blobs", "keys", "redis_url")}
+    settings = unserved.settings.model_copy(update={**places, "master_key": SecretStr(master_key())})
+    client = await connect(unserved.address, settings=settings)
+    stage = replace(unserved, client=client, settings=settings)
+    try:
+        session = stage.session({"text": WORD}, {"text": "Blue."}, offloader="redis")
+        async with stage.another_worker():
+            await session.reply(f"Say {WORD} " + "fog " * 100_000)
+            await until(lambda: is_written_down(session))
+            lying = await raw_redis(redis_url, mark)
+            heard = [event async for event in session.reply_stream("And now?")]
+            done = await session.stored.delete(terminate=True, by="ana")
+    finally:
+        await let_go(client)
+
+    assert {name.partition(mark)[0] for name in lying} == {*places}
+    assert [name for name, content in lying.items() if WORD.encode() in content] == []
+    assert heard[-1].type == "REPLY_END"
+    assert (done.key, done.record, done.stream) == (True, True, True)
+    assert done.blobs > 0
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(locked: Stage) -> None:
     session, other = locked.session({"text": WORD}, user="ana"), locked.session({"text": "Blue."}, {"text": "Red."})
     async with locked.another_worker():
@@ -113,10 +161,9 @@ async def test_nobody_reads_a_session_whose_key_is_deleted_and_others_go_on(lock
             done = await session.stored.delete(terminate=True, by="ana")
             assert record is not None
             await store.upsert_session(record)  # as a backup would bring it back
-
-        with pytest.raises(UnreadableRecord, match="its key was deleted at 20"):
-            await session.stored.export()
         after = await other.reply("And now?")
+    with pytest.raises(UnreadableRecord, match="its key was deleted at 20"):
+        await session.stored.export()
     fresh = await connect(locked.address, settings=locked.settings)
     try:
         with pytest.raises(BlobGone, match="the session was deleted: its key was deleted at 20"):
@@ -189,3 +236,38 @@ async def test_a_sub_agent_shares_the_key_of_who_started_it(locked: Stage) -> No
     told = start.workflow_execution_started_event_attributes.input.payloads[0]
 
     assert told.metadata["key"] == (await first_input(locked, session)).metadata["key"]
+
+
+async def test_a_client_without_the_master_key_is_told_which_setting_it_lacks(locked: Stage, unserved: Stage) -> None:
+    session = locked.session({"text": WORD})
+    async with locked.another_worker():
+        await session.reply(f"Say {WORD}")
+        with pytest.raises(BlobGone, match="this process has no key: set LONGHAUL_MASTER_KEY"):
+            await unserved.app.session(session.id, agent=session.spec).status()
+        # Such as somebody types, or an older client sends; who has no key may still be heard.
+        await unserved.handle(session).signal(
+            "observe", {"messages": [{"name": "ana", "role": "user", "content": "x"}]}
+        )
+        status = await session.status()
+
+    assert status.status == "idle"
+
+
+async def test_what_an_activity_fails_with_is_encrypted_and_told(locked: Stage) -> None:
+    """The provider's words may quote what it was sent: the server sees none of them, and people are told."""
+    session = locked.session(model=f"scripted:/nowhere/{WORD}.jsonl")
+    async with locked.another_worker():
+        await session.submit("Which colour?")
+        await until(lambda: has_failed(locked, session))
+        events = await raw_events(locked, session)
+
+    assert b"Encoded failure" in events
+    assert f"/nowhere/{WORD}".encode() not in events
+
+
+async def has_failed(stage: Stage, session: Session) -> bool:
+    described = (await stage.handle(session).describe()).raw_description
+    if any(one.HasField("last_failure") for one in described.pending_activities):
+        return True
+    history = await stage.handle(session).fetch_history()
+    return any(event.HasField("activity_task_failed_event_attributes") for event in history.events)
