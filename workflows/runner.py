@@ -29,6 +29,7 @@ no task of the run is applied, and a run that is asked to be forgotten takes non
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from temporalio.api.enums.v1 import CommandType
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
@@ -69,6 +70,15 @@ class Parked(Protocol):
     """Hears after each thing that a run does whether it waits: whether nothing that it has begun is under way."""
 
     def told(self, run_id: str, *, waits: bool) -> None: ...
+
+
+TO_OTHERS = frozenset(
+    (
+        CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION,
+        CommandType.COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION,
+    )
+)
+"""Commands whose payloads another session reads, with its own key and from its own blobs."""
 
 
 class ForgetfulRunner(WorkflowRunner):
@@ -164,9 +174,10 @@ class _Instance(WorkflowInstance):
         return False
 
     def get_serialization_context(self, command_info: Any) -> Any:
-        """One for all payloads: `SessionConverter` asks only whose they are, and a session starts no other. The SDK
-        asks five times for each, and would make a new one each time."""
-        del command_info
+        """One for all payloads but those to other sessions: `SessionConverter` asks only whose they are. The SDK asks
+        five times for each, and would make a new one each time."""
+        if command_info is not None and command_info.command_type in TO_OTHERS:
+            return self._inner.get_serialization_context(command_info)
         if self._whose is None:
             self._whose = self._inner.get_serialization_context(None)
         return self._whose

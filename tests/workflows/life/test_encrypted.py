@@ -230,11 +230,12 @@ async def test_a_sub_agent_shares_the_key_of_who_started_it(locked: Stage) -> No
     task = calls("Agent", agent="helper", task=f"Look for {WORD}")
     session = locked.session(task, {"text": "Done."}, tools=("Agent",), agents={"helper": helper})
     async with locked.another_worker():
-        await session.reply("Have it looked for")
+        done = await session.reply("Have it looked for")
         (child,) = (await session.status()).children
     start = (await locked.client.get_workflow_handle(child.workflow_id).fetch_history()).events[0]
     told = start.workflow_execution_started_event_attributes.input.payloads[0]
 
+    assert (child.outcome, done.get_tool_results()[0].get_text()) == ("success", WORD)
     assert told.metadata["key"] == (await first_input(locked, session)).metadata["key"]
 
 
