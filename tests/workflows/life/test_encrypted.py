@@ -110,7 +110,7 @@ async def raw_redis(url: str, mark: str) -> dict[str, bytes]:
     async for key in client.scan_iter(match=f"*{mark}*"):
         match await client.type(key):
             case b"string":
-                found[key.decode()] = await client.get(key)
+                found[key.decode()] = repr(await client.get(key)).encode()
             case b"hash":
                 found[key.decode()] = repr(await client.hgetall(key)).encode()
             case b"stream":
