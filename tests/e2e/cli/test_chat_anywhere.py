@@ -1,0 +1,91 @@
+"""The habits of a chat on a terminal of 38 columns, and on one that can paint nothing over."""
+
+import pytest
+
+from tests.e2e.cli.test_chat_reading import ALT_ENTER, FAILS, LEAVE, NEWLINE, SEARCH, WANTS_TO_EDIT, WHOLE
+from tests.e2e.conftest import Cli
+from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.server
+
+TODOS = [{"content": "Look up", "status": "completed"}, {"content": "Light it", "status": "in_progress"}]
+LISTS = {"tool_calls": [{"name": "todo_write", "input": {"todos": TODOS}}]}
+AGENT = 'tools = ["Bash", "Edit", "Read", "todo_write"]'
+
+
+def scripted(cli: Cli, *lines: dict[str, object]) -> str:
+    """The path of an agent that keeps a list of tasks."""
+    file = cli.folder / "keeper.toml"
+    file.write_text(f'model = "{cli.script(*lines)}"\n{AGENT}\n')
+    return str(file)
+
+
+def test_every_habit_has_room_in_38_columns(cli: Cli) -> None:
+    agent = scripted(
+        cli,
+        {"tool_calls": [FAILS]},
+        {"text": "It is red."},
+        LISTS,
+        {"text": "Listed."},
+        WANTS_TO_EDIT,
+        {"text": "Done."},
+    )
+
+    with Terminal(cli, "chat", "--agent", agent, "--mode", "bypass", "--session", "slim", columns=38) as terminal:
+        terminal.steps(
+            ("", ">"),
+            (f"run it{NEWLINE}and tell me{ALT_ENTER}why\r", "It is red."),
+            (WHOLE, "│ anchor"),
+            (SEARCH, "i-search"),
+            ("tell\r", "> run it\n"),
+            ("\r", "Listed."),
+            ("/tasks\r", "[>] Light it"),
+            ("/mod\t acc\t\r", "now on: mode accept_edits"),
+            ("greet @greet\t\r", "Done."),
+            ("/diff\r", "+hello moon"),
+            ("/cost\r", "tasks 1/2: Light it"),
+            ("/help\r", "/observe TEXT"),
+        )
+        terminal.presses(LEAVE)
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    said = cli("show", "slim", "--json").document["transcript"]
+    asked = [message["content"][0]["text"].strip() for message in said if message["role"] == "user"]
+    assert asked == ["run it\nand tell me\nwhy"] * 2 + ["greet @greeting.txt"]
+
+
+def test_a_dumb_terminal_has_every_command(cli: Cli) -> None:
+    agent = scripted(
+        cli,
+        {"tool_calls": [FAILS]},
+        {"text": "It is red."},
+        LISTS,
+        {"text": "Listed."},
+        WANTS_TO_EDIT,
+        {"text": "Done."},
+    )
+
+    with Terminal(
+        cli, "chat", "--agent", agent, "--mode", "bypass", "--session", "plain", environment={"TERM": "dumb"}
+    ) as terminal:
+        terminal.steps(
+            ("", ">"),
+            ("run it\r", "It is red."),
+            ("/output\r", "│ anchor"),
+            ("list\r", "Listed."),
+            ("/tasks\r", "[>] Light it"),
+            ("/mode bypas\r", "did you mean 'bypass'?"),
+            ("/mode accept_edits\r", "from now on: mode accept_edits"),
+            ("greet\r", "Done."),
+            ("/diff\r", "+hello moon"),
+            ("/cost\r", "6 model calls"),
+            ("/model\r", "model scripted:"),
+            ("/undo\r", "what was said last:"),
+        )
+        terminal.presses(LEAVE)
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "\x1b[" not in seen.text
+    assert "\x07" not in seen.text
