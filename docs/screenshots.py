@@ -106,11 +106,12 @@ def _trusting(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def console(address: str, folder: Path) -> Iterator[str]:
-    """`longhaul console` on a free port: the address of its inbox."""
+def console(address: str, folder: Path, ui: str) -> Iterator[str]:
+    """`longhaul console` on a free port, which links to the Web UI: the address of its inbox."""
     command = [str(LONGHAUL), "--address", address, "console", "--port", "0"]
     # In its own folder: agents of the current one would have to be trusted first.
-    with subprocess.Popen(command, cwd=folder, env=_trusting(folder), stdout=subprocess.PIPE, text=True) as running:
+    there = _trusting(folder) | {"LONGHAUL_WEB_UI": ui}
+    with subprocess.Popen(command, cwd=folder, env=there, stdout=subprocess.PIPE, text=True) as running:
         said = cast(IO[str], running.stdout)
         try:
             yield said.readline().strip() or sys.exit("longhaul console did not start; its own words are above")
@@ -136,7 +137,7 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
     session, _, whose = call.partition("/call")
     whose = "&".join(part for part in whose.strip("?").split("&") if not part.startswith("id="))
     yield Picture("console-inbox", inbox, "test_sums.py", 900, 362)
-    yield Picture("console-call", call, "Allow", 900, 1000)
+    yield Picture("console-call", call, "Allow", 900, 1180)
     yield Picture("console-session", f"{session}?{whose}", "I look around first", 900, 760)
     yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)
     yield Picture("console-sessions", f"{inbox}/sessions", "red-test", 900, 360)
@@ -184,7 +185,7 @@ def main() -> int:
         with development_server(folder / "data") as (address, ui), sync_playwright() as playwright:
             page = page_of(ui, park_a_session(address, folder))
             browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False)
-            with console(address, folder) as inbox:
+            with console(address, folder, ui) as inbox:
                 for picture in (*of_the_console(inbox, browser), *of_temporal(ui, page)):
                     take(browser, picture, "light")
                     if picture.in_the_dark:
