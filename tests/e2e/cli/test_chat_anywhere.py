@@ -1,5 +1,7 @@
 """The habits of a chat on a terminal of 38 columns, and on one that can paint nothing over."""
 
+from typing import Any
+
 import pytest
 
 from tests.e2e.cli.test_chat_reading import ALT_ENTER, FAILS, LEAVE, NEWLINE, SEARCH, WANTS_TO_EDIT, WHOLE
@@ -13,7 +15,7 @@ LISTS = {"tool_calls": [{"name": "todo_write", "input": {"todos": TODOS}}]}
 AGENT = 'tools = ["Bash", "Edit", "Read", "todo_write"]'
 
 
-def scripted(cli: Cli, *lines: dict[str, object]) -> str:
+def scripted(cli: Cli, *lines: dict[str, Any]) -> str:
     """The path of an agent that keeps a list of tasks."""
     file = cli.folder / "keeper.toml"
     file.write_text(f'model = "{cli.script(*lines)}"\n{AGENT}\n')
