@@ -44,9 +44,23 @@ class Floor:
         raise AssertionError("the model never finished")
 
 
+@workflow.defn(name="FloorFan")
+class FloorFan:
+    """Bare child workflows side by side: each is a floor of its own."""
+
+    @workflow.run
+    async def run(self, children: int, steps: int, chars: int) -> list[str]:
+        own = workflow.info().workflow_id
+        started = [
+            workflow.execute_child_workflow(Floor.run, args=[steps, chars], id=f"{own}.{number}")
+            for number in range(children)
+        ]
+        return list(await asyncio.gather(*started))
+
+
 async def serve(address: str, queue: str) -> None:
     client = await Client.connect(address, data_converter=pydantic_data_converter)
-    async with Worker(client, task_queue=queue, workflows=[Floor], activities=[model, fetch]):
+    async with Worker(client, task_queue=queue, workflows=[Floor, FloorFan], activities=[model, fetch]):
         print(READY, flush=True)
         await asyncio.Event().wait()
 

@@ -198,6 +198,8 @@ from longhaul.starter.client.compacting import CompressionPending as Compression
 from longhaul.starter.client.feed import Feed as Feed
 from longhaul.starter.client.feed import FeedItem as FeedItem
 from longhaul.starter.client.hooks import BadHooks as BadHooks
+from longhaul.starter.client.hub_files import AppliedHub as AppliedHub
+from longhaul.starter.client.hub_files import apply_hubs as apply_hubs
 from longhaul.starter.client.hub_rows import HubRow as HubRow
 from longhaul.starter.client.hubs import BadHub as BadHub
 from longhaul.starter.client.hubs import Hub as Hub

@@ -42,6 +42,21 @@ def find_sections(name: str) -> Sections:
     return _sections(path, _table(path, trust.trusted(Path.cwd()).text))
 
 
+def agent_beside(file: str, name: str) -> AgentSpec:
+    """An agent as a file names it: one of its own sub-agents, or that of the file beside it. Raises as `find_agent`
+    does, and BadAgent where there is none."""
+    if own := find_agent(file).agents.get(name):
+        return own
+    if not _PLAIN_NAME.fullmatch(name):
+        raise BadAgent(f"{file}: {name[:100]!r} is no name of an agent file beside this one")
+    path = Path(file)
+    if path.suffix == ".toml":
+        return load_agent(path.parent / f"{name}.toml")
+    if name not in agent_names():
+        raise BadAgent(f"{file}: there is no agent {name!r}: neither among its own nor as {FOLDER / name!s}.toml")
+    return named_agent(name)
+
+
 def named_agent(name: str) -> AgentSpec:
     """The agent of that name in the current folder. One without a file is the default agent under that name.
 

@@ -1,4 +1,4 @@
-"""The commands about hubs, with their flags: hub start, list, add, remove, say, show, end."""
+"""The commands about hubs, with their flags: hub start, apply, list, add, remove, say, show, end."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -34,6 +34,26 @@ def start(  # noqa: PLR0913  one parameter a flag
 
     members = hubs.Named(name, user, agent, tuple(sessions))
     leave_by(lambda: hubs.start(Screen(as_json=as_json), members, announce, quiet=quiet))
+
+
+@app.command()
+def apply(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose file: the agent's name, or the file's path.")],
+    *,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Members that the file does not have any more are let go.")
+    ] = False,
+    user: options.User = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Begin the hubs of an agent file, with sessions of their own, or bring them up to it; as often as you like.
+
+    Example: longhaul hub apply agents/jury.toml
+    """
+    from longhaul.starter.cli.terminal.screen import Screen
+    from longhaul.starter.cli.work import hub as hubs
+
+    leave_by(lambda: hubs.apply(Screen(as_json=as_json), agent, user, remove=remove))
 
 
 @app.command("list")

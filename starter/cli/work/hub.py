@@ -5,9 +5,13 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.cli.finding import Name, connected, find_session
+from longhaul.starter.cli.opening import in_workspace, located, with_model
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.client.agents import agent_beside, find_sections
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.hub_files import apply_hubs
 from longhaul.starter.client.session import Session
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import HubCard
@@ -31,6 +35,30 @@ async def start(screen: Screen, named: Named, announce: str, *, quiet: bool) -> 
         )
         await hub.start()
         _tell(screen, await hub.show())
+    return 0
+
+
+async def apply(screen: Screen, file: str, user: str | None, *, remove: bool) -> int:
+    """`file`: the agent whose file it is, by name or path."""
+    tables = find_sections(file).hubs
+    async with connected() as app:
+
+        async def agent_of(name: str) -> AgentSpec:
+            spec = agent_beside(file, name)
+            spec = spec.model_copy(update={"model": located(spec.model or app.settings.model)})
+            return await in_workspace(app, with_model(spec), None)
+
+        applied = await apply_hubs(app, tables, agent_of, user=user, remove=remove)
+    screen.document([dataclasses.asdict(one) for one in applied])
+    if not applied:
+        screen.show(Text("the file has no hubs"))
+    for one in applied:
+        screen.show(Text(one_line(visible(f"{one.name}: {', '.join(one.members)}"))))
+        if one.gone_from_the_file:
+            gone = ", ".join(one.gone_from_the_file)
+            screen.show(Text(one_line(visible(f"  not in the file: {gone}; `longhaul hub remove {one.name}` lets go"))))
+        if one.removed:
+            screen.show(Text(one_line(visible(f"  let go: {', '.join(one.removed)}"))))
     return 0
 
 

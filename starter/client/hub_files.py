@@ -1,0 +1,61 @@
+"""Hubs of agent files: what a file says is begun, or brought up to it, as often as somebody asks for it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.agent_sections import HubTable
+from longhaul.starter.client.client import Longhaul
+from longhaul.starter.client.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedHub:
+    """What a hub has come to."""
+
+    name: str
+    members: tuple[str, ...]
+    gone_from_the_file: tuple[str, ...] = ()
+    """Members that the file does not name; they stay, unless they were to be removed."""
+    removed: tuple[str, ...] = ()
+
+
+async def apply_hubs(
+    app: Longhaul,
+    tables: Mapping[str, HubTable],
+    agent_of: Callable[[str], Awaitable[AgentSpec]],
+    *,
+    user: str | None = None,
+    remove: bool = False,
+) -> list[AppliedHub]:
+    """Begin those that are not there, and let in the members that are missing; each is a session of its own,
+    `HUB-MEMBER`. The announcement is told once. `agent_of`: an agent as a table names it.
+
+    Raises BadHub, and Refused where a name in the hub is another session's.
+    """
+    wanted = list[tuple[str, HubTable, dict[str, Session]]]()
+    for name, table in tables.items():
+        members = {
+            member: app.session(f"{name}-{member}", user=user, agent=await agent_of(agent))
+            for member, agent in table.members.items()
+        }
+        app.hub(name, user=user)  # a name that can't be is refused before the first hub begins
+        wanted.append((name, table, members))
+    return [await _applied(app, name, table, members, user, remove=remove) for name, table, members in wanted]
+
+
+async def _applied(
+    app: Longhaul, name: str, table: HubTable, members: dict[str, Session], user: str | None, *, remove: bool
+) -> AppliedHub:
+    hub = app.hub(name, members, enable_auto_broadcast=not table.quiet, user=user)
+    await hub.start()
+    await hub.set_auto_broadcast(not table.quiet)
+    if table.announcement.strip():
+        await hub.broadcast(table.announcement, request_id=f"file-{digest_of(table.announcement)}")
+    present = [member.name for member in (await hub.show()).members if not member.leaving]
+    gone = tuple(member for member in present if member not in members)
+    if gone and remove:
+        await hub.delete(*gone)
+        return AppliedHub(name, tuple(members), removed=gone)
+    return AppliedHub(name, tuple(present), gone_from_the_file=gone)
