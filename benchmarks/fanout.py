@@ -114,9 +114,11 @@ def ratio(found: Sequence[Fan], contender: str, steps: int, field: str) -> float
     """By bare child workflows of as many steps: medians over the rounds."""
 
     def median(of: str) -> float:
-        return statistics.median(getattr(one, field) for one in found if (one.contender, one.steps) == (of, steps))
+        return statistics.median(
+            float(getattr(one, field)) for one in found if (one.contender, one.steps) == (of, steps)
+        )
 
-    return float(median(contender) / median(BARE))
+    return median(contender) / median(BARE)
 
 
 def section(found: Sequence[Fan], load: float) -> str:
@@ -146,8 +148,8 @@ def section(found: Sequence[Fan], load: float) -> str:
         *table(("", "calls of tools", "wall", "events"), compared),
         "",
         "Whatever it does, a sub-agent has 18 events that a bare child has not: a look for an earlier life of its",
-        "session, together with the preparation of its reply (6), the timer after which it closes, the word to the lead,",
-        "and its checkpoint (11). So the fewer calls it makes, the more they weigh; `fuse_reads` takes more away than that.",
+        "session, with the preparation of its reply (6), the timer after which it closes, the word to the lead, and",
+        "its checkpoint (11). So the fewer calls it makes, the more they weigh; `fuse_reads` takes away more than that.",
         "",
         f"The lead's own history grows by {most:.1f} events a sub-agent at most (target: ≤ {MOST_PARENT_EVENTS}).",
     ]
