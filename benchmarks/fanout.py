@@ -149,7 +149,7 @@ def section(found: Sequence[Fan], load: float) -> str:
         "",
         "Whatever it does, a sub-agent has 18 events that a bare child has not: a look for an earlier life of its",
         "session, with the preparation of its reply (6), the timer after which it closes, the word to the lead, and",
-        "its checkpoint (11). So the fewer calls it makes, the more they weigh; `fuse_reads` takes away more than that.",
+        "its checkpoint (11). So the fewer calls it makes, the more they weigh; `fuse_reads` takes away more.",
         "",
         f"The lead's own history grows by {most:.1f} events a sub-agent at most (target: ≤ {MOST_PARENT_EVENTS}).",
     ]
