@@ -34,7 +34,7 @@ LONGEST_CHANGED_CHARS = 200_000
 """Of arguments that a middleware wants: they are recorded whole, in the session's history."""
 
 
-class Decided(Protocol):
+class CallDecidedOn(Protocol):
     """A call as it was decided on."""
 
     @property
@@ -149,7 +149,7 @@ class Examination:
             why = f"looking at the call failed ({type(error).__name__})"
             return CallFacts(cwd=str(place.cwd), not_understood=why)
 
-    async def check_decided(self, call: Decided, wanted: str) -> None:
+    async def check_decided(self, call: CallDecidedOn, wanted: str) -> None:
         """Whether these are the arguments that the call was decided on with. Of others it raises NeedsDecision with the
         findings, and Stopped where no call may have them; nothing ran then."""
         if wanted == call.arguments:

@@ -1,4 +1,4 @@
-"""What is wrong with the modules that an operator brings along."""
+"""The mistake of an operator whose modules can not be loaded."""
 
 from longhaul.agent.plain.errors import BadSetup
 

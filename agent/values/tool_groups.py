@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from longhaul.agent.plain.named import Named, Names
+from longhaul.agent.plain.code_names import CodeWithName, Names
 from longhaul.agent.plain.values import Given, Value, sparse
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
@@ -12,7 +12,7 @@ RESET = "reset_equipped_tools"
 
 
 class ToolGroup(Value):
-    tools: Given[Names, Sequence[str | Named]] = Field(min_length=1)
+    tools: Given[Names, Sequence[str | CodeWithName]] = Field(min_length=1)
     description: str = Field(min_length=1)
     """For the model: what the group is for."""
     active: bool = sparse(False)

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.plain.code_names import CodeWithName, name_of
 from longhaul.agent.plain.mistakes import what_is_wrong
-from longhaul.agent.plain.named import Named, name_of
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spec.skills import LOADER
@@ -27,13 +27,13 @@ from longhaul.stores.offload.offloader import Offloader
 class Toolkit:
     """All that an agent may use: what is not named here it does not have."""
 
-    tools: Sequence[str | Named] = ()
+    tools: Sequence[str | CodeWithName] = ()
     mcps: Sequence[MCPClient] = ()
-    skills_or_loaders: Sequence[str | Path | Named] = ()
+    skills_or_loaders: Sequence[str | Path | CodeWithName] = ()
     """Folders with skills (on the worker; a relative one is in the workspace), and loaders."""
     groups: Mapping[str, ToolGroup] = field(default_factory=dict[str, ToolGroup])
     """Further tools by group, which the agent itself switches on and off."""
-    postprocess: Mapping[str, str | Named] = field(default_factory=dict[str, str | Named])
+    postprocess: Mapping[str, str | CodeWithName] = field(default_factory=dict[str, str | CodeWithName])
     """By tool: the function that has what a call came to before it is shortened."""
 
     def fields(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Agent:
         toolkit: Toolkit | None = None,
         state: AgentState | None = None,
         offloader: Offloader | str | None = "workspace",
-        middlewares: Sequence[str | Named] = (),
+        middlewares: Sequence[str | CodeWithName] = (),
         **settings: Any,
     ) -> None:
         given = {"system_prompt": system_prompt, "model": model}
@@ -92,7 +92,7 @@ def _named(setting: str, thing: object) -> str:
     return name
 
 
-def _skills(given: str | Path | Named) -> str:
+def _skills(given: str | Path | CodeWithName) -> str:
     return str(given) if isinstance(given, str | Path) else LOADER + _named("skills_or_loaders", given)
 
 

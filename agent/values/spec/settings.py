@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
-from longhaul.agent.plain.named import NAMES, Named, Names
+from longhaul.agent.plain.code_names import NAMES, CodeWithName, Names
 from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.children import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
@@ -217,7 +217,9 @@ class AgentSpec(Value):
     of a profile, of `models` or of the workers' operator."""
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
     """The agent's own profiles of models, by name."""
-    tools: Given[Names, Sequence[str | Named]] = stated(("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall"))
+    tools: Given[Names, Sequence[str | CodeWithName]] = stated(
+        ("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall")
+    )
     """Those that it may call, by name, also of modules of the workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
     """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it
@@ -238,7 +240,7 @@ class AgentSpec(Value):
     context_config: ContextConfig = Field(
         default_factory=ContextConfig, exclude_if=lambda config: config == ContextConfig()
     )
-    middlewares: Given[Middlewares, Sequence[str | Named]] = sparse(())
+    middlewares: Given[Middlewares, Sequence[str | CodeWithName]] = sparse(())
     """Of those that its workers offer, the outermost first."""
     stuck: StuckConfig = sparse(StuckConfig())
     """When it counts as going round in circles."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol, cast
 from pydantic import BeforeValidator
 
 
-class Named(Protocol):
+class CodeWithName(Protocol):
     """A tool, a middleware, a skill loader: whatever workers have under its name."""
 
     @property
