@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import small
 from tests.e2e import processes
+from tests.e2e.warm_cli import WarmCli
 from tests.limits import SURE_SECONDS
 from tests.replay.record import server_suggesting
 
@@ -42,8 +43,12 @@ class Cli:
 
     environment: dict[str, str]
     folder: Path
+    warm: WarmCli | None = None
+    """Where there is none, each command is a new process."""
 
     def __call__(self, *arguments: str, stdin: str = "") -> Answer:
+        if self.warm is not None:
+            return Answer(*self.warm.run(arguments, self.environment, self.folder, stdin))
         done = subprocess.run(
             [*CLI, *arguments],
             env=self.environment,
@@ -116,9 +121,16 @@ async def app(worker: int, cli_environment: dict[str, str]) -> AsyncIterator[Lon
         yield connected
 
 
+@pytest.fixture(scope="session")
+def warm_cli(cli_environment: dict[str, str]) -> Iterator[WarmCli]:
+    warm = WarmCli.start(cli_environment)
+    yield warm
+    warm.close()
+
+
 @pytest.fixture
-def cli(worker: int, cli_environment: dict[str, str], tmp_path: Path) -> Cli:
+def cli(worker: int, cli_environment: dict[str, str], warm_cli: WarmCli, tmp_path: Path) -> Cli:
     """The command line, with a worker behind it. The current directory holds `greeting.txt`: hello world."""
     assert worker
     (tmp_path / "greeting.txt").write_text("hello world\n")
-    return Cli(cli_environment, tmp_path)
+    return Cli(cli_environment, tmp_path, warm_cli)
