@@ -43,6 +43,7 @@ BY_THEIR_OWN_NUMBER = {
     "Connections._open": "as `_kept`",
     "Connections._turns": "weak: one is there as long as somebody holds it",
     **dict.fromkeys(("Keyring._keys", "Keyring._owned", "Keyring._parents"), "MOST_KEYS"),
+    "KnownToolLimits._learned": "MODELS_KEPT",
     "McpServers._listings": "MOST_LISTS",
     "activities/process/box_names.py:_remembered": "a number of folders",
     "activities/repository/secret_trees.py:_remembered": "a number of folders",
@@ -54,7 +55,7 @@ BY_THE_OPERATOR = {
     "McpServers._failed": "the servers of the settings, and those that are tried again",
     "McpServers._listing": "listings under way",
     "OpenAIResponsesModel._not_encrypted": "models of one client that refused a field",
-    "Providers._models": "pairs of address and key: the operator's, and those that agents may name",
+    "Providers._models": "pairs of address and key that operators and agents may name; CLOUDS_KEPT of clouds",
     "Providers._limits": "keys",
     "Toolbox._tools": "the tools of the settings",
 }

@@ -51,6 +51,10 @@ PROVIDERS: Mapping[str, Provider] = {
 `agent.values.spec.known_names`."""
 
 
+CLOUDS_KEPT = 200
+"""Clients of clouds: a project or a version may be any that an agent's own profile says."""
+
+
 class Providers:
     """Calls models by their full names, or by those of profiles. One client per provider, address and key, made on
     first use.
@@ -180,6 +184,8 @@ class Providers:
                 if cloud is not None:
                     key = None if key_env == IDENTITY else api_key
                     self._models[wanted] = await asyncio.to_thread(make_cloud_model, cloud, key, base_url)
+                    if len(made := [each for each in self._models if each[3]]) > CLOUDS_KEPT:
+                        del self._models[made[0]]  # calls that still run keep its client
                     return self._models[wanted]
                 # Of another account the SDKs would add what the environment says of the usual one.
                 own = key_env == provider.key_env and self._is_own(provider, base_url)
@@ -208,16 +214,11 @@ class Providers:
                 f"base_url {base_url!r}" if base_url else f"base_url of {called.name.provider}, which has none itself,"
             )
             raise SetupError(f"The {told} is no address: it has to begin with https:// or http://.")
-        if (
-            key_env == provider.key_env
-            and key_env != IDENTITY
-            and (base_url == own or self._is_own(provider, base_url))
-        ):
-            return base_url, key_env
-        if called.of_operator and base_url == own:
+        if cloud is None and key_env == provider.key_env and self._is_own(provider, base_url):
             return base_url, key_env
         if called.of_operator:
-            return base_url, config.api_key_env or NO_KEY
+            at_home = cloud is not None and base_url == cloud.address
+            return base_url, key_env if at_home else config.api_key_env or NO_KEY
         if is_among(key_env, base_url, self._places):
             return base_url, key_env
         if config.api_key_env is None and is_among(NO_KEY, base_url, self._places):

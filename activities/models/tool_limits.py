@@ -54,6 +54,8 @@ _FEWEST, _SHORTEST = 2, 64
 _REFUSING = (400, 413, 422, 500)
 _REST = " (The rest of it stands in the system prompt.)"
 _MOST_NAMED = 10
+MODELS_KEPT = 1_000
+"""Of one that was forgotten it is learned again."""
 
 
 class KnownToolLimits:
@@ -80,6 +82,8 @@ class KnownToolLimits:
             if fitted(request, narrower) == fitted(request, known):
                 raise
         self._learned[where] = narrower
+        if len(self._learned) > MODELS_KEPT:
+            del self._learned[next(iter(self._learned))]
         return await _told(request, narrower, attempt)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from google.auth.exceptions import TransportError
 
+from longhaul.activities.models import providers as providers_module
 from longhaul.activities.models.failures.errors import ProviderError, SetupError
 from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import NO_VARIABLES, read_key_places
@@ -146,11 +147,37 @@ def test_an_agents_own_profile_signs_in_nowhere_that_is_not_listed(kind: str) ->
         Providers({"CLOUD_KEY": KEY}, read_key_places(f"{each['api_key_env']}={place}")).check(spec)
 
 
-def test_the_usual_key_goes_to_the_regions_own_address() -> None:
+def test_the_usual_key_goes_to_the_regions_own_address_by_the_operators_word_alone() -> None:
     table = {"provider": "bedrock", "model": CLAUDE, "region": "eu-west-1"}
-    spec = AgentSpec.model_validate({"model": "reef", "models": {"reef": table}})
+    home = "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    of_operator = Providers({}, (), read_profiles({"reef": table}))
 
-    Providers({}).check(spec)
+    called = of_operator.look_up("reef", ModelConfig())
+    assert called is not None
+    assert of_operator.way(called) == (home, "AWS_BEARER_TOKEN_BEDROCK")
+    with pytest.raises(SetupError, match=f"does not send AWS_BEARER_TOKEN_BEDROCK to '{home}'"):
+        Providers({}).check(AgentSpec.model_validate({"model": "reef", "models": {"reef": table}}))
+
+
+def test_the_worker_signs_in_as_itself_to_vertex_where_the_operators_profile_names_no_key() -> None:
+    table = {"provider": "vertex", "model": CLAUDE, "region": "global", "project": "ours"}
+    providers = Providers({}, (), read_profiles({"reef": table}))
+
+    called = providers.look_up("reef", ModelConfig())
+    assert called is not None
+    assert providers.way(called) == ("https://aiplatform.googleapis.com/v1", "identity")
+
+
+async def test_no_number_of_projects_is_too_many_for_a_worker() -> None:
+    table = {"provider": "vertex", "model": CLAUDE, "region": "global", "api_key_env": "identity"}
+    named = {f"reef-{number}": {**table, "project": f"ours-{number}"} for number in range(4)}
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(providers_module, "CLOUDS_KEPT", 2)
+        providers = Providers({}, (), read_profiles(named))
+        await providers.warm()
+
+    assert len(providers._models) == 2  # noqa: SLF001  nothing else tells of it
+    await providers.close()
 
 
 @pytest.mark.parametrize(
