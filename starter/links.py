@@ -1,4 +1,4 @@
-"""Where else a session can be seen: in Temporal's Web UI and among its traces, at addresses that an operator sets."""
+"""Links to where else a session can be seen: in Temporal's Web UI and among its traces, as an operator sets them."""
 
 from collections.abc import Mapping
 from string import Formatter

@@ -43,6 +43,7 @@ BY_THEIR_OWN_NUMBER = {
     "Connections._open": "as `_kept`",
     "Connections._turns": "weak: one is there as long as somebody holds it",
     **dict.fromkeys(("Keyring._keys", "Keyring._owned", "Keyring._parents"), "MOST_KEYS"),
+    "FolderSizes._known": "REMEMBERED",
     "KnownToolLimits._learned": "MODELS_KEPT",
     "McpServers._listings": "MOST_LISTS",
     "activities/process/box_names.py:_remembered": "a number of folders",

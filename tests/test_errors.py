@@ -41,6 +41,7 @@ INSIDE = {
     "TooSlow": "ends an answer that nobody reads",
     "Unreadable": "becomes `ask`",
     "UnreadableIndex": "becomes `ask`",
+    "Unmeasured": "becomes a refusal of the call, with the folder that can't be read",
     "Unsteady": "becomes another try of the checkpoint",
     "Unusable": "becomes a refusal of the letter",
     "NotOffered": "becomes another try of the reply's preparation, with the sentence",

@@ -98,12 +98,12 @@ def _sound(finding: object) -> Finding:
     return replace(finding, risk=Risk(finding.risk), reason=finding.reason[:MAX_REASON_CHARS])
 
 
-class Told(TypedDict):
+class JudgeNotes(TypedDict):
     model: str
     notes: tuple[str, ...]
 
 
-def told_of(found: Sequence[Finding]) -> Told:
+def told_of(found: Sequence[Finding]) -> JudgeNotes:
     """What was left out when a model was asked, each once, and of which model: the first of whom there is something to
     say, for a session asks one."""
     model = next((finding.model for finding in found if finding.notes), "")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from longhaul.activities.analysis.analyzer import Around, Case, Finding
-from longhaul.activities.analysis.chain import Analyzers, Told, told_of
+from longhaul.activities.analysis.chain import Analyzers, JudgeNotes, told_of
 from longhaul.activities.attempt import own_session
 from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.contract import Analysis, ExamineCalls
@@ -30,7 +30,7 @@ class Analysing:
         facts: dict[str, CallFacts],
         around: Around,
         toolbox: Toolbox,
-    ) -> tuple[dict[str, CallFacts], Usage | None, Told]:
+    ) -> tuple[dict[str, CallFacts], Usage | None, JudgeNotes]:
         """The findings with risk and reason, what it cost, and what was left out of requests for it. `texts` are the
         arguments by call id."""
         digest = digest_of(analysis.context.model_dump(mode="json"))

@@ -1,5 +1,5 @@
-"""How many tools a provider takes, and how long their descriptions may be: what is above that is told otherwise, and
-no request is refused for it twice.
+"""Limits of providers on the number of tools and the length of their descriptions: what is above them is told
+otherwise, and no request is refused for it twice.
 
 Published, as looked up on 2026-11-24: 128 tools by OpenAI, Azure ("Quotas and limits"), DeepSeek and Groq, 200 by xAI,
 512 by Google; descriptions of 1,024 characters by Azure. Others say it when they refuse: that is kept for the model.

@@ -1,4 +1,4 @@
-"""What a suggested rule would let pass beside the call that it was suggested with: of this session's calls lately."""
+"""The calls of this session lately that a suggested rule would let pass beside the call that it was suggested with."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -186,9 +186,9 @@ from longhaul.agent.views.event import UserInterruptEvent as UserInterruptEvent
 from longhaul.agent.views.folding import ReplyFold as ReplyFold
 from longhaul.agent.views.trajectory import Trajectory as Trajectory
 from longhaul.agent.views.trajectory import TrajectoryEvent as TrajectoryEvent
-from longhaul.starter.client.agent_sections import Sections as Sections
 from longhaul.starter.client.agent_objects import Agent as Agent
 from longhaul.starter.client.agent_objects import Toolkit as Toolkit
+from longhaul.starter.client.agent_sections import Sections as Sections
 from longhaul.starter.client.agents import BadAgent as BadAgent
 from longhaul.starter.client.agents import find_sections as find_sections
 from longhaul.starter.client.cards import SessionCard as SessionCard

@@ -1,4 +1,4 @@
-"""What an agent file may say beside the agent itself: what is asked of it at set times, and hubs of its sessions.
+"""Sections of an agent file beside the agent itself: what is asked of it at set times, and hubs of its sessions.
 
 None of it counts by itself: a command brings it into being.
 """

@@ -34,7 +34,7 @@ HUBS: tuple[Operation, ...] = (
         "Tell all members something",
         hubs.say_in_hub,
         "answer",
-        {200: hubs.Said},
+        {200: hubs.HubSaid},
         Whose,
         hubs.Saying,
         (KEY,),

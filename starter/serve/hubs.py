@@ -72,7 +72,7 @@ class Saying(Value):
     _checked = field_validator("messages")(from_outside)
 
 
-class Said(BaseModel):
+class HubSaid(BaseModel):
     """Where in the hub's order it stands."""
 
     number: int
@@ -117,10 +117,10 @@ async def hub(call: Call) -> HubCard:
     return await _explained(_own(call).show())
 
 
-async def say_in_hub(call: Call) -> Said:
+async def say_in_hub(call: Call) -> HubSaid:
     body: Saying = call.body
     said = _own(call).broadcast(body.messages, request_id=request_id_of(call, body.request_id))
-    return Said(number=await _explained(said))
+    return HubSaid(number=await _explained(said))
 
 
 async def join_hub(call: Call) -> HubCard:
