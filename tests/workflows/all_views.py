@@ -49,20 +49,21 @@ COMMANDS = {
 OF_ALL = ("inbox", "sessions")
 OTHER_COMMANDS = frozenset({
     "budget", "chat", "compact", "console", "deny", "dev", "doctor", "hub add",
-    "hub end", "hub remove", "hub say", "hub show", "hub start", "interrupt", "knowledge add", "knowledge delete",
+    "hub apply", "hub end", "hub list", "hub remove", "hub say", "hub show", "hub start", "interrupt", "keys new", "keys rewrap", "knowledge add", "knowledge delete",
     "knowledge list", "knowledge search", "mcp list", "mcp serve", "memory delete", "memory list", "notify",
     "observe", "pause", "permission check", "repair", "rescue", "result", "resume", "rollout check",
-    "rollout promote", "rollout status", "rules add", "rules revoke", "run", "say", "schedule add", "schedule list",
+    "rollout promote", "rollout status", "rules add", "rules revoke", "run", "say", "schedule add", "schedule apply", "schedule list",
     "schedule pause", "schedule remove", "schedule resume", "schedule show", "schedule trigger", "serve token",
     "settle", "state delete", "state edit", "state fork", "state import", "step", "trust", "worker",
     "worktree discard", "worktree list", "worktree merge",
 })  # fmt: skip
 """They begin or change something, and what they show of a session they read as those above do."""
 OTHER_ROUTES = (
-    "/health", "/ready", "/v1/knowledge", "/v1/knowledge/passages", "/v1/schedules", "/v1/schedules/{schedule}",
+    "/health", "/ready", "/v1/hubs", "/v1/hubs/{hub}", "/v1/knowledge", "/v1/knowledge/passages", "/v1/schedules",
+    "/v1/schedules/{schedule}",
 )  # fmt: skip
-"""They show nothing of a session: whether the server is there, documents that an operator has put in, and schedules as
-somebody has set them, with names and ends of their firings. Memories are a session's own words, and are looked at."""
+"""They show nothing of a session: whether the server is there, documents that an operator has put in, schedules as
+somebody has set them, with names and ends of their firings, and hubs with the names of their members. Memories are a session's own words, and are looked at."""
 QUIET_SECONDS = 1.0
 
 
