@@ -59,7 +59,7 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck import stuck, why
 
-BEHAVIOUR = 2
+BEHAVIOUR = 3
 """The newest version of these rules. From the first release on, a rule that changes what a live session does takes a
 new number, asks for the session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it.
 """

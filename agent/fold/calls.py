@@ -142,8 +142,6 @@ def _decided(ledger: Ledger, entry: e.HumanDecided) -> None:
             call.reason = decision.reason
             ledger.current.rejected = True
             close(ledger, call, denied_by_person(call.block, decision.reason, entry.approver), entry)
-            if call.block.name == PLAN_EXIT:
-                judge_again(ledger)
         if decision.rules:
             taken = accepted(decision.rules, entry.approver, decision.reason, entry.at)
             take_rules(ledger, added(ledger.state.permission_context.rules, taken, entry.at))
@@ -216,6 +214,8 @@ def close(
 ) -> None:
     reply = ledger.current
     call.state = ToolCallState.FINISHED
+    if call.block.name == PLAN_EXIT:  # Those behind it were judged as if the plan were approved.
+        judge_again(ledger)
     message = Msg(
         name=ledger.spec.name,
         role="assistant",

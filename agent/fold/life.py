@@ -161,7 +161,7 @@ def _ask_about(ledger: Ledger, reply: ReplyContext, context: list[Msg]) -> None:
         call.block, call.input, call.state = block, block.input, ToolCallState.PENDING
         ledger.keep_unmarked(block.id, "")
         call.facts_stale, call.approved, call.approvals, call.approved_facts = True, False, (), None
-        call.analyzed, call.pieces, call.changed, call.sleep = False, (), "", None
+        call.analyzed, call.pieces, call.changed, call.sleep, call.unchanged = False, (), "", None, None
 
 
 def cut_off(ledger: Ledger, reply: ReplyContext) -> e.ReplyFinished:

@@ -91,6 +91,8 @@ def _comes_first(call: OpenCall, record: Record) -> bool:
     """Of a call whose turn it is: whether it has its result before anybody is asked about those behind it."""
     if not _is_inside(call, record) or record.state.behaviour < LOOKS_BEHIND_INSIDE:
         return _is_inside(call, record)
+    if call.block.name in _SLEEPS:
+        return True
     return call.state is not ToolCallState.ASKING and not _asks(judge(call, record))
 
 

@@ -100,6 +100,9 @@ def _made(log: Iterable[e.AnyEntry], tool: str) -> dict[str, _Made]:
                         one.edited = decision.input
             case e.CallsExamined():
                 _look_at(entry, made)
+            case e.CallUnsettled():
+                if one := made.get(entry.call_id):
+                    one.facts, one.input = entry.facts, entry.input or one.input
             case _:
                 pass
     return made

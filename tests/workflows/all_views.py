@@ -48,14 +48,15 @@ COMMANDS = {
 """Those that read, each in its forms; of the last two the answer is about all sessions."""
 OF_ALL = ("inbox", "sessions")
 OTHER_COMMANDS = frozenset({
-    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "hub add",
-    "hub apply", "hub end", "hub list", "hub remove", "hub say", "hub show", "hub start", "interrupt", "keys new", "keys rewrap", "knowledge add", "knowledge delete",
-    "knowledge list", "knowledge search", "mcp list", "mcp serve", "memory delete", "memory list", "notify",
-    "observe", "pause", "permission check", "repair", "rescue", "result", "resume", "rollout check",
-    "rollout promote", "rollout status", "rules add", "rules revoke", "run", "say", "schedule add", "schedule apply", "schedule list",
-    "schedule pause", "schedule remove", "schedule resume", "schedule show", "schedule trigger", "serve token",
-    "settle", "state delete", "state edit", "state fork", "state import", "step", "trust", "worker",
-    "worktree discard", "worktree list", "worktree merge",
+    "budget", "chat", "compact", "console", "deny", "dev", "doctor", "hub add", "hub apply", "hub end",
+    "hub list", "hub remove", "hub say", "hub show", "hub start", "interrupt", "keys new", "keys rewrap",
+    "knowledge add", "knowledge delete", "knowledge list", "knowledge search", "mcp list", "mcp serve",
+    "memory delete", "memory list", "notify", "observe", "pause", "permission check", "repair", "rescue",
+    "result", "resume", "rollout check", "rollout promote", "rollout status", "rules add", "rules revoke",
+    "run", "say", "schedule add", "schedule apply", "schedule list", "schedule pause", "schedule remove",
+    "schedule resume", "schedule show", "schedule trigger", "serve token", "settle", "state delete",
+    "state edit", "state fork", "state import", "step", "trust", "worker", "worktree discard", "worktree list",
+    "worktree merge",
 })  # fmt: skip
 """They begin or change something, and what they show of a session they read as those above do."""
 OTHER_ROUTES = (
@@ -63,7 +64,8 @@ OTHER_ROUTES = (
     "/v1/schedules/{schedule}",
 )  # fmt: skip
 """They show nothing of a session: whether the server is there, documents that an operator has put in, schedules as
-somebody has set them, with names and ends of their firings, and hubs with the names of their members. Memories are a session's own words, and are looked at."""
+somebody has set them, with names and ends of their firings, and hubs with the names of their members. Memories are a
+session's own words, and are looked at."""
 QUIET_SECONDS = 1.0
 
 

@@ -4,10 +4,12 @@ import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
+from longhaul.agent.next.asked_together import LOOKS_BEHIND_INSIDE
+from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.permission import Behavior, PermissionMode, PermissionRule
 from longhaul.agent.views.events import EventFold
 from tests.agent.next.test_ahead import started, waiting
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
@@ -108,3 +110,30 @@ def test_a_reply_of_an_older_worker_ends_its_list_before_what_the_session_answer
     play.run()
 
     assert waiting(play) == ["a"]
+
+
+def test_nothing_is_asked_behind_a_sleep_that_is_asked_about() -> None:
+    rule = PermissionRule(tool_name="sleep", behavior=Behavior.ASK)
+    permission = SPEC.permission.model_copy(update={"rules": (*SPEC.permission.rules, rule)})
+    line = [*calls("s sleep", arguments='{"for": "1h"}'), *calls("b Paint")]
+    play = Play(
+        [line, text("Done.")], spec=SPEC.model_copy(update={"permission": permission}), tools=(*TOOLS, *PLAN_TOOLS)
+    )
+    play.say("Go")
+    play.run()
+
+    assert waiting(play) == ["s"]
+
+
+def test_a_plan_that_cannot_be_read_takes_back_what_was_asked_behind_it() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": 5}'), calls("a Paint"))
+    assert waiting(play) == ["x", "a"]
+
+    play.allow("x")
+    play.run()
+
+    assert "a" not in waiting(play)
+
+
+def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
+    assert max(LOOKS_BEHIND_INSIDE, COMMANDS_OUTLIVE_RUNS) == BEHAVIOUR
