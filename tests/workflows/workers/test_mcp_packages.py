@@ -1,6 +1,8 @@
 """MCP servers of the protocol's own makers, each used by a session."""
 
 import asyncio
+import base64
+import gzip
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries.every import Prepared
-from longhaul.agent.values.conversation.messages import ToolResultState
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, ToolResultBlock, ToolResultState
 from tests.activities.mcp.serving import answers, free_port
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, results
@@ -133,12 +135,15 @@ async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_p
         "trigger-url-elicitation": {"url": "https://harbour.example/"},
         "simulate-research-query": {"topic": "fog"},
     }
-    came, listed = await called(unserved, "every", {**asked, **asking})
+    came, files, listed = await called(unserved, "every", {**asked, **asking})
 
     assert listed == {*asked, *asking}
     failed = {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS}
     assert failed == {"simulate-research-query": ToolResultState.ERROR}, "it runs as a task of the server alone"
-    assert "[resource " in came["gzip-file-as-resource"][1] or "fog.gz" in came["gzip-file-as-resource"][1]
+    (packed,) = files["gzip-file-as-resource"]
+    assert isinstance(packed.source, Base64Source)
+    assert packed.source.media_type == "application/gzip"
+    assert gzip.decompress(base64.b64decode(packed.source.data)) == b"fog"
 
 
 @pytest.mark.timeout(120)
@@ -167,7 +172,7 @@ async def test_every_tool_of_the_file_server_is_called_and_comes_back(
         "get_file_info": {"path": log},
         "list_allowed_directories": {},
     }
-    came, listed = await called(unserved, "files", asked)
+    came, _, listed = await called(unserved, "files", asked)
 
     assert listed == set(asked)
     assert {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS} == {}
@@ -176,10 +181,15 @@ async def test_every_tool_of_the_file_server_is_called_and_comes_back(
     assert "quay/new.txt" in came["search_files"][1]
 
 
+def attached(result: ToolResultBlock) -> list[DataBlock]:
+    return [] if isinstance(result.output, str) else [part for part in result.output if isinstance(part, DataBlock)]
+
+
 async def called(
     stage: Stage, server: str, asked: dict[str, dict[str, Any]]
-) -> tuple[dict[str, tuple[ToolResultState, str]], set[str]]:
-    """Each of these tools by one session, whose person allows each call: what came of it, and which tools there are."""
+) -> tuple[dict[str, tuple[ToolResultState, str]], dict[str, list[DataBlock]], set[str]]:
+    """Each of these tools by one session, whose person allows each call: what came of it, its files, and which tools
+    there are."""
     session = stage.session(
         {"tool_calls": [{"name": f"mcp__{server}__{name}", "input": given} for name, given in asked.items()]},
         {"text": "All of it."},
@@ -198,5 +208,6 @@ async def called(
     tools = next(entry.tools for entry in entries if isinstance(entry, Prepared) and entry.tools)
     return (
         dict(zip(asked, results(reply), strict=True)),
+        {name: attached(result) for name, result in zip(asked, reply.get_tool_results(), strict=True)},
         {tool.name.removeprefix(f"mcp__{server}__") for tool in tools},
     )
