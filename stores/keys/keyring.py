@@ -58,20 +58,24 @@ class Keyring:
 
     async def decrypt(self, owner: str | None, key_id: str, data: bytes) -> bytes:
         """What `owner` had encrypted; None: whoever it was. Raises NoKey, KeysUnavailable."""
-        known = await self._known(key_id)
-        if known is None:
+        found = await self._found(key_id)
+        if found is None:
             raise NoKey(
                 f"it was encrypted, and {self.place} has no key {key_id[:40]!r}: see that LONGHAUL_KEYS is the same "
                 "for workers and clients, or put the keys back from a backup"
             )
-        if owner is not None and not await self._is_of(owner, known.key):
+        # Before it is unwrapped: another's key may need a master key that is not set here, and would be waited for.
+        if owner is not None and not await self._is_of(owner, found if isinstance(found, StoredKey) else found.key):
             raise NoKey("it was encrypted for another session")
+        known = self._remembered(found) if isinstance(found, StoredKey) else found
         if known.cipher is None:
             raise NoKey(_deleted(known.key))
         try:
-            return decrypted(known.cipher, data, key_id)
+            plain = decrypted(known.cipher, data, key_id)
         except ValueError as error:
             raise NoKey(f"it was encrypted, and can't be decrypted: {error}") from None
+        self._doubt(owner, key_id)
+        return plain
 
     async def check(self) -> None:
         """Raise WrongMaster where the master key is not the one that was used here before, and KeysUnavailable."""
@@ -101,6 +105,14 @@ class Keyring:
         self._keys.clear()
         await self._store.close()
 
+    def _doubt(self, owner: str | None, key_id: str) -> None:
+        """He uses this key: another that is remembered as his may be that of a life that was deleted, and his
+        sub-agents' too. Both are looked up before anything more is encrypted with it."""
+        other = None if owner is None else self._owned.get(owner)
+        if owner is not None and other is not None and other != key_id:
+            del self._owned[owner]
+            self._keys.pop(other, None)
+
     async def _is_of(self, owner: str, key: StoredKey) -> bool:
         """Whether it was made for him, or he shares it."""
         if key.owner == owner or self._owned.get(owner) == key.id:
@@ -114,10 +126,15 @@ class Keyring:
         if known is not None and known.cipher is not None:
             return known
         key = await self._store.key_of(owner)
-        if key is None or (begins and not key.wrapped):
+        if key is None or (begins and not key.wrapped and self._may_begin(owner, key)):
             key = await self._begun(owner)
         _put(self._owned, owner, key.id)
         return self._remembered(key)
+
+    def _may_begin(self, owner: str, key: StoredKey) -> bool:
+        """Whether somebody whose key was deleted may be given another: not a sub-agent that works on after its tree was
+        deleted, for nothing would delete that key; one that is started anew has its parent noted here."""
+        return key.owner == owner or owner in self._parents
 
     async def _begun(self, owner: str) -> StoredKey:
         parent = self._parents.get(owner)
@@ -130,16 +147,20 @@ class Keyring:
         return await self._store.add(StoredKey(key_id, owner, wrapped, self._masters.newest))
 
     async def _known(self, key_id: str) -> _Known | None:
+        found = await self._found(key_id)
+        return self._remembered(found) if isinstance(found, StoredKey) else found
+
+    async def _found(self, key_id: str) -> _Known | StoredKey | None:
+        """As it is remembered, or as the store has it, not unwrapped yet."""
         known = self._keys.get(key_id)
         if known is not None and (known.cipher is None or time.monotonic() - known.at < RECHECK_SECONDS):
             return known
         try:
-            key = await self._store.get(key_id)
+            return await self._store.get(key_id)
         except KeysUnavailable:
             if known is None:
                 raise
             return known
-        return None if key is None else self._remembered(key)
 
     def _remembered(self, key: StoredKey) -> _Known:
         cipher = cipher_of(self._masters.unwrap(key.wrapped, key.id, key.master)) if key.wrapped else None

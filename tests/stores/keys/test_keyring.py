@@ -75,6 +75,24 @@ async def test_a_deleted_key_is_gone_for_all_and_a_new_life_has_another(store: K
     assert await other.decrypt("ben", *kept) == b"blue"
 
 
+async def test_whoever_reads_of_a_new_life_encrypts_with_its_key(store: KeyStore) -> None:
+    one, other = ring(store), ring(store)
+    one.belongs("ana.call", "ana")
+    for keys in (one, other):
+        await keys.encrypt("ana", b"amber", begins=True)
+    await one.encrypt("ana.call", b"amber", begins=True)
+    await other.delete("ana")
+    start = await other.encrypt("ana", b"green", begins=True)
+    read = await one.decrypt("ana", *start)
+    answer = await one.encrypt("ana", b"yes", begins=False)
+    child = await one.encrypt("ana.call", b"do", begins=True)
+
+    assert read == b"green"
+    assert answer[0] == child[0] == start[0]
+    assert await ring(store).decrypt("ana", *answer) == b"yes"
+    assert await ring(store).decrypt("ana.call", *child) == b"do"
+
+
 async def test_a_process_that_remembers_a_key_looks_again(store: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     one = ring(store)
     told = await one.encrypt("ana", b"amber", begins=True)
@@ -99,6 +117,31 @@ async def test_a_sub_agent_shares_a_key_and_does_not_delete_it(store: KeyStore) 
     await one.delete("ana")
     with pytest.raises(NoKey):
         await ring(store).decrypt("ana.call", *child)
+
+
+async def test_a_sub_agent_that_outlives_its_tree_is_given_no_key(store: KeyStore) -> None:
+    lead, elsewhere = ring(store), ring(store)
+    lead.belongs("ana.call", "ana")
+    await lead.encrypt("ana", b"a", begins=True)
+    await lead.encrypt("ana.call", b"b", begins=True)
+    await lead.delete("ana")
+
+    for keys in (elsewhere, lead):
+        with pytest.raises(NoKey, match="its key was deleted"):
+            await keys.encrypt("ana.call", b"late", begins=True)
+    assert await store.every() == []
+    anew = await elsewhere.encrypt("ana", b"a", begins=True)
+    assert (await lead.encrypt("ana.call", b"b", begins=True))[0] == anew[0]
+
+
+async def test_another_sessions_key_is_refused_without_its_master_key(store: KeyStore) -> None:
+    told = await ring(store).encrypt("ana", b"amber", begins=True)
+    await ring(store, SECOND).encrypt("ben", b"blue", begins=True)
+
+    with pytest.raises(NoKey, match="for another session"):
+        await ring(store, SECOND).decrypt("ben", *told)
+    with pytest.raises(WrongMaster, match="'first' is needed"):
+        await ring(store, SECOND).decrypt("ana", *told)
 
 
 async def test_a_master_key_is_replaced_by_wrapping_anew(store: KeyStore) -> None:
