@@ -1,5 +1,6 @@
 """Links to where else a session can be seen: in Temporal's Web UI and among its traces, as an operator sets them."""
 
+import re
 from collections.abc import Mapping
 from string import Formatter
 from typing import Annotated
@@ -9,6 +10,9 @@ from pydantic import AfterValidator
 
 NAMES: tuple[str, ...] = ("agent", "conversation", "namespace", "session", "user", "workflow_id")
 """What a template may name."""
+_HOST = re.compile(r"https?://[^/?#\\{}]+[/?#]", re.IGNORECASE)
+_DOTS = re.compile(r"[/\\](\.|%2e){1,2}(?=[/\\]|$)", re.IGNORECASE)
+"""A part of a path that browsers resolve, however it is written."""
 
 
 def _address(given: str) -> str:
@@ -24,14 +28,20 @@ def _address(given: str) -> str:
 
 
 def _template(given: str) -> str:
+    may = f"it may name {', '.join(f'{{{name}}}' for name in NAMES)}, each without ! and :, and {{{{ is a brace"
     try:
-        named = {name for _, name, _, _ in Formatter().parse(given) if name is not None}
-        plain = given.format_map(dict.fromkeys(NAMES, "x"))
-    except (ValueError, KeyError, IndexError, AttributeError):
-        raise ValueError(f"it may name {', '.join(f'{{{name}}}' for name in NAMES)}, and {{{{ is a brace") from None
-    if not named <= set(NAMES):
-        raise ValueError(f"it may name {', '.join(f'{{{name}}}' for name in NAMES)}, and {{{{ is a brace")
+        parts = list(Formatter().parse(given))
+    except ValueError:
+        raise ValueError(may) from None
+    # Before anything is filled in: a width is taken at its word, and may ask for more memory than there is.
+    if any(name is not None and (name not in NAMES or form or how) for _, name, form, how in parts):
+        raise ValueError(may)
+    plain = given.format_map(dict.fromkeys(NAMES, "x"))
+    if any(name is not None for _, name, _, _ in parts) and not _HOST.match(given):
+        raise ValueError("give an address as in https://HOST/PATH, and name what differs behind the HOST alone")
     _address(plain)
+    if _DOTS.search(urlsplit(plain).path):
+        raise ValueError("leave . and .. out of its path: browsers go elsewhere by them")
     return given
 
 
@@ -40,12 +50,15 @@ LinkTemplate = Annotated[str, AfterValidator(_template)]
 
 
 def links(web_ui: str, trace: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Addresses by what is found there. Whatever a value says stays one value of its address."""
+    """Addresses by what is found there. Whatever a value says stays one value of its address: a path can't say `.` and
+    `..`, for browsers resolve them, also percent-encoded, so there is no link then."""
     safe = {name: quote(values[name], safe="") for name in NAMES}
     found = {}
     if web_ui:
         page = "/namespaces/{namespace}/workflows/{workflow_id}".format_map(safe)
         found["Temporal's Web UI"] = web_ui.rstrip("/") + page
     if trace:
-        found["traces"] = trace.format_map(safe)
+        address = trace.format_map(safe)
+        if not _DOTS.search(urlsplit(address).path):
+            found["traces"] = address
     return found

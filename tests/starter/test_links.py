@@ -22,6 +22,17 @@ def test_whatever_names_say_stays_one_value_of_the_address() -> None:
     }
 
 
+@pytest.mark.parametrize("user", [".", ".."])
+def test_a_name_that_a_path_cannot_say_is_no_link(user: str) -> None:
+    values = VALUES | {"user": user}
+
+    assert links("", "https://a.example/{user}/x", values) == {}
+    assert links("", "https://a.example/.{user}", VALUES | {"user": "."}) == {}
+    assert links("", "https://a.example/of-{user}?u={user}", values) == {
+        "traces": f"https://a.example/of-{user}?u={user}"
+    }
+
+
 def test_without_settings_there_are_none() -> None:
     assert links("", "", VALUES) == {}
 
@@ -39,6 +50,13 @@ def test_without_settings_there_are_none() -> None:
         ("trace_url", "https://a.example/{0}", "it may name {agent}, {conversation}"),
         ("trace_url", "https://a.example/{session", "it may name {agent}, {conversation}"),
         ("trace_url", "{session}://a.example/", "give an address as in https://HOST/PATH"),
+        ("trace_url", "https://{session}.a.example/", "behind the HOST alone"),
+        ("trace_url", "https://a.example{session}", "behind the HOST alone"),
+        ("trace_url", "https://a.example:{session}/", "behind the HOST alone"),
+        ("trace_url", "https://a.example/{session!r}", "each without ! and :"),
+        ("trace_url", "https://a.example/{session:>99999999999}", "each without ! and :"),
+        ("trace_url", "https://a.example/{session:>{user}}", "each without ! and :"),
+        ("trace_url", "https://a.example/%2e./{session}", "leave . and .. out of its path"),
     ],
 )
 def test_what_is_no_address_is_refused(name: str, given: str, said: str) -> None:
