@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rich.text import Text
+from temporalio.client import WorkflowQueryFailedError
+from temporalio.service import RPCError
 
+from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render
 from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key
 from longhaul.starter.cli.terminal.screen import Screen
@@ -62,7 +66,7 @@ async def ask_about(
     gone = gone or asyncio.Event()
     screen.ring(one_line(f"{session.id} waits for you: {call.tool}"))
     shown = render.pending_call(call)
-    found = await session.rules.would_pass(call) if call.suggested_rules else []
+    found = await _would_pass(session, call)
     screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render.would_pass(found))
     if shown.plain.count("\n") > LONG_LINES:
         again = render.call_line(visible(call.tool), visible(call.input))
@@ -85,6 +89,14 @@ async def ask_about(
                 screen.show(render.pending_call(call, whole=True))
             case _:
                 return Leave()
+
+
+async def _would_pass(session: Session, call: PendingCall) -> list[WouldPass]:
+    """Nothing where it can't be had, as of a worker of an earlier release: the person is asked all the same."""
+    try:
+        return await session.rules.would_pass(call) if call.suggested_rules else []
+    except (WorkflowQueryFailedError, RPCError, Unavailable, Damaged):
+        return []
 
 
 def _question(call: PendingCall) -> tuple[str, str]:
