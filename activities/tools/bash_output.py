@@ -1,7 +1,8 @@
 """The tool `BashOutput`: what a command in the background has printed so far."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from temporalio import activity
@@ -15,8 +16,9 @@ from longhaul.agent.values.conversation.tools import Effect
 MOST_ATTEMPTS = 25
 """So many workers are asked, about half a minute long, before the model is told that none of them runs it."""
 
-HELD_SECONDS = 30.0
-"""How long a command whose session's run is over waits for the next run, and its end to be asked for once more."""
+HELD_SECONDS = 90.0
+"""How long a command whose session's run is over waits for the next run, and its end to be asked for once more. Longer
+than all attempts to find its worker take (`options.await_command`): among many workers it is asked late, by chance."""
 STOPPED = "[stopped, with all that it had started; the output so far is above]"
 
 _Key = tuple[object, str, str]
@@ -30,6 +32,7 @@ class HeldCommand:
         self.output = output
         self._task = asyncio.create_task(runs)
         self._awaited_by = 0
+        self._forgotten: asyncio.TimerHandle | None = None
 
     @property
     def runs(self) -> bool:
@@ -38,6 +41,12 @@ class HeldCommand:
     @property
     def forsaken(self) -> bool:
         return not self._awaited_by
+
+    def hold(self, forget: Callable[[], None]) -> None:
+        """Keep it from now on for so long: the timer of an earlier run would end it before."""
+        if self._forgotten is not None:
+            self._forgotten.cancel()
+        self._forgotten = asyncio.get_running_loop().call_later(HELD_SECONDS, forget)
 
     def kill(self) -> None:
         self._task.cancel()
@@ -85,7 +94,7 @@ class Outputs:
         return await self.end_of(call.place, call.id)
 
     async def end_of(self, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:
-        """What it came to, for this run of the session or, within half a minute, the next one. Raises Elsewhere."""
+        """What it came to, for this run of the session or, within HELD_SECONDS, the next one. Raises Elsewhere."""
         key = _key(place, call_id)
         command = self._kept.get(key)
         if command is None:
@@ -93,7 +102,7 @@ class Outputs:
         try:
             return await command.ended(unwanted=unwanted)
         finally:
-            asyncio.get_running_loop().call_later(HELD_SECONDS, self._forget, key, command)
+            command.hold(partial(self._forget, key, command))
 
     def _forget(self, key: _Key, command: HeldCommand) -> None:
         if command.forsaken and self._kept.get(key) is command:

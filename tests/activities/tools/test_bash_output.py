@@ -129,6 +129,34 @@ async def test_one_whose_run_is_over_runs_on_for_the_next_one_and_is_killed_wher
         await asyncio.sleep(0.02)
 
 
+async def test_each_run_that_is_over_has_it_held_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timer that the first run has left may not end it after the second one."""
+    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 2.0)
+    monkeypatch.setattr("longhaul.activities.tools.bash_output._is_run_over", lambda: True)
+    outputs = Outputs()
+    command = "echo up; while [ ! -e go ]; do sleep 0.02; done"
+    first = asyncio.create_task(use(Bash(outputs=outputs), place, command=command, run_in_background=True))
+    while outputs.so_far(place, "call-7") != "up\n":  # noqa: ASYNC110  as above
+        await asyncio.sleep(0.02)
+    first.cancel()
+    await asyncio.wait([first])
+    first_timer = asyncio.get_running_loop().time() + 2.0
+    second = asyncio.create_task(outputs.end_of(place, "call-7"))
+    await asyncio.sleep(1.5)
+    second.cancel()
+    await asyncio.wait([second])
+    # The first timer is due half a second from here.
+    monkeypatch.setattr("longhaul.activities.tools.bash_output.HELD_SECONDS", 60.0)
+    third = asyncio.create_task(outputs.end_of(place, "call-7"))
+    await asyncio.sleep(0)
+    third.cancel()
+    await asyncio.wait([third])
+    await asyncio.sleep(max(first_timer + 0.2 - asyncio.get_running_loop().time(), 0.0))
+    assert outputs.so_far(place, "call-7") == "up\n"
+    (place.root / "go").touch()
+    assert not (await outputs.end_of(place, "call-7")).failed
+
+
 async def test_one_that_is_to_stop_is_ended_by_the_next_run_too(place: Place) -> None:
     outputs = Outputs()
     command = "echo up; while [ ! -e go ]; do sleep 0.02; done"
