@@ -19,6 +19,7 @@ from longhaul.agent.values.conversation.tools import ToolDescriptor
 
 SOURCE = "command"
 SHOWN_CHARS = 200
+MOST_ARGUMENTS_CHARS = 10_000
 
 
 def is_wanted(call: OpenCall) -> bool:
@@ -93,15 +94,24 @@ def ended(record: Record, call_id: str, outcome: e.CallOutcome | None, own_workf
         case e.ToolReturned(result=result, snapshot=snapshot):
             fate: Fate = "unknown" if result.state is ToolResultState.UNKNOWN else "ended"
             how, words = result.state.value, result.get_text()
-        case e.CallUnsettled(reason=reason):
+        case e.CallUnsettled(reason=reason, input=wanted):
             fate, how = "ended", "it was not begun"
-            words = f"Nothing ran, for it would have to be decided on anew: {reason}. Call it again."
+            words = f"Nothing ran, for it would have to be decided on anew: {reason}. {_again(wanted)}"
         case _:
             fate, how, words = "stopped", "stopped", "It was ended with all that it had started."
     if record.commands[call_id].unwanted and fate == "ended":
         fate = "stopped"
     over = e.CommandEnded(call_id=call_id, fate=fate, snapshot=snapshot)
     return _told(record, over, how, words, own_workflow)
+
+
+def _again(wanted: str | None) -> str:
+    """Called with the arguments from before it would be changed once more, and never run. They hold no secret."""
+    if wanted is None:
+        return "Call it again."
+    if len(wanted) > MOST_ARGUMENTS_CHARS:
+        return "The changed arguments are too long to be told: call it again without run_in_background."
+    return f"Call it again with these arguments: {wanted}"
 
 
 def to_lose(record: Record, load: Load) -> Lose | None:

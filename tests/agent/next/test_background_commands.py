@@ -81,6 +81,21 @@ def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
     assert quiet[0] == e.CommandEnded(call_id="a", fate="stopped")
 
 
+def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -> None:
+    record = running("a")
+    unsettled = e.CallUnsettled(call_id="a", facts=CallFacts(), reason="a middleware has changed the arguments")
+    wanted = '{"command": "make -j2", "run_in_background": true}'
+
+    def told(arguments: str | None) -> str:
+        woken = ended(record, "a", unsettled.model_copy(update={"input": arguments}), "w")[1]
+        assert isinstance(woken, e.RequestAccepted)
+        return str(woken.messages[0].content[0].model_dump()["hint"]).strip()
+
+    assert told(wanted).endswith(f"Call it again with these arguments: {wanted}")
+    assert told(None).endswith("Call it again.")
+    assert told("x" * 10_001).endswith("call it again without run_in_background.")
+
+
 def test_a_run_whose_commands_end_with_it_goes_on_until_its_history_may_not() -> None:
     record = running("a")
     load = Load(events=5_000, bytes=5_000_000, roll_over_suggested=True, background=frozenset({"a"}))
