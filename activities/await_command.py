@@ -27,4 +27,5 @@ class Awaiting:
             raise not_here(str(error)) from error
         except (ToolError, NeedsDecision) as error:
             output = ToolOutput(str(error), failed=True)
-        return ToolReturned(result=await self._returning.result(BASH, ask, output, None))
+        result = await self._returning.result(BASH, ask, output, None)
+        return ToolReturned(result=result, snapshot=self._outputs.snapshot_of(place, ask.call_id))

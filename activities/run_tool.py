@@ -174,6 +174,7 @@ class Acting:
             knowledge_bases=ask.knowledge_bases,
             asked=ask.asked,
             model=start.model,
+            snapshot=start.snapshot,
         )
         seconds = tool.seconds_for(arguments)
         limit = asyncio.timeout(seconds)

@@ -71,6 +71,8 @@ class ToolCall:
     """What its MCP server has asked a person, with the answers."""
     model: SideModel | None = None
     """What its MCP server may have asked."""
+    snapshot: str = ""
+    """As of `ToolReturned`."""
 
 
 @dataclass(frozen=True, slots=True)

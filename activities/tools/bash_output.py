@@ -28,8 +28,8 @@ class HeldCommand:
     """One that runs in the background, or has ended a moment ago: in a task of its own, for the run of the session that
     has begun it may end before."""
 
-    def __init__(self, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput]) -> None:
-        self.output = output
+    def __init__(self, output: MaskedBytes, runs: Coroutine[Any, Any, ToolOutput], snapshot: str) -> None:
+        self.output, self.snapshot = output, snapshot
         self._task = asyncio.create_task(runs)
         self._awaited_by = 0
         self._forgotten: asyncio.TimerHandle | None = None
@@ -90,7 +90,7 @@ class Outputs:
                 f"run_in_background: nothing ran, for this worker runs {MOST_ON_WORKER} commands in the background "
                 "already, of all its sessions, and no more; run it without, or try again when others have ended"
             )
-        self._kept[_key(call.place, call.id)] = HeldCommand(output, runs)
+        self._kept[_key(call.place, call.id)] = HeldCommand(output, runs, call.snapshot)
         return await self.end_of(call.place, call.id)
 
     async def end_of(self, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:
@@ -108,6 +108,11 @@ class Outputs:
         if command.forsaken and self._kept.get(key) is command:
             command.kill()
             del self._kept[key]
+
+    def snapshot_of(self, place: Place, call_id: str) -> str:
+        """The files from before it began, as of `ToolReturned`; they are kept as long as its end is."""
+        kept = self._kept.get(_key(place, call_id))
+        return "" if kept is None else kept.snapshot
 
     def so_far(self, place: Place, call_id: str) -> str | None:
         """At most 30,000 characters, masked; None: no such command of this session runs on this worker."""

@@ -1,0 +1,55 @@
+"""The end of a command that an earlier run has begun, as the worker that holds it tells the next run."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from temporalio.testing import ActivityEnvironment
+
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.workspaces import Workspaces
+from longhaul.activities.await_command import Awaiting
+from longhaul.activities.context.tokens import TokenCounter
+from longhaul.activities.context.tool_results import Returning
+from longhaul.activities.contract import AwaitCommand, RecordedPlace
+from longhaul.activities.tools.bash import Bash
+from longhaul.activities.tools.bash_output import Outputs
+from longhaul.agent.entries.every import ToolReturned
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.workspace import Workspace
+from longhaul.stores.offload.opening import Offloaders
+from tests.activities.tools.calls import called
+
+
+async def end_told(tmp_path: Path) -> ToolReturned:
+    """Of a command that has printed `done`."""
+    workspaces, outputs = Workspaces(tmp_path / "data"), Outputs()
+    (tmp_path / "workspace").mkdir()
+    root, nonce = workspaces.bind(Workspace(root=str(tmp_path / "workspace")), "key")
+    recorded = RecordedPlace(root=str(root), nonce=nonce)
+    place, tool = await workspaces.find(recorded), Bash(outputs=outputs)
+    given = {"command": "bash -c 'echo done'", "run_in_background": True}
+    call = called(given, place, await tool.examine(given, place))
+    await asyncio.gather(tool.run(replace(call, snapshot="c0ffee")))
+
+    ask = AwaitCommand(
+        call_id=call.id,
+        arguments=None,
+        tool_digest="",
+        effect=Effect.READ,
+        facts=CallFacts(),
+        place=recorded,
+        agent="a",
+    )
+    returning = Returning(Offloaders(tmp_path / "kept"), TokenCounter(), WorkerSecrets())
+    return cast(
+        ToolReturned, await ActivityEnvironment().run(Awaiting(workspaces, returning, outputs).await_command, ask)
+    )
+
+
+async def test_it_comes_with_the_files_from_before_the_command(tmp_path: Path) -> None:
+    told = await end_told(tmp_path)
+    assert told.result.get_text() == "done"
+    assert told.snapshot == "c0ffee"
