@@ -290,7 +290,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         compressing.compress,
         TakingIn(contexts, returning).take_result,
         Probing(toolbox, workspaces, secrets).probe_call,
-        Awaiting(workspaces, returning, outputs).await_command,
+        Awaiting(workspaces, returning, outputs, wrapping).await_command,
         Acting(
             contexts,
             toolbox,

@@ -9,10 +9,15 @@ from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.await_command import Awaiting
+from longhaul.activities.await_command import WITHHELD, Awaiting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import AwaitCommand, RecordedPlace
+from longhaul.activities.middlewares.middleware import Middleware, RunTool, ToolUse
+from longhaul.activities.middlewares.registry import Middlewares
+from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import Outputs
 from longhaul.agent.entries.every import ToolReturned
@@ -23,7 +28,17 @@ from longhaul.stores.offload.opening import Offloaders
 from tests.activities.tools.calls import called
 
 
-async def end_told(tmp_path: Path) -> ToolReturned:
+class Redacting(Middleware):
+    async def on_acting(self, use: ToolUse, context: RuntimeContext, call_next: RunTool) -> ToolOutput:
+        return replace(await call_next(use), output="redacted")
+
+
+class Greeting(Middleware):
+    async def on_system_prompt(self, system_prompt: str, context: RuntimeContext) -> str:
+        return f"Hello. {system_prompt}"
+
+
+async def end_told(tmp_path: Path, wrapping: Wrapping | None = None) -> ToolReturned:
     """Of a command that has printed `done`."""
     workspaces, outputs = Workspaces(tmp_path / "data"), Outputs()
     (tmp_path / "workspace").mkdir()
@@ -45,7 +60,8 @@ async def end_told(tmp_path: Path) -> ToolReturned:
     )
     returning = Returning(Offloaders(tmp_path / "kept"), TokenCounter(), WorkerSecrets())
     return cast(
-        ToolReturned, await ActivityEnvironment().run(Awaiting(workspaces, returning, outputs).await_command, ask)
+        ToolReturned,
+        await ActivityEnvironment().run(Awaiting(workspaces, returning, outputs, wrapping).await_command, ask),
     )
 
 
@@ -53,3 +69,13 @@ async def test_it_comes_with_the_files_from_before_the_command(tmp_path: Path) -
     told = await end_told(tmp_path)
     assert told.result.get_text() == "done"
     assert told.snapshot == "c0ffee"
+
+
+async def test_what_a_middleware_around_tools_has_not_seen_is_withheld(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    seen = await end_told(tmp_path / "one", Wrapping(Middlewares({"greeting": Greeting()})))
+    unseen = await end_told(tmp_path / "other", Wrapping(Middlewares({"redacting": Redacting()})))
+    assert seen.result.get_text() == "done"
+    assert unseen.result.get_text() == WITHHELD
+    assert "done" not in unseen.model_dump_json()
