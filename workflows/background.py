@@ -25,6 +25,7 @@ from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.workflows import options, outcomes
 from longhaul.workflows.inputs import activity_inputs
+from longhaul.workflows.inputs.runtime_inputs import runtime
 from longhaul.workflows.payloads.missing_blobs import result_of
 
 
@@ -103,6 +104,10 @@ class Background:
             if workflow.cancellation_reason() is not None or not (stopped or isinstance(error, ActivityError)):
                 raise
             outcome = None
+            if stopped and failed is None:
+                # Its worker had not heard of it: nobody has ended it yet, and it is asked for as one to be ended.
+                self._take_over(call_id)
+                return
             if not stopped and isinstance(error, ActivityError):
                 if failed is None:
                     del self.running[call_id]
@@ -129,4 +134,5 @@ def _awaited(record: Record, call_id: str) -> AwaitCommand:
         offloader=record.spec.offloader,
         postprocess=record.spec.postprocess.get(BASH, ""),
         unwanted=record.commands[call_id].unwanted,
+        runtime=runtime(record),
     )

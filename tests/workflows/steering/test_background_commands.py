@@ -1,8 +1,15 @@
 """Commands in the background on the real server: answered at once, shown, stopped, and never lost in silence."""
 
+import asyncio
+
 import pytest
+from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 
+from longhaul.activities.attempt.workspaces import Elsewhere
+from longhaul.activities.contract import AWAIT_COMMAND
+from longhaul.activities.tool import Place, ToolOutput
+from longhaul.activities.tools.bash_output import Outputs
 from longhaul.agent.next import lifespan as keeping
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
@@ -188,6 +195,58 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     assert "success." in ended
     assert "ready\ngone" in ended
     assert "stopped, with all that it had started" in stopped
+    assert await failure_of_replay(stage, session) is None
+
+
+async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_stopped_when_it_is(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run asks workers that do not have it, between attempts, when the command is to stop."""
+    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
+    reached, found = Outputs.end_of, asyncio.Event()
+    asked: list[bool] = []
+
+    async def end_of(outputs: Outputs, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:
+        if activity.info().activity_type == AWAIT_COMMAND and not found.is_set():
+            asked.append(unwanted)
+            raise Elsewhere("another worker was asked")
+        return await reached(outputs, place, call_id, unwanted=unwanted)
+
+    monkeypatch.setattr(Outputs, "end_of", end_of)
+    session = session_of(
+        stage,
+        begun("b1", f"echo up; {STUBBORN.format(7121.25)}"),
+        {"text": "I wait."},
+        call("k1", "KillShell", shell_id="b1"),
+        {"text": "Told."},
+    )
+    await session.reply("Go")
+    handle = stage.handle(session)
+    first = (await handle.describe()).run_id
+    while (await handle.describe()).run_id == first:
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update("nonsense", {})
+    monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 10_000)
+
+    async def is_asked() -> bool:
+        return bool(asked)
+
+    await until(is_asked)
+    await session.reply("Stop it")
+
+    async def is_asked_to_stop() -> bool:
+        return any(asked)
+
+    await until(is_asked_to_stop)
+    assert await fates(session) == [""]
+    found.set()
+
+    async def stopped() -> bool:
+        return await fates(session) == ["stopped"]
+
+    await until(stopped)
+    assert running_with("7121.25") == []
+    assert "stopped, with all that it had started" in (await hints(session))[0]
     assert await failure_of_replay(stage, session) is None
 
 
