@@ -77,7 +77,7 @@ from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
-from longhaul.activities.tools.skill_loaders import SkillLoaders, load_skill_loaders
+from longhaul.activities.tools.skills.skill_loaders import SkillLoaders, load_skill_loaders
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.workspace import host_queue

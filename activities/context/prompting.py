@@ -11,8 +11,8 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
-from longhaul.activities.tools.skill_files import find_project_files, find_skills, skill_folders
-from longhaul.activities.tools.skill_loaders import SkillLoaders
+from longhaul.activities.tools.skills.skill_files import find_project_files, find_skills, skill_folders
+from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import (

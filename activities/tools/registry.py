@@ -24,8 +24,8 @@ from longhaul.activities.tools.postprocessors import Postprocessor, Postprocesso
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.activities.tools.skill import LoadSkill
-from longhaul.activities.tools.skill_loaders import SkillLoader, SkillLoaders
+from longhaul.activities.tools.skills.skill import LoadSkill
+from longhaul.activities.tools.skills.skill_loaders import SkillLoader, SkillLoaders
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.activities.tools.write import Write
 from longhaul.agent.plain.result_schema import unusable

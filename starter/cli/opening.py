@@ -20,7 +20,7 @@ from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, find_of_all
-from longhaul.starter.client.agents import FOLDER, agent_names, find_agent
+from longhaul.starter.client.agent_files.agents import FOLDER, agent_names, find_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.folders import as_workers_see, roots_of_workers

@@ -18,7 +18,7 @@ from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spec.skills import LOADER
 from longhaul.agent.values.tool_groups import ToolGroup
-from longhaul.starter.client.agents import BadAgent
+from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.stores.loading import places_of
 from longhaul.stores.offload.offloader import Offloader
 

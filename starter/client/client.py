@@ -10,8 +10,8 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.starter.client.agent_files.agents import checked, find_agent
 from longhaul.starter.client.agent_objects import Agent
-from longhaul.starter.client.agents import checked, find_agent
 from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query
 from longhaul.starter.client.feed import Feed
 from longhaul.starter.client.hooks import hooks_for_all

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from starlette.datastructures import Headers
 
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agents import BadAgent, agent_names, named_agent
+from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from longhaul.agent.life.forking import NoSuchStep
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import sparse
-from longhaul.starter.client.agents import BadAgent
+from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
 from longhaul.starter.client.reading.asking import BlobsAway, NoSession, NoWorker, Stuck, Unexplained
 from longhaul.starter.client.reading.history import HistoryUnreadable

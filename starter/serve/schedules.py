@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.schedules import Overlap
+from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import ScheduleCard, ScheduleTerms
-from longhaul.starter.client.wanted_schedule import BadSchedule
 from longhaul.starter.serve.calls import Call, spec_to_begin, user_meant
 from longhaul.starter.serve.problems import Problem
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter import trust
-from longhaul.starter.client.agents import BadAgent, agent_names, find_agent
+from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, find_agent
 from longhaul.starter.trust import BadSettingsFile, FolderFiles, Untrusted, look, trusted
 
 CODER = 'system_prompt_file = "prompt.md"\n[permission]\nmode = "bypass"\n'

@@ -7,7 +7,7 @@ from longhaul.activities.middlewares.middleware import Middleware, RunTool, Tool
 from longhaul.activities.middlewares.runtime import RuntimeContext
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
-from longhaul.activities.tools.skill_loaders import LoadedSkill, SkillLoader
+from longhaul.activities.tools.skills.skill_loaders import LoadedSkill, SkillLoader
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.conversation.tools import Effect
 

@@ -12,7 +12,7 @@ from longhaul.starter.cli.opening import Wishes, adjust, as_it_was
 from longhaul.starter.cli.terminal.keys import ask
 from longhaul.starter.cli.terminal.last_turns import title_of
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.agents import find_agent
+from longhaul.starter.client.agent_files.agents import find_agent
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session

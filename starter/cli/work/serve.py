@@ -15,7 +15,7 @@ import uvicorn
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.opening import whoami
-from longhaul.starter.client.agents import agent_names
+from longhaul.starter.client.agent_files.agents import agent_names
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.console.site import routes
 from longhaul.starter.console.visitor import PATH

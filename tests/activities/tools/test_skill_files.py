@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.tools.skill_files import (
+from longhaul.activities.tools.skills.skill_files import (
     DESCRIPTION_CAP_CHARS,
     SKILL_CAP_BYTES,
     find_project_files,

@@ -100,10 +100,9 @@ async def test_each_route_answers_as_the_document_says(tmp_path: Path, served: S
         await asyncio.gather(ask("health"), ask("ready"))
         taken = await ask("message", {"messages": "Greet", "context": {"ticket": 7}}, status=200, wait=30)
         (call,) = (await ask("pending"))["calls"]
-        await ask("wouldPass", call_id="edit-7")
         await listed(client, session.rpartition("/")[2])
         await ask("inbox")
-        await asyncio.gather(ask("tools"), ask("tasks"))
+        await asyncio.gather(ask("tools"), ask("tasks"), ask("wouldPass", call_id="edit-7"))
         await ask("decide", {"call_id": "edit-7", "decision": "allow", "digest": call["digest"]})
         reader = Reader()
         async with asyncio.timeout(SURE_SECONDS):

@@ -8,7 +8,7 @@ from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.opening import Wishes, fresh_name, spec_of, workspace
-from longhaul.starter.client.agents import BadAgent
+from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.starter.reach.places import root_mark
 
 

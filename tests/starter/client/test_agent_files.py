@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.spec.settings import AgentContext
-from longhaul.starter.client.agents import BadAgent, load_agent
+from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
 
 
 def write(tmp_path: Path, text: str) -> Path:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agents import BadAgent, agent_beside, find_sections
-from longhaul.starter.client.hub_files import AppliedHub, apply_hubs
+from longhaul.starter.client.agent_files.agents import BadAgent, agent_beside, find_sections
+from longhaul.starter.client.agent_files.hub_files import AppliedHub, apply_hubs
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard
 

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 
 from longhaul.agent.values.schedules import Firing, ScheduledRequest
+from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import PastFiring
-from longhaul.starter.client.wanted_schedule import BadSchedule
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until

@@ -14,7 +14,7 @@ from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agents import BadAgent, load_agent
+from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 from tests.e2e.processes import WorkerSettings, environment, worker

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.collector import Collector, Span, collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import ROOT, WorkerSettings, environment, worker
+from tests.e2e.telemetry.collector import Collector, Span, collecting
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter import trust
-from longhaul.starter.client.agent_sections import Sections
+from longhaul.starter.client.agent_files.agent_sections import Sections
 
 FOLDER = Path(trust.AGENTS)
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

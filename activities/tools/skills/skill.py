@@ -9,8 +9,8 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
-from longhaul.activities.tools.skill_files import files_of, find_skills, skill_folders, skill_text
-from longhaul.activities.tools.skill_loaders import SkillLoaders
+from longhaul.activities.tools.skills.skill_files import files_of, find_skills, skill_folders, skill_text
+from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.skills import Skill

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agent_sections import HubTable
+from longhaul.starter.client.agent_files.agent_sections import HubTable
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.collector import collecting
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
+from tests.e2e.telemetry.collector import collecting
 from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.starter.client.agent_sections import ScheduleTable
+from longhaul.starter.client.agent_files.agent_sections import ScheduleTable
+from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule, WantedSchedule, wanted_schedule
 from longhaul.starter.client.schedule_cards import ScheduleTerms
 from longhaul.starter.client.schedules import Schedules
-from longhaul.starter.client.wanted_schedule import BadSchedule, WantedSchedule, wanted_schedule
 
 
 @dataclass(frozen=True, slots=True)
