@@ -7,7 +7,6 @@ those between two requests that the model server has read, the processor's that 
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import shutil
@@ -35,8 +34,9 @@ SERVER = Path(__file__).with_name("wire_server.mjs")
 APIS = {"anthropic": "anthropic:m", "Responses": "openai:m", "Chat Completions": "openai-chat:m"}
 MESSAGES = (10, 100, 1_000, 3_000)
 """A step adds two: the model's call, and what came of it."""
-HALF_WINDOW_STEPS = 10
-"""Steps on either side of the moment that is measured."""
+LEAST_HALF_WINDOW, MOST_HALF_WINDOW = 10, 83
+"""Steps on either side of the moment that is measured. A session goes on in a new run after some 166 steps, and has to
+make again what it had ready: a long window has that as often as a session has, a short one by chance."""
 WARMING_STEPS = 5
 """Before each session: a provider's SDK is imported once, and that is not what is measured."""
 MOST_RATIO = 2.0
@@ -57,7 +57,8 @@ class Point:
 def window(messages: int) -> tuple[int, int]:
     """The requests between which a step with so many messages is measured."""
     step = messages // 2
-    return max(2, step - HALF_WINDOW_STEPS), step + HALF_WINDOW_STEPS
+    half = min(max(step // 2, LEAST_HALF_WINDOW), MOST_HALF_WINDOW)
+    return max(2, step - half), step + half
 
 
 @dataclass
@@ -165,8 +166,10 @@ async def peers(server: WireServer, stage: Stage, messages: Sequence[int]) -> li
         command = [str(python_of(program, print)), "-m", f"benchmarks.peers.{program}", address, program]
         async with Serving(command, stage.folder / f"{program}.log", environment) as worker:
             server.watch = Watch(f"{name}, Chat Completions", worker.pid, messages, server.asked)
-            with contextlib.suppress(Exception):  # it ends as it ends: what was reached is measured
+            try:
                 await Peer(name, workflows[name], stage.client, program, worker).session(Load(steps, 200))
+            except Exception as error:  # noqa: BLE001  it ends as it ends: what was reached is measured
+                print(f"{name} ended before its {steps} steps: {error}", file=sys.stderr, flush=True)
             found += server.watch.points()
             _say(found[-len(messages) :])
     return found
