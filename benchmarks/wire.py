@@ -68,9 +68,9 @@ class WireServer:
     """Requests of all sessions so far."""
     watch: "Watch | None" = None
 
-    def url(self, steps: int) -> str:
-        """A session that asks there is over after so many more steps."""
-        return f"http://127.0.0.1:{self.port}/{self.asked + steps}/v1"
+    def url(self, steps: int, *, whole: bool = False) -> str:
+        """A session that asks there is over after so many more steps. `whole`: answers come in one piece."""
+        return f"http://127.0.0.1:{self.port}/{self.asked + steps}/{'whole/' if whole else ''}v1"
 
     async def count(self, lines: asyncio.StreamReader) -> None:
         while line := await lines.readline():
@@ -162,7 +162,7 @@ async def peers(server: WireServer, stage: Stage, messages: Sequence[int]) -> li
     address = stage.client.service_client.config.target_host
     for program, workflows in PROGRAMS.items():
         steps, name = steps_for(messages), next(iter(workflows))
-        environment = {"BENCH_MODEL_URL": server.url(steps)}
+        environment = {"BENCH_MODEL_URL": server.url(steps, whole=True)}
         command = [str(python_of(program, print)), "-m", f"benchmarks.peers.{program}", address, program]
         async with Serving(command, stage.folder / f"{program}.log", environment) as worker:
             server.watch = Watch(f"{name}, Chat Completions", worker.pid, messages, server.asked)

@@ -52,6 +52,13 @@ function chat(calls, id) {
   return chunk({ delta, finish_reason: null }) + chunk({ delta: {}, finish_reason: calls ? "tool_calls" : "stop" }) + chunk(null) + "data: [DONE]\n\n";
 }
 
+// Peers don't stream: the address /STEPS/whole/v1/… is answered in one piece.
+function wholeChat(calls, id) {
+  const call = { id, type: "function", function: { name: "fetch", arguments: input } };
+  const message = calls ? { role: "assistant", content: null, tool_calls: [call] } : { role: "assistant", content: "done" };
+  return JSON.stringify({ id: `c_${id}`, object: "chat.completion", created: 1, model: "m", choices: [{ index: 0, message, finish_reason: calls ? "tool_calls" : "stop" }], usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 } });
+}
+
 const dialects = { messages: anthropic, responses, completions: chat };
 
 createServer((request, response) => {
@@ -60,9 +67,10 @@ createServer((request, response) => {
     asked += 1;
     process.stdout.write(`${asked}\n`);
     const parts = request.url.split("?")[0].split("/");
-    const answer = dialects[parts.at(-1)];
+    const whole = parts[2] === "whole";
+    const answer = whole ? wholeChat : dialects[parts.at(-1)];
     if (!answer) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.writeHead(200, { "content-type": whole ? "application/json" : "text/event-stream" });
     response.end(answer(asked <= Number(parts[1]), `call_${String(asked).padStart(6, "0")}`));
   });
 }).listen(0, "127.0.0.1", function () {
