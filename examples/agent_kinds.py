@@ -1,4 +1,6 @@
-"""Agents whose replies are code: a pipeline without a model, a router, and a debate. docs/kinds.md says the rules.
+"""Agents whose replies are code: a pipeline without a model, a router, and a debate.
+
+docs/agents/kinds.md says the rules.
 
 LONGHAUL_TOOLS=examples.agent_kinds longhaul dev
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 from longhaul.activities.telemetry.prices import load_prices
 from longhaul.agent.values.spec.settings import AgentSpec
 
-PAGE = (Path(__file__).parents[1] / "docs" / "budgets.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "agents" / "budgets.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -127,7 +127,7 @@ def test_every_service_says_whether_it_is_well_and_others_wait_for_that() -> Non
 
 
 def test_versions_are_those_that_the_page_names() -> None:
-    page = (ROOT / "docs" / "production.md").read_text()
+    page = (ROOT / "docs" / "operating" / "production.md").read_text()
 
     for image in (
         service["image"] for service in SERVICES.values() if service.get("image", "").startswith("temporalio")

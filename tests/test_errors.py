@@ -1,4 +1,4 @@
-"""Every error that Longhaul raises stands in one tree, drawn in docs/errors.md, or is known to stay inside."""
+"""Every error that Longhaul raises stands in one tree, drawn in docs/people/errors.md, or is known to stay inside."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DRAWN = Path(__file__).parents[1] / "docs" / "errors.md"
+DRAWN = Path(__file__).parents[1] / "docs" / "people" / "errors.md"
 
 INSIDE = {
     "NoVectors": "makes a search go by words alone",

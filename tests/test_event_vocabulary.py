@@ -48,7 +48,7 @@ from tests.agent.family import Family, tasks
 from tests.agent.play import RULES, SPEC, TOOLS, Play, Stopped, calls, text
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "people" / "events.md").read_text(encoding="utf-8")
 
 INSIDE = tuple(
     ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ)

@@ -15,7 +15,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.stored import Stored
 from longhaul.starter.serve.routes import OPERATIONS, S
 
-PAGE = (Path(__file__).parents[1] / "docs" / "steering.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")
 BY_PEOPLE = [row for row in LETTERS if row.method]
 BY_OTHERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
 """What workers send of themselves, and the sessions of a tree to each other."""

@@ -15,7 +15,7 @@ from tests.syntax import tree_of
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "src" / "longhaul" / "__init__.pyi"
-PAGE = ROOT / "docs" / "names.md"
+PAGE = ROOT / "docs" / "people" / "names.md"
 GROUPS = ("## For programs that use agents", "## For code that extends workers")
 FEWEST = 200
 """Fewer would mean that the list was not read."""
@@ -102,7 +102,7 @@ def test_a_name_loads_what_it_needs_and_not_what_others_do(name: str, not_loaded
         ("longhaul.AgentSpek", "AttributeError: longhaul has no 'AgentSpek'; did you mean 'AgentSpec'?"),
         ("from longhaul import AgentSpek", "ImportError: longhaul has no 'AgentSpek'; did you mean 'AgentSpec'?"),
         ("from longhaul import longhaul", "ImportError: longhaul has no 'longhaul'; did you mean 'Longhaul'?"),
-        ("from longhaul import Zebra", "ImportError: longhaul has no 'Zebra'; see docs/names.md"),
+        ("from longhaul import Zebra", "ImportError: longhaul has no 'Zebra'; see docs/people/names.md"),
     ],
 )
 def test_a_misspelt_name_is_answered_with_the_nearest(line: str, answer: str) -> None:
@@ -121,7 +121,7 @@ def test_a_room_is_no_misspelt_name() -> None:
 
 
 def test_docs_and_examples_import_from_longhaul_alone() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.py")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
     deep = re.compile(r"(?:from|import) longhaul\.|`longhaul\.(?:agent|activities|starter|stores|workflows)\.(?!…)")
 
     assert [path.name for path in pages if deep.search(path.read_text("utf-8"))] == []

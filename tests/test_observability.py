@@ -7,7 +7,7 @@ from longhaul.activities.telemetry.model_calls import SECONDS, TOKENS
 from longhaul.starter.telemetry.metrics import BUCKETS
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operating" / "observability.md").read_text(encoding="utf-8")
 
 
 def table(heading: str) -> set[str]:

@@ -26,7 +26,7 @@ REACHING = frozenset({
 
 WHY = (
     "its steps have to come out the same each time. What it needs of the world it asks its session for: a tool, "
-    "another agent, its model (docs/kinds.md)"
+    "another agent, its model (docs/agents/kinds.md)"
 )
 
 

@@ -1,7 +1,7 @@
 """Every letter that a session takes, one row each: what it is called, holds and does, and how people send it.
 
 Reception reads and receives letters by these rows. `longhaul serve` makes its routes of them; tests hold the methods of
-`Session`, the commands of `longhaul` and the table in docs/steering.md to them.
+`Session`, the commands of `longhaul` and the table in docs/people/steering.md to them.
 """
 
 from collections.abc import Callable, Sequence

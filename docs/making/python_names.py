@@ -1,4 +1,4 @@
-"""The reference of the Python names: those of docs/names.md in its order, each with its signature and its methods."""
+"""The reference of the Python names: those of docs/people/names.md, in order, each with its signature and its methods."""
 
 import inspect
 import re
@@ -12,14 +12,14 @@ from pydantic import BaseModel
 import longhaul
 from docs.making.tables import cell, docstring, rows, schemas_of
 
-NAMES = Path(__file__).parents[1] / "names.md"
+NAMES = Path(__file__).parents[1] / "people" / "names.md"
 
 
 def python() -> str:
     return (
         "# Python, name by name\n\n"
         "After this page you know the signature of everything that `from longhaul import …` gives, in the order of"
-        " [names](../names.md), and the methods of each class.\n\n" + "".join(_sections())
+        " [names](../people/names.md), and the methods of each class.\n\n" + "".join(_sections())
     )
 
 

@@ -33,8 +33,8 @@ def agent_files() -> str:
         "Files alone have more ways to say something: `system_prompt_file` names a text beside the file that "
         "stands for"
         ' `system_prompt`, and `agents = ["researcher"]` names agent files beside this one as sub-agents.'
-        " `[schedules.NAME]` and `[hubs.NAME]` are no part of the agent: [schedules](../schedules.md) and"
-        " [hubs](../hubs.md) say what they may hold.\n\n"
+        " `[schedules.NAME]` and `[hubs.NAME]` are no part of the agent: [schedules](../agents/schedules.md) and"
+        " [hubs](../agents/hubs.md) say what they may hold.\n\n"
     )
     places = _places("AgentSpec", "", schemas, {})
     return intro + "".join(_place(name, place, schemas[name]) for name, place in places.items())
@@ -76,7 +76,7 @@ def settings() -> str:
         "After this page you know each setting of clients and workers, as variable and as key of "
         "`longhaul.toml`. A flag wins over the variable, this over the folder's file, and that over your own. A "
         "trusted folder's file may set those with a star. What they are for, in order of subject: [running it "
-        "for real](../production.md).\n\n"
+        "for real](../operating/production.md).\n\n"
         "| variable | key | may be | default | means |\n|---|---|---|---|---|\n" + "".join(lines)
     )
 
@@ -106,7 +106,7 @@ def events() -> str:
     return (
         "# Fields of events\n\n"
         "After this page you know each field that an event may have, and the Python class of each type. When "
-        "each type is told stands on the page about [events](../events.md).\n\n"
+        "each type is told stands on the page about [events](../people/events.md).\n\n"
         f"## Types\n\n{kinds}\n" + "".join(_model(name, schema) for name, schema in schemas.items())
     )
 
@@ -149,7 +149,7 @@ def http() -> str:
         "# HTTP, request by request\n\n"
         "After this page you know each request that `longhaul serve` answers, with its bodies. It is made from "
         "the [OpenAPI document](openapi.json), which each server has under `/openapi.json`; a tour is on the "
-        "page about [HTTP](../http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with "
+        "page about [HTTP](../people/http.md). Requests about a session take `user=NAME` or `anonymous=true` too, with "
         "the scope"
         " `admin`.\n\n" + "".join(paths) + "# Bodies\n\n" + "".join(bodies)
     )

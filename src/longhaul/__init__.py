@@ -1,4 +1,4 @@
-"""One door: `from longhaul import Longhaul`, and so every name that programs use; docs/names.md says what each one is.
+"""One door: `from longhaul import Longhaul`, and so every name that programs use. docs/people/names.md says what each is.
 
 The names stand once, in `__init__.pyi`, where type checkers look. Each is imported from its home when it is asked for:
 the command line must not pay for Temporal's SDK to print its help, nor a client for what only workers need.
@@ -56,7 +56,7 @@ def _unknown(name: str) -> Exception:
     import sys  # noqa: PLC0415
 
     meant = difflib.get_close_matches(name, _listed(), n=1) or [one for one in _homes if one.lower() == name.lower()]
-    sentence = f"longhaul has no {name!r}; " + (f"did you mean {meant[0]!r}?" if meant else "see docs/names.md")
+    sentence = f"longhaul has no {name!r}; " + (f"did you mean {meant[0]!r}?" if meant else "see docs/people/names.md")
     asking = sys._getframe(2)  # noqa: SLF001
     imports = asking.f_code.co_code[asking.f_lasti] == dis.opmap["IMPORT_FROM"]
     return ImportError(sentence, name=name) if imports else AttributeError(sentence, name=name)

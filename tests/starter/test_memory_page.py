@@ -1,4 +1,4 @@
-"""The store that docs/memory.md shows can be used as it stands there."""
+"""The store that docs/agents/memory.md shows can be used as it stands there."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ import pytest
 from longhaul import MemoryOwner, NewMemory
 from longhaul.stores.memories.opening import open_memories
 
-PAGE = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "agents" / "memory.md").read_text(encoding="utf-8")
 
 
 async def test_the_store_of_the_page_keeps_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
             await session.change_budget(wish.more, end=end, child=wish.child, by=decider(approver))
         standing = (await session.status()).budget
     if standing is None:
-        raise Misuse(f"session {session.id!r} has no budget; see [budget] in docs/budgets.md")
+        raise Misuse(f"session {session.id!r} has no budget; see [budget] in docs/agents/budgets.md")
     for line in standing.lines():
         screen.show(Text(one_line(line)))
     if standing.asks:

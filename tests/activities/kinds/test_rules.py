@@ -80,7 +80,7 @@ def test_a_worker_takes_the_kinds_of_its_modules_by_name(folder: Path) -> None:
 
 
 def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "kinds.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "kinds.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (folder / "desk_kinds.py").write_text(code)
 

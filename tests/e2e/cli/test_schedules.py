@@ -95,7 +95,7 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
 
 
 def test_the_agent_of_the_page_is_one_and_each_of_its_settings_is_explained() -> None:
-    page = (ROOT / "docs" / "unattended.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "agents" / "unattended.md").read_text(encoding="utf-8")
     spec = load_agent(ROOT / "agents" / "caretaker.toml")
     table = tomllib.loads((ROOT / "agents" / "caretaker.toml").read_text(encoding="utf-8"))
 
@@ -107,7 +107,7 @@ def test_the_agent_of_the_page_is_one_and_each_of_its_settings_is_explained() ->
 
 
 def test_the_commands_of_the_page_are_the_commands_that_there_are(cli: Cli) -> None:
-    page = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "agents" / "schedules.md").read_text(encoding="utf-8")
     typed = set(re.findall(r"^longhaul schedule (\w+)", page, re.MULTILINE))
 
     helped = cli("schedule", "--help").out

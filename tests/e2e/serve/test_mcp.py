@@ -24,7 +24,7 @@ from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
-PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "agents" / "mcp.md").read_text(encoding="utf-8")
 TRANSPORTS = ("stdio", "http")
 ALL = {"start_session", "send", "read", "status", "list_sessions", "list_inbox", "decide", "interrupt"}
 

@@ -1,4 +1,4 @@
-"""What docs/http.md tells people to type works: every line is run, in its order."""
+"""What docs/people/http.md tells people to type works: every line is run, in its order."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from tests.e2e.serving import Reader, serving
 
 pytestmark = pytest.mark.server
 
-PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "people" / "http.md").read_text(encoding="utf-8")
 LINES = [
     line for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) for line in block.splitlines()
 ]

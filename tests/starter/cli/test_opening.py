@@ -142,7 +142,7 @@ def test_an_agent_file_says_how_contexts_are_kept_short_and_where_dropped_text_g
 
 
 def test_the_agent_file_of_the_documentation_can_be_used(folder: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "state.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "people" / "state.md").read_text(encoding="utf-8")
     notebook, whole = (
         spec_of(Wishes(agent=agent_file(folder, _example(page, heading))), "openai:x")
         for heading in ("### The plan notebook", "## In agent files")

@@ -48,7 +48,7 @@ def test_an_agent_file_names_the_files_of_its_sub_agents_or_has_them_in_tables(t
 
 
 def test_the_agents_of_the_page_can_be_read_and_start_what_they_name(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "subagents.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "subagents.md").read_text(encoding="utf-8")
     (written,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     program, _listing = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     made: dict[str, Any] = {}

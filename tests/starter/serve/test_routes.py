@@ -27,7 +27,7 @@ from longhaul.starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
 from longhaul.starter.settings import Settings
 
 RULE = {"tool_name": "Bash", "rule_content": "make:*"}
-PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "people" / "http.md").read_text(encoding="utf-8")
 
 
 def served(tokens: str = "") -> Served:

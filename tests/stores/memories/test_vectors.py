@@ -20,7 +20,7 @@ from tests.embedding_server import KEY, EmbeddingServer, embedding_server
 from tests.stores.memories.labelled import FACTS, QUESTIONS
 
 ANA, BEN = MemoryOwner("ana", "lamp"), MemoryOwner("ben", "lamp")
-PAGE = Path(__file__).parents[3] / "docs" / "memory.md"
+PAGE = Path(__file__).parents[3] / "docs" / "agents" / "memory.md"
 Way = Literal["words", "vectors", "hybrid"]
 
 
@@ -60,7 +60,7 @@ def new(*texts: str, session: str = "s1") -> list[NewMemory]:
 
 
 def stated() -> dict[tuple[str, str], tuple[float, float]]:
-    """What docs/memory.md says: by setting and way of asking, how many percent come first, and among the first five."""
+    """What the page says: by setting and way of asking, how many percent come first, and among the first five."""
     heads = [
         cell.strip() for cell in re.findall(r"\| found by \|(.*)\|", PAGE.read_text(encoding="utf-8"))[0].split("|")
     ]

@@ -52,7 +52,7 @@ async def test_approvals_of_three_levels_are_listed_and_answered_at_the_root(sta
     changed = deep.call.model_copy(update={"digest": "of something else"})
     with pytest.raises(Refused):
         await deep.session.confirm(changed, allow=True)
-    page = (Path(__file__).parents[3] / "docs" / "subagents.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "subagents.md").read_text(encoding="utf-8")
     (listing,) = (text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "tree.pending" in text)
     made: dict[str, Any] = {}
     exec(f"async def run(session):\n{indent(listing, '    ')}", made)  # noqa: S102  our own page

@@ -208,7 +208,7 @@ async def test_a_compression_draws_on_the_same_budget(stage: Stage) -> None:
 
 
 async def test_the_program_of_the_page_lets_a_session_go_on(stage: Stage) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "budgets.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "budgets.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     session = frugal(stage, calls("fetch", page=1), {"text": "Read."}, budget={"max_calls": 1})
     reply = await session.submit("Read it")

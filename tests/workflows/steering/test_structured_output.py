@@ -14,7 +14,7 @@ from tests.workflows.letters import calls, until
 
 pytestmark = pytest.mark.server
 
-PAGE = Path(__file__).parents[3] / "docs" / "structured-output.md"
+PAGE = Path(__file__).parents[3] / "docs" / "agents" / "structured-output.md"
 
 
 class TideTable(BaseModel):

@@ -108,7 +108,7 @@ def test_each_vendor_stands_in_both_lists_and_the_library_has_it() -> None:
 
 
 def test_the_page_has_a_row_for_each_vendor() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "models.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "agents" / "models.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| `ai:(\w+)` \| `(\w+)` \| `([^`]+)`(?:, or a profile)? \| (yes|-) \|$", text)
 
     assert rows == [
