@@ -25,7 +25,7 @@ demo: setup ## a whole job, offline: embedded server, worker, scripted model
 	$(BIN)/python -m longhaul.starter.demo
 
 # Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so three
-# processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/order.py says which
+# processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/suite/order.py says which
 # come first, so pytest-xdist must not order them by their number. Tests that watch the clock run when the others are
 # done, no more at once than there are cores, and what failed in a crowd is tried once more.
 test: setup ## all tests but the slow chaos, with all that they need
@@ -33,7 +33,7 @@ test: setup ## all tests but the slow chaos, with all that they need
 	@$(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) $(WHOLE_FILES) \
 		-m "not chaos and not alone"; most=$$?; \
 	$(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
-	$(BIN)/python -m tests.again $$most $$few
+	$(BIN)/python -m tests.suite.again $$most $$few
 
 TEST_PROCESSES ?= 3
 CLOCK_PROCESSES ?= 2
@@ -57,7 +57,7 @@ check: setup ## format, lint, types, layers and the rules of the house
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/test_house.py tests/test_event_vocabulary.py
+	$(BIN)/python -m pytest tests/house/test_house.py tests/house/test_event_vocabulary.py
 
 # Strictly: a link that leads nowhere, or a page that is not there, ends it.
 docs: setup ## the documentation as a site in site/, with references made from the code; open site/index.html

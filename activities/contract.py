@@ -11,8 +11,8 @@ from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.spec.workspace import Seal
 
 
@@ -73,7 +73,7 @@ class WorkerEnvironment(OpenValue):
 
 
 REQUEST = "longhaul.request"
-"""Of a firing of a schedule (`agent.values.schedules`), and no session's."""
+"""Of a firing of a schedule (`agent.values.scheduled_request`), and no session's."""
 
 TELL_MEMBER = "longhaul.tell_member"
 """Of a hub (`agent.hub`): takes a letter to a member's session, which is opened again where it has closed."""

@@ -26,8 +26,8 @@ from longhaul.agent.entries.every import CallsExamined
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.spec.agent_spec import Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.settings import Secrets
 from longhaul.stores.state.user_rules import UserRules
 
 LONGEST_CHANGED_CHARS = 200_000

@@ -35,9 +35,9 @@ from longhaul.agent.values.children import agents_text
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.agent.values.spec.liveness import FAST_SECONDS
-from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.agent.values.tool_groups import described
 from longhaul.stores.state.user_rules import UserRules

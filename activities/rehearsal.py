@@ -14,11 +14,11 @@ from longhaul.agent.fold.ledger.ledger_parts import Provided
 from longhaul.agent.fold.ledger.state import AgentState, OpenCall
 from longhaul.agent.next.judgement import judge
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
+from longhaul.agent.permission.ruled_paths import ruled_folders, ruled_paths
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 AGENT = "rehearsal"
 

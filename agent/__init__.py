@@ -34,7 +34,7 @@ is carried (`agent.life.carried`).
     TellHub    say to a hub that the session is in what a reply came to (`agent.next.hubs`)
     Finish     end the reply
     Idle       wait for a request
-    Checkpoint write down outside what is new (`agent.next.lifespan`)
+    Checkpoint write down outside what is new (`agent.next.rollover`)
     RollOver   go on in a fresh history
     Close      end a session that nobody has needed for long
 

@@ -12,7 +12,7 @@ from longhaul.agent.fold.compaction import must_compress, next_cut, too_big_with
 from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.reminders import to_be_told
 from longhaul.agent.fold.results import left_open
-from longhaul.agent.fold.stuck import is_watched
+from longhaul.agent.fold.stuck_detection import is_watched
 from longhaul.agent.letters.doubts import blocking, to_probe
 from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
@@ -27,10 +27,10 @@ from longhaul.agent.next.inside import answer
 from longhaul.agent.next.inside_sleep import woken
 from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
 from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
-from longhaul.agent.next.lifespan import Load, close, history_is_long, idle_for_long, roll_over, should_save
 from longhaul.agent.next.memory import memorised
 from longhaul.agent.next.notices import should_notify
-from longhaul.agent.next.stops import next_model, too_often, without_a_model
+from longhaul.agent.next.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.next.stop_reasons import next_model, too_often, without_a_model
 from longhaul.agent.next.structured_output import ended as ended_in_form
 from longhaul.agent.next.structured_output import must_call
 from longhaul.agent.record import Record
@@ -57,7 +57,7 @@ from longhaul.agent.steps import (
     Verify,
 )
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
-from longhaul.agent.values.stuck import stuck, why
+from longhaul.agent.values.stuck_detection import stuck, why
 
 BEHAVIOUR = 3
 """The newest version of these rules. From the first release on, a rule that changes what a live session does takes a

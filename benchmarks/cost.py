@@ -27,7 +27,7 @@ from temporalio.client import WorkflowExecutionDescription, WorkflowHandle
 
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import table, with_section
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect

@@ -18,7 +18,7 @@ from benchmarks.contenders import worker_process
 from benchmarks.measure import history
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, table
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 
 BARE, OURS, FUSED = "bare child workflows", "sub-agents", "sub-agents, reads fused"

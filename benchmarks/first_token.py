@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, spread, table
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 
 PIECES = 40

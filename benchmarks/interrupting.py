@@ -25,7 +25,7 @@ from temporalio.client import WorkflowHandle
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, spread, table
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks.measure import memory_bytes
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import with_section
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 

@@ -27,7 +27,7 @@ from benchmarks.measure import memory_bytes
 from benchmarks.model_server import ModelServer
 from benchmarks.pages import publish, spread, table
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings

@@ -26,7 +26,7 @@ from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import publish, table
 from benchmarks.peers.sides import PROGRAMS, Peer, Serving
 from benchmarks.peers.venvs import python_of
-from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.client import Longhaul
 

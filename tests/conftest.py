@@ -20,7 +20,6 @@ from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 from tests.limits import SURE_SECONDS, limit
-from tests.order import slowest_first
 from tests.servers.aimock import Aimock, aimock_server, find_aimock
 from tests.servers.bubblewrap import find_working_bubblewrap
 from tests.servers.compose import find_compose_loader
@@ -30,11 +29,12 @@ from tests.servers.mcp_packages import find_mcp_packages
 from tests.servers.postgres_server import find_postgres, postgres_server
 from tests.servers.redis_server import find_redis, redis_server
 from tests.servers.vocabularies import find_vocabularies
-from tests.skips import pytest_runtest_makereport
+from tests.suite.order import slowest_first
+from tests.suite.skips import pytest_runtest_makereport
 
 __all__ = ["pytest_runtest_makereport"]
 
-pytest_plugins = ["tests.reports"]
+pytest_plugins = ["tests.suite.reports"]
 
 Found = TypeVar("Found")
 

@@ -23,7 +23,7 @@ from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.workflows import options, outcomes
+from longhaul.workflows import activity_failures, retry_policies
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.inputs.runtime_inputs import runtime
 from longhaul.workflows.payloads.missing_blobs import result_of
@@ -50,14 +50,14 @@ class Background:
         effect = effect_of(call, tool)
         ask = activity_inputs.run_tool(self._record, call)
         liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
-        how = options.run_in_background(effect, liveness, summary)
+        how = retry_policies.run_in_background(effect, liveness, summary)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
         self.running[call.block.id] = handle
         for entry in begun(call):
             self._write(entry)
-        self._beside(self._until_over(call.block.id, handle, partial(outcomes.call_failed, call, effect)))
+        self._beside(self._until_over(call.block.id, handle, partial(activity_failures.call_failed, call, effect)))
 
     def lose_or_take_over(self, step: Lose) -> None:
         """Of a command that an earlier run has begun."""
@@ -67,7 +67,7 @@ class Background:
             self._lose(step.call_id)
 
     def _take_over(self, call_id: str) -> None:
-        how = options.await_command(self._record.provided.liveness)
+        how = retry_policies.await_command(self._record.provided.liveness)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
         ask = _awaited(self._record, call_id)

@@ -28,7 +28,7 @@ from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.decisions import DecisionMade
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent

@@ -10,7 +10,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.record import Record
-from longhaul.workflows import options, outcomes
+from longhaul.workflows import activity_failures, retry_policies
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.underway import Underway, WorkInterrupted
 
@@ -52,11 +52,11 @@ class FusedReads:
         try:
             told = await self._asked(call.block.name, ask, e.ToolOutcome, activity_inputs.summary_of(call))
         except WorkInterrupted:
-            return outcomes.call_interrupted(call)
+            return activity_failures.call_interrupted(call)
         return None if told is None else told.root
 
     async def _asked(self, name: str, ask: object, answer: type[Answer], summary: str) -> Answer | None:
-        told = await self._underway.run_fused(name, ask, answer, options.fused_read(summary))
+        told = await self._underway.run_fused(name, ask, answer, retry_policies.fused_read(summary))
         if told is None:
             self.unfused.add(name)
         return told

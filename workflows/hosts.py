@@ -17,7 +17,7 @@ from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.workflows import options
+from longhaul.workflows import retry_policies
 from longhaul.workflows.underway import Underway, WorkInterrupted
 
 Answer = TypeVar("Answer")
@@ -46,7 +46,7 @@ class AtFiles:
         if not host:
             return await self._underway.run(name, ask, answer, how)
         bound = self._bound(host, how)
-        bound["schedule_to_start_timeout"] = timedelta(seconds=options.AWAY_SECONDS)
+        bound["schedule_to_start_timeout"] = timedelta(seconds=retry_policies.AWAY_SECONDS)
         while True:
             try:
                 return await self._underway.run(name, ask, answer, bound)
@@ -70,7 +70,7 @@ class AtFiles:
                 f"on as soon as one runs there with LONGHAUL_HOST={host}"
             )
             self._write(e.WorkerLacks(worker="", doing=doing, call_id=call_id, why=why, host=host))
-        how = self._bound(host, options.greet_host(host))
+        how = self._bound(host, retry_policies.greet_host(host))
         back = await self._underway.run(GREET_HOST, GreetHost(host=host), e.HostBack, how)
         if self._record.life.host_away:
             self._write(back)

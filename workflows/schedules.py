@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy, SearchAttributeKey
 
 with workflow.unsafe.imports_passed_through():
     from longhaul.activities.contract import REQUEST
-    from longhaul.agent.values.schedules import Firing, Requested, ScheduledRequest
+    from longhaul.agent.values.scheduled_request import Firing, Requested, ScheduledRequest
     from longhaul.workflows.contract import SCHEDULED
 
 _DUE_AT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")

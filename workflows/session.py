@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
     from longhaul.agent.life.carried import carry
-    from longhaul.agent.next.lifespan import Load
+    from longhaul.agent.next.rollover import Load
     from longhaul.agent.plain.ids import reply_id
     from longhaul.agent.reception import receive
     from longhaul.agent.steps import (
@@ -57,7 +57,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.values.permission import PermissionRule
     from longhaul.agent.views.events import EventFold
     from longhaul.agent.views.would_pass import WouldPass, would_pass
-    from longhaul.workflows import outcomes, views
+    from longhaul.workflows import activity_failures, views
     from longhaul.workflows.clock import DeadlineClock, IdleClock
     from longhaul.workflows.contract import (
         REFUSED,
@@ -137,7 +137,7 @@ class AgentSession:
                 case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() | Lose() as it:
                     await self._doing.look(it)
                 case Finish() as end:
-                    self._write(outcomes.finished(end))
+                    self._write(activity_failures.finished(end))
                 case Checkpoint(closing):
                     self._doing.checkpoint(self._load().events, closing=closing)
                 case Park() | Idle():

@@ -23,7 +23,7 @@ from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report,
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.views.event import EventsSoFar
-from longhaul.workflows import options, outcomes
+from longhaul.workflows import activity_failures, retry_policies
 from longhaul.workflows.background import Background
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
@@ -61,10 +61,10 @@ class Doing:
         ask = life_inputs.restore(self._record, workflow.info().workflow_id)
         asked_at = self._record.seq
         try:
-            how = options.restore(prepares=ask.ahead is not None)
+            how = retry_policies.restore(prepares=ask.ahead is not None)
             found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
-            self._write(outcomes.restore_failed(error))
+            self._write(activity_failures.restore_failed(error))
             return None
         carried = None if found.carried is None else Carried.model_validate(found.carried)
         self._record.restore(found.model_copy(update={"prepared": None}), carried.ledger if carried else None, now)
@@ -78,10 +78,10 @@ class Doing:
         ask = life_inputs.checkpoint(self._record, closing=closing)
         outcome: e.Checkpointed | e.CheckpointFailed
         try:
-            how = options.checkpoint()
+            how = retry_policies.checkpoint()
             outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, f"checkpoint-{self._record.seq}")
         except ActivityError as error:
-            outcome = outcomes.checkpoint_failed(error, events)
+            outcome = activity_failures.checkpoint_failed(error, events)
         self.checkpointing = None
         self._write(outcome)
 
@@ -95,12 +95,12 @@ class Doing:
         try:
             prepared = await self.fused.prepare(ask)
             if prepared is None:
-                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, options.prepare())
+                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, retry_policies.prepare())
         except WorkInterrupted:
             words = parting_words(self._record)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
         except ActivityError as error:
-            self._write(outcomes.reply_failed(reply, error))
+            self._write(activity_failures.reply_failed(reply, error))
         else:
             self._write(prepared)
 
@@ -108,7 +108,7 @@ class Doing:
         model = step.model
         ask = activity_inputs.call_model(self._record, step)
         try:
-            how = options.call_model(
+            how = retry_policies.call_model(
                 ask.config,
                 self._record.provided.liveness,
                 activity_inputs.summary_of_thought(ask),
@@ -118,9 +118,13 @@ class Doing:
         except WorkInterrupted:
             self._release(1)  # it had said nothing yet
         except ActivityError as error:
-            self._release(outcomes.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1)))
-            if not outcomes.is_left(error) and not outcomes.is_out_of_budget(error) and not self._record.interrupted:
-                self._write(outcomes.model_failed(model, error))
+            self._release(activity_failures.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1)))
+            if (
+                not activity_failures.is_left(error)
+                and not activity_failures.is_out_of_budget(error)
+                and not self._record.interrupted
+            ):
+                self._write(activity_failures.model_failed(model, error))
         else:
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError  # what it has half said must not keep a cancelled session going
@@ -131,11 +135,11 @@ class Doing:
         """No interrupt concerns it: it is what comes of one."""
         ask = runtime_inputs.handle_interrupt(self._record)
         try:
-            how = options.handle_interrupt()
+            how = retry_policies.handle_interrupt()
             name = f"interrupt-{self._record.seq}"
             handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how, name)
         except ActivityError as error:
-            handled = outcomes.interrupt_not_handled(ask.reply_id, error)
+            handled = activity_failures.interrupt_not_handled(ask.reply_id, error)
         self._write(handled)
 
     async def memorise(self) -> None:
@@ -143,26 +147,26 @@ class Doing:
         ask = runtime_inputs.record_memory(self._record)
         try:
             name = f"memory-{self._record.seq}"
-            how = options.record_memory()
+            how = retry_policies.record_memory()
             recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how, name)
         except ActivityError as error:
-            recorded = outcomes.memory_not_recorded(ask.reply_id, error)
+            recorded = activity_failures.memory_not_recorded(ask.reply_id, error)
         self._write(recorded)
 
     async def compress(self, cut: Cut) -> None:
         ask, epoch = activity_inputs.compress(self._record, cut), self._record.context.epoch
         try:
             waits = activity_inputs.needs_model(self._record, ask)
-            how = options.compress(ask.config, self._record.provided.liveness, waits=waits)
+            how = retry_policies.compress(ask.config, self._record.provided.liveness, waits=waits)
             shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
             self._release(1)  # nothing has changed, and nobody waits for it any more
         except ActivityError as error:
-            lost = outcomes.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1))
-            if outcomes.is_left(error) or outcomes.is_out_of_budget(error):
+            lost = activity_failures.lost_attempts(error, min(ask.attempts_paid, ask.config.max_retries + 1))
+            if activity_failures.is_left(error) or activity_failures.is_out_of_budget(error):
                 self._release(lost)
             else:
-                self._write(outcomes.compression_failed(error, lost))
+                self._write(activity_failures.compression_failed(error, lost))
         else:
             if self._record.context.epoch == epoch:
                 self._write(with_new_adjustments(shorter, self._record))
@@ -179,12 +183,12 @@ class Doing:
         ask = activity_inputs.examine_calls(self._record, calls)
         try:
             liveness, analyzed = self._record.provided.liveness, ask.analysis is not None
-            how = options.examine(len(calls), liveness, analyzed=analyzed)
+            how = retry_policies.examine(len(calls), liveness, analyzed=analyzed)
             examined = await self._at_files.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except WorkInterrupted:
             pass  # the calls are closed with the reply
         except ActivityError as error:
-            self._write(outcomes.not_examined(calls, error))
+            self._write(activity_failures.not_examined(calls, error))
         else:
             self._write(with_new_adjustments(examined, self._record))
 
@@ -216,15 +220,15 @@ class Doing:
         outcome: e.CallOutcome
         try:
             summary = activity_inputs.summary_of(call)
-            how = options.run_tool(tool, effect, self._record.provided.liveness, summary)
+            how = retry_policies.run_tool(tool, effect, self._record.provided.liveness, summary)
             ask = activity_inputs.run_tool(self._record, call)
             outcome = (
                 await self._at_files.run(tool.name, ask, e.ToolOutcome, how, call_id, once=effect is Effect.ONCE)
             ).root
         except WorkInterrupted:
-            outcome = outcomes.call_interrupted(call)
+            outcome = activity_failures.call_interrupted(call)
         except ActivityError as error:
-            outcome = outcomes.call_failed(call, effect, error)
+            outcome = activity_failures.call_failed(call, effect, error)
         del self.running[call_id]
         self._write(outcome)
 
@@ -249,22 +253,22 @@ class Doing:
     async def probe(self, call_id: str) -> None:
         ask = activity_inputs.probe_call(self._record, self._record.doubts[call_id])
         try:
-            how = options.probe(ask.tool)
+            how = retry_policies.probe(ask.tool)
             found = await self._at_files.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
         except WorkInterrupted:
-            found = outcomes.not_probed(call_id, "the reply was interrupted")
+            found = activity_failures.not_probed(call_id, "the reply was interrupted")
         except ActivityError as error:
-            found = outcomes.probe_failed(call_id, error)
+            found = activity_failures.probe_failed(call_id, error)
         self._write(found)
 
     async def verify(self, offer: int) -> None:
         ask = VerifyDecisions(body=self._record.offers.waiting[offer].body)
         try:
-            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, options.verify())
+            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, retry_policies.verify())
         except WorkInterrupted:
             return  # nobody waits for it any more
         except ActivityError as error:
-            found = Verified(why=outcomes.not_verified(error))
+            found = Verified(why=activity_failures.not_verified(error))
         for entry in settle(self._record, offer, found.why, found.key):
             self._write(entry)
 
@@ -272,12 +276,12 @@ class Doing:
         call = activity_inputs.open_call(self._record, call_id)
         ask = activity_inputs.run_tool(self._record, call)
         try:
-            how = options.take_result(call.block.name)
+            how = retry_policies.take_result(call.block.name)
             outcome = await self._at_files.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
         except WorkInterrupted:
             return  # the call is closed with the reply
         except ActivityError as error:
-            outcome = outcomes.not_taken_in(call, error)
+            outcome = activity_failures.not_taken_in(call, error)
         self._write(outcome)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -9,7 +9,7 @@ from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, Usage
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Risk
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 AskModel = Callable[[ModelRequest], Awaitable[ModelReply]]
 Around = Callable[[ModelRequest, AskModel], Awaitable[ModelReply]]

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
+from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
 from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
 from longhaul.activities.models.failures.verdicts import is_turned_away
 from longhaul.activities.models.model import Delta

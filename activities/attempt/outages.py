@@ -17,7 +17,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
-from longhaul.activities.attempt.earlier_attempts import EarlierAttempts
+from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
 from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.agent.letters.bodies import WORKER_LACKS
 

@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.models.model import AnswerSchema
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, BadTemplate, check_template
 
 SYSTEM = (

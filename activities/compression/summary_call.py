@@ -24,7 +24,7 @@ from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.answers import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 log = logging.getLogger(__name__)
 

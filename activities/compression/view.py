@@ -8,7 +8,7 @@ from longhaul.activities.compression.rendering import Piece, readable_text
 from longhaul.activities.models.model import AnswerSchema
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, Usage
 from longhaul.agent.values.conversation.sizes import DATA_TOKENS, FRAME_TOKENS
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 
 Count = Callable[[str], int]
 """Tokens of a text, for the model at hand."""

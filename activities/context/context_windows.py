@@ -4,8 +4,8 @@ it."""
 import re
 
 from longhaul.activities.models.model_names import Called
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import split_model
-from longhaul.agent.values.spec.settings import ModelConfig
 
 DEFAULT_TOKENS = 128_000
 

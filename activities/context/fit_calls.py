@@ -11,7 +11,7 @@ from longhaul.activities.models.requests.thinking_origin import Beginnings, chai
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.repairs import rewritten
 from longhaul.agent.values.conversation.messages import Msg, message_digest
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 REFUSED_CHARS = 1_000
 

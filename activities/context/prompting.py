@@ -23,7 +23,7 @@ from longhaul.agent.values.conversation.prompt import (
     is_template_name,
     state_hint,
 )
-from longhaul.agent.values.spec.settings import AgentContext, with_secrets_named
+from longhaul.agent.values.spec.agent_spec import AgentContext, with_secrets_named
 from longhaul.agent.values.spec.skills import (
     SKILL_TOOL,
     Skill,

@@ -19,7 +19,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
-from longhaul.activities.mcp.tool_list import MOST_TOOLS
+from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.plain.visible import harmless

@@ -18,7 +18,7 @@ from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBu
 from longhaul.activities.mcp.questions import DONE, asked_for, asked_meanwhile
 from longhaul.activities.mcp.results import output_of
 from longhaul.activities.mcp.sampling import Samples, model_requests
-from longhaul.activities.mcp.tool_list import Described
+from longhaul.activities.mcp.tool_descriptors import Described
 from longhaul.activities.models.side_model import NotAsked
 from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import GivenUp, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput

@@ -177,7 +177,7 @@ class McpServers:
     async def _list(self, server: Server) -> ToolList:
         """Raises ServerFailure, and remembers it."""
         from longhaul.activities.mcp.served_tool import ServedTool  # noqa: PLC0415
-        from longhaul.activities.mcp.tool_list import described, left_out, misspelt  # noqa: PLC0415  needs the extra
+        from longhaul.activities.mcp.tool_descriptors import described, left_out, misspelt  # noqa: PLC0415  needs the extra
 
         began = time.monotonic()
         try:

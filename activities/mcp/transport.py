@@ -18,7 +18,7 @@ from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
-from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
 
 RELAY = str(Path(relay.__file__).resolve())

@@ -13,7 +13,7 @@ from longhaul.activities.models.model_names import Called
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.extras import MissingExtra
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.stores.memories.vectors import Meaning, NoVectors, Retrieval, packed
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from longhaul.activities.models.replies.stop_reasons import stop_of
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.stops import StopReason
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile
-from longhaul.agent.values.spec.settings import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from longhaul.activities.models.failures.errors import SetupError
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import split_model, unknown_model
 from longhaul.agent.values.spec.profiles import ModelProfile
-from longhaul.agent.values.spec.settings import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import EXAMPLES
 from longhaul.agent.values.spec.profiles import Api, ModelProfile, check_names
-from longhaul.agent.values.spec.settings import ModelConfig
 
 SETTING = "LONGHAUL_MODELS"
 BETA = "anthropic-beta"

@@ -19,9 +19,9 @@ from longhaul.activities.models.profiles import config_with, no_profile
 from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS, origin_of
 from longhaul.activities.models.requests.tool_names import ToolNames
 from longhaul.activities.models.tool_limits import KnownToolLimits
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import is_profile_name
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

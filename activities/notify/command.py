@@ -8,7 +8,7 @@ import tempfile
 from typing import IO
 
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
-from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.visible import visible
 

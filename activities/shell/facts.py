@@ -8,7 +8,7 @@ This decides whether a person is asked; the sandbox, not this, is the boundary.
 from pathlib import Path
 
 from longhaul.activities.shell import tree as shell_tree
-from longhaul.activities.shell.environment import reads_as_utf8
+from longhaul.activities.shell.environment_variables import reads_as_utf8
 from longhaul.activities.shell.findings import MAX_PARSED_CHARACTERS, Findings
 from longhaul.activities.shell.proving import Prover
 from longhaul.activities.shell.tree import Node

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from longhaul.activities.repository.secret_trees import TooLarge
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.agent.permission.secret_files import is_secret
 
 SECONDS = 3.0

@@ -12,7 +12,7 @@ from longhaul.activities.process.masked_bytes import MaskedBytes
 from longhaul.activities.process.supervised import Ending, run_supervised
 from longhaul.activities.process.supervisor import NOTE_FD
 from longhaul.activities.process.telling import ToldBytes
-from longhaul.activities.shell.environment import INHERITED, hardened, scrubbed
+from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs

@@ -18,7 +18,7 @@ import longhaul
 from longhaul.activities.process.box import Box, Boxed, CantConfine, sealed
 from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.supervised import Ending, run_supervised
-from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.folder_size import FolderSizes
 from longhaul.agent.plain.values import OpenValue, sparse

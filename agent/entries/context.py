@@ -5,7 +5,7 @@ from typing import Any, Literal
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.conversation.messages import ErrorInfo, Usage
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 
 
 class CompressAsked(Entry):

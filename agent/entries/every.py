@@ -33,7 +33,7 @@ from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.children import Parent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage
 from longhaul.agent.values.conversation.stops import StopReason
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 
 class SessionOpened(Entry):

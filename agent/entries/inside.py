@@ -7,7 +7,7 @@ from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.plan import PlanModeContext
 from longhaul.agent.values.plan_notebook import PlanChange
-from longhaul.agent.values.stuck import Pattern
+from longhaul.agent.values.stuck_detection import Pattern
 from longhaul.agent.values.tasks import Task
 
 

@@ -6,7 +6,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold import doubts as fold_doubts
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold import sampling
-from longhaul.agent.fold import stuck as fold_stuck
+from longhaul.agent.fold import stuck_detection as fold_stuck
 from longhaul.agent.fold.context import note_adjusted
 from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
 from longhaul.agent.fold.ledger.ledger import Ledger

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.tokens import corrected
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 
 MASK = "[This result was left out to make room. Ask for it with the recall tool if it is needed.]"
 

@@ -23,12 +23,12 @@ from longhaul.agent.fold import (
     requests,
     server_questions,
     sleep,
-    stops,
+    stop_reasons,
     waiting,
 )
 from longhaul.agent.fold import life as kept
 from longhaul.agent.fold import pausing as paused
-from longhaul.agent.fold import stuck as circles
+from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.batches import too_many
 from longhaul.agent.fold.ledger import words
 from longhaul.agent.fold.ledger.ledger import KEPT_REFUSALS, Ledger
@@ -181,13 +181,14 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         repairs.apply(ledger, entry.repair)
     context.note_adjusted(ledger, entry)
     if entry.stop in REFUSALS:
-        stops.refused(ledger, entry)
+        stop_reasons.refused(ledger, entry)
         return
     reply = ledger.current
     ledger.spent.model_calls += 1
     usage = entry.message.usage or Usage()
     _hear(ledger, entry, usage)
-    message = entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at), **stops.mark(entry)})
+    told = {"id": reply.reply_id, "created_at": iso(entry.at), **stop_reasons.mark(entry)}
+    message = entry.message.model_copy(update=told)
     ledger.append((message,), entry.digest, entry.tokens)
     # An Observed may have come while the model was thinking: it stands before this message, and the digest
     # knows nothing of it. Anchored there, no later model call would see it.
@@ -195,10 +196,10 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         ledger.context.anchor = Anchor(entry.context_digest, entry.context_length)
     reply.usage, ledger.spent.usage = reply.usage + usage, ledger.spent.usage + usage
     reply.failed_models, reply.overflow = [], ""
-    stops.broke_off(ledger, entry)
+    stop_reasons.broke_off(ledger, entry)
     for block in message.get_tool_calls():
         ledger.calls.names[block.id] = block.name
-        facts = stops.facts_of(entry, message, block.id)
+        facts = stop_reasons.facts_of(entry, message, block.id)
         ledger.keep_unmarked(block.id, entry.unmarked.get(block.id, ""))
         reply.calls[block.id] = OpenCall(
             block=block,
@@ -209,8 +210,8 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         )
     if entry.dropped_calls:
         ledger.context.deferred.extend(stamped((hint_message(too_many(entry.dropped_calls), "calls"),), entry))
-    asked_again = stops.goes_on(ledger, entry) or circles.note_words(ledger, message)
-    reply.answered = not reply.calls and not asked_again and not stops.lacks_its_form(reply)
+    asked_again = stop_reasons.goes_on(ledger, entry) or circles.note_words(ledger, message)
+    reply.answered = not reply.calls and not asked_again and not stop_reasons.lacks_its_form(reply)
     reply.cur_iter += not reply.calls
 
 

@@ -5,7 +5,7 @@ from typing import assert_never
 from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
 from longhaul.agent.fold import background, plans
 from longhaul.agent.fold import children as fold_children
-from longhaul.agent.fold import stuck as fold_stuck
+from longhaul.agent.fold import stuck_detection as fold_stuck
 from longhaul.agent.fold.calls import close, judge_again
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.reminders import notebook_hints, stamped, standing_hints

@@ -14,7 +14,7 @@ from longhaul.agent.values.conversation.structured_output import LIMIT_OF_FORM
 from longhaul.agent.values.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from longhaul.agent.values.plan_notebook import CHANGING, CREATE_PLAN
 from longhaul.agent.values.plan_texts import NO_PLAN, THE_PLAN, standing_text
-from longhaul.agent.values.stuck import HINTS
+from longhaul.agent.values.stuck_detection import HINTS
 from longhaul.agent.values.tasks import progress, tasks_text
 from longhaul.agent.values.tool_groups import hidden
 

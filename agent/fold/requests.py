@@ -5,7 +5,7 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import background, calls, hubs, offers, sleep
-from longhaul.agent.fold import stuck as circles
+from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Finished, Handled
 from longhaul.agent.fold.ledger.state import ReplyContext

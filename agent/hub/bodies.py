@@ -9,7 +9,7 @@ from longhaul.agent.letters.hubs import MOST_WORDS
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.hubs import MOST_MEMBERS, NAME
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 
 class NewMember(Value):

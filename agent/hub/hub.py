@@ -7,7 +7,7 @@ from typing import Any
 
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.hubs import HubWord
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 KEPT_NEWEST = 20
 """Words, and notes, for whoever looks."""

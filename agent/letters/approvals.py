@@ -9,8 +9,8 @@ from longhaul.agent.fold.ledger.question_digest import seen_digest, what_changed
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.letters.bodies import CallDecision, ConfirmResult, Unusable, UserConfirmResultEvent
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.permission.checks import BadRule, check_rules
 from longhaul.agent.permission.grants import may_grant
+from longhaul.agent.permission.rule_checks import BadRule, check_rules
 from longhaul.agent.permission.rulebook import check_room, granted
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.plain.times import iso

@@ -25,8 +25,8 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.permission import Analyzers, Confirming, PermissionMode, PermissionRule, only_known_keys
 from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
+from longhaul.agent.values.spec.agent_spec import ContextConfig, Middlewares
 from longhaul.agent.values.spec.known_names import FullModelName
-from longhaul.agent.values.spec.settings import ContextConfig, Middlewares
 
 MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]

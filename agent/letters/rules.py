@@ -3,7 +3,7 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChangeRules, Configure, Unusable
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.permission.checks import BadRule, check_rules, check_tools_of
+from longhaul.agent.permission.rule_checks import BadRule, check_rules, check_tools_of
 from longhaul.agent.permission.rulebook import changed, check_count, id_of, named, stamped
 from longhaul.agent.record import Record
 from longhaul.agent.values.permission import PermissionRule, Scope

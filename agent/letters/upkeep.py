@@ -12,8 +12,8 @@ from longhaul.agent.fold.results import left_open
 from longhaul.agent.letters.bodies import Compact, ReplaceState, TellWorkerLacks, TellWorkerLeft, Unusable
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.permission.checks import BadRule, check_tools_of
 from longhaul.agent.permission.foreign_rules import understood
+from longhaul.agent.permission.rule_checks import BadRule, check_tools_of
 from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.plain.mistakes import what_is_wrong

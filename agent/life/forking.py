@@ -7,7 +7,7 @@ from longhaul.agent.life.imports import read_state
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.prompt import hint_message
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import FILES_NOW
 
 SOURCE = "fork"

@@ -18,8 +18,8 @@ from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
-from longhaul.agent.values.stuck import UNWATCHED
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.stuck_detection import UNWATCHED
 from longhaul.agent.values.tasks import NO_TASKS
 
 SEAM_BYTES = 8_000

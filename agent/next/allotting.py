@@ -9,7 +9,7 @@ from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.results import not_a_call
 from longhaul.agent.next.budget import lacking, need_of
 from longhaul.agent.next.children import GivenTask
-from longhaul.agent.next.lifespan import Load, should_save
+from longhaul.agent.next.rollover import Load, should_save
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Book, Checkpoint, Park, Step
 from longhaul.agent.values.amount import NOTHING, Amount, child_key

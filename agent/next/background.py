@@ -5,7 +5,7 @@ from typing import cast
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS, Load
+from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS, Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.ids import reply_id

@@ -9,8 +9,8 @@ attempts that were lost.
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import tariff_of
 from longhaul.agent.fold.compaction import tokens
-from longhaul.agent.next.lifespan import Load, should_save
-from longhaul.agent.next.stops import config_for
+from longhaul.agent.next.rollover import Load, should_save
+from longhaul.agent.next.stop_reasons import config_for
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Book, Checkpoint, Compress, Finish, Park, Remind, Step, Think
 from longhaul.agent.values.amount import NOTHING, Amount

@@ -8,7 +8,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.results import lost_child, not_a_call
 from longhaul.agent.next.inheritance import inherited
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
 from longhaul.agent.plain.mistakes import what_is_wrong
@@ -22,7 +22,7 @@ from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS, Child, Par
 from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultBlock, UserMsg
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 
 class GivenTask(OpenValue):

@@ -8,7 +8,7 @@ result yet, and goes its own way like any other call.
 from collections.abc import Sequence
 
 from longhaul.agent.fold.ledger.state import OpenCall, effect_of
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.tools import Effect
 

@@ -22,7 +22,7 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 
 IDLE_SECONDS = 3_600

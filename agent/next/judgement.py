@@ -7,7 +7,7 @@ from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.next import background
 from longhaul.agent.next.children import why_not
 from longhaul.agent.next.structured_output import verdict_on
-from longhaul.agent.permission.engine import PermissionDecision, decide_call
+from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
 from longhaul.agent.permission.plan_mode import decide_plan_tool, decide_planning
 from longhaul.agent.permission.policies import analyzers_of, stricter, warning_of
 from longhaul.agent.permission.preview import preview

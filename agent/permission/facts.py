@@ -1,6 +1,6 @@
 """Facts are what an activity must find out about a call before `agent/` can decide on it.
 
-Facts are recorded; the table in `engine` reads nothing else. So a parser or a file system is asked once,
+Facts are recorded; `decision_table` reads nothing else. So a parser or a file system is asked once,
 in an activity, and replay never asks again.
 """
 

@@ -3,7 +3,7 @@ own."""
 
 import re
 
-from longhaul.agent.permission.commands import rule_words
+from longhaul.agent.permission.command_patterns import rule_words
 from longhaul.agent.permission.globs import path_matches
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 

@@ -4,7 +4,7 @@ Rules of this file: it only ever makes the engine's answer stricter, but for wri
 as an edit within the workspace is.
 """
 
-from longhaul.agent.permission.engine import WRITING_TOOLS, PermissionDecision, decide_call
+from longhaul.agent.permission.decision_table import WRITING_TOOLS, PermissionDecision, decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode

@@ -4,7 +4,7 @@ found.
 The stricter of the two wins, so nothing here can allow what the engine asks about or denies.
 """
 
-from longhaul.agent.permission.engine import PermissionDecision
+from longhaul.agent.permission.decision_table import PermissionDecision
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, Risk
 from longhaul.agent.values.spec.known_names import ANALYZERS

@@ -1,6 +1,6 @@
 """Rules over time: which of them count at a moment, how one is named, added and revoked, and how many there may be."""
 
-from longhaul.agent.permission.checks import BadRule, check_rules
+from longhaul.agent.permission.rule_checks import BadRule, check_rules
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule, Scope

@@ -2,7 +2,7 @@
 
 import re
 
-from longhaul.agent.permission.commands import command_text
+from longhaul.agent.permission.command_patterns import command_text
 from longhaul.agent.permission.facts import CallFacts
 
 _PLAIN = re.compile(

@@ -22,7 +22,7 @@ class Behavior(StrEnum):
 
 
 class PermissionMode(StrEnum):
-    """How much the agent may do unasked; the table is in `agent.permission.engine`."""
+    """How much the agent may do unasked; the table is in `agent.permission.decision_table`."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "accept_edits"

@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.repairs import Repair
-from longhaul.agent.fold.stops import refusal
+from longhaul.agent.fold.stop_reasons import refusal
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.conversation.stops import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.values.permission import PermissionMode

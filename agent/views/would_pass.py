@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.stops import facts_of
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.fold.stop_reasons import facts_of
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.policies import stricter
 from longhaul.agent.permission.preview import brief

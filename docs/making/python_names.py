@@ -1,4 +1,4 @@
-"""The reference of the Python names: those of docs/people/names.md, in order, each with its signature and its methods."""
+"""The reference of the Python names: each of docs/people/names.md with its signature and its methods."""
 
 import inspect
 import re

@@ -14,7 +14,7 @@ from docs.making.python_names import python
 from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows, schemas_of, table, words
 from longhaul.activities.models.script.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.routes import OPERATIONS

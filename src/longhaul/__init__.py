@@ -1,4 +1,4 @@
-"""One door: `from longhaul import Longhaul`, and so every name that programs use. docs/people/names.md says what each is.
+"""One door: `from longhaul import Longhaul`, and so each name that programs use; docs/people/names.md lists them.
 
 The names stand once, in `__init__.pyi`, where type checkers look. Each is imported from its home when it is asked for:
 the command line must not pay for Temporal's SDK to print its help, nor a client for what only workers need.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.client import Longhaul

@@ -16,7 +16,7 @@ from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.plain.nearest import nearest
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, find_of_all

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.plain.code_names import CodeWithName, name_of
 from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.values.spec.skills import LOADER
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter.client.agent_files.agents import BadAgent

@@ -9,7 +9,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import checked, find_agent
 from longhaul.starter.client.agent_objects import Agent
 from longhaul.starter.client.cards import SessionCard, by_ids, card_of, in_doubt, listed, query

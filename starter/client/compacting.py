@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from longhaul.agent.plain.errors import LonghaulError
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.wire import plain
 from longhaul.workflows.contract import Status

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from pydantic import ValidationError
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.schedules import Overlap
+from longhaul.agent.values.scheduled_request import Overlap
 
 PREFIX = "longhaul.schedule."
 """Of our ids among the schedules of a namespace."""

@@ -27,8 +27,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.values.schedules import Overlap, Requested
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.scheduled_request import Overlap, Requested
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import find_agent
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule, NoSchedule, WantedSchedule, wanted_schedule
 from longhaul.starter.client.schedule_cards import MEMO, PREFIX, PastFiring, ScheduleCard, ScheduleTerms, card, terms_in

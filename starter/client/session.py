@@ -14,7 +14,7 @@ from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent

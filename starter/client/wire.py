@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.conversation.messages import Msg, UserMsg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import (

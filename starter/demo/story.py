@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 
 PROJECT = Path(__file__).parent / "project"

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import BadSetup
-from longhaul.agent.values.schedules import Firing, Requested
+from longhaul.agent.values.scheduled_request import Firing, Requested
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.settings import Settings

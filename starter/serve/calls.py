@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.asking import NoSession

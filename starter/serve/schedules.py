@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from longhaul.agent.plain.values import Value
-from longhaul.agent.values.schedules import Overlap
+from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import ScheduleCard, ScheduleTerms
 from longhaul.starter.serve.calls import Call, spec_to_begin, user_meant

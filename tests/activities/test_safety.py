@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.syntax import tree_of
+from tests.house.syntax import tree_of
 
 ACTIVITIES = Path(__file__).parents[2] / "activities"
 GUARDS = ("Secrets", "Masker")

@@ -11,7 +11,7 @@ from longhaul.agent.steps import Act, Report, Step, Tell
 from longhaul.agent.values.children import Parent
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.children import report
 from tests.agent.play import SPEC, TOOLS, Play
 

@@ -17,7 +17,7 @@ from longhaul.agent.letters.offers import settle
 from longhaul.agent.letters.signing import Key, why_not
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.next.call_ids import with_own_call_ids
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.plain.canonical import chain_digest
 from longhaul.agent.reception import receive
@@ -67,7 +67,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.agent.values.conversation.stops import REFUSALS, StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.event import EventsSoFar
 

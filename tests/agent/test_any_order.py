@@ -11,11 +11,11 @@ from longhaul.agent.decision import decide
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.pausing import BEGINS
 from longhaul.agent.life.history import History, seam_of
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Idle, Park, RollOver, Think
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState
-from longhaul.agent.values.spec.settings import ReActConfig
+from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Line, Play, succeeded, text
 

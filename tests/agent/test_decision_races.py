@@ -13,7 +13,7 @@ from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.next.waiting import reached
 from longhaul.agent.steps import Act, Idle, Park
 from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.spec.settings import ReActConfig
+from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.agent.play import SPEC, Play, asking, calls, text
 
 

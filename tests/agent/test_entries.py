@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.views import custom_events, events
-from tests.syntax import tree_of
+from tests.house.syntax import tree_of
 
 SUBJECTS = {name: union for name, union in vars(e).items() if name.endswith("Entry") and isinstance(union, UnionType)}
 SILENT = {

@@ -14,10 +14,10 @@ from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imports import read_state
 from longhaul.agent.next.inside_plan import PLAN_EXIT_TOOL
 from longhaul.agent.next.interrupting import replaced_by
-from longhaul.agent.next.lifespan import Load, history_is_long, roll_over
-from longhaul.agent.permission.checks import BadRule, check_rule
+from longhaul.agent.next.rollover import Load, history_is_long, roll_over
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.preview import argument_parts, brief, preview
+from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.record import Record
@@ -35,8 +35,8 @@ from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.knowledge import Knowledge
-from longhaul.agent.values.stuck import Watch, with_call
 from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import Watch, with_call
 from tests.agent.play import Play, calls, text
 
 CALL = ToolCallBlock(id="a", name="Order", input="{}")

@@ -29,7 +29,7 @@ TOO_LARGE = 5_000_000
 TALKS = """
 import asyncio, json, sys
 from longhaul import Longhaul
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 async def main():
     async with Longhaul.connect() as app:

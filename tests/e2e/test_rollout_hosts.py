@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.session import Session
 from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
 from longhaul.starter.provision.dev_server import DevServer

@@ -15,8 +15,8 @@ from longhaul.agent.plain.extras import EXTRAS
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.provision.processes import bound_to_parent
 from tests.e2e.wheel import ROOT, Installed, build
+from tests.house.test_names import documented
 from tests.limits import SURE_SECONDS
-from tests.test_names import documented
 
 QUEUE = "wheel"
 SECONDS = 150

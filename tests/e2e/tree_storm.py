@@ -10,7 +10,7 @@ from typing import TypeVar
 from temporalio.service import RPCError
 
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.budget import BudgetStanding

@@ -21,7 +21,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG

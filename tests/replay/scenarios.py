@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.past import readout
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.client import Longhaul

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.reach.connection import connect
 from longhaul.starter.settings import Settings

@@ -10,9 +10,9 @@ from longhaul.agent.fold.ledger.state import OpenCall, effect_of
 from longhaul.agent.fold.ledger.words import unseen
 from longhaul.agent.next.budget import attempts_paid
 from longhaul.agent.next.sampling import room_for
-from longhaul.agent.next.stops import config_for
+from longhaul.agent.next.stop_reasons import config_for
 from longhaul.agent.permission.policies import analyzers_of
-from longhaul.agent.permission.ruled import ruled_folders, ruled_paths
+from longhaul.agent.permission.ruled_paths import ruled_folders, ruled_paths
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Think

@@ -16,7 +16,7 @@ from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.bounds import TooMuch, check_bounds
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.workflows.contract import WORKFLOW, SessionStart
 from longhaul.workflows.payloads.missing_blobs import why_missed, why_start_missed
 from longhaul.workflows.payloads.storage import KEY

@@ -16,7 +16,7 @@ from longhaul.activities.models.replies.stop_reasons import has_failed, tells_no
 from longhaul.activities.models.requests.arrangement import call_ids
 from longhaul.activities.models.requests.text import scrub
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 Event = TypeVar("Event")
 Event_co = TypeVar("Event_co", covariant=True)

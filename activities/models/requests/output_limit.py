@@ -4,8 +4,8 @@ import re
 
 from longhaul.activities.models.model_names import Called
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import APIS
-from longhaul.agent.values.spec.settings import ModelConfig
 
 THINKING_TOKENS = 25_000
 """What OpenAI advises to keep free for reasoning. It is a limit: what is not used costs nothing."""

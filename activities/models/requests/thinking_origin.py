@@ -15,8 +15,8 @@ from longhaul.agent.fold.repairs import without
 from longhaul.agent.plain.canonical import chain_digest, digest_of
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, message_digest
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import VENDORS, split_model
-from longhaul.agent.values.spec.settings import ModelConfig
 
 Block = TypeVar("Block", bound=OpenValue)
 

@@ -35,7 +35,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 KEPT_REQUESTS = 1_000
 """Handled request ids that are remembered; an older id sent again would be a new request."""

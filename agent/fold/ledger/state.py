@@ -22,7 +22,7 @@ from longhaul.agent.values.decisions import Approval, DecisionMade
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.plan import NO_PLAN, PlanModeContext
 from longhaul.agent.values.sleep import Sleep
-from longhaul.agent.values.stuck import UNWATCHED, Watch
+from longhaul.agent.values.stuck_detection import UNWATCHED, Watch
 from longhaul.agent.values.tasks import NO_TASKS, TasksContext
 
 

@@ -12,8 +12,8 @@ from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, read_key_places
 from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import Providers
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile, tells_family
-from longhaul.agent.values.spec.settings import ModelConfig
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.settings import Settings
 

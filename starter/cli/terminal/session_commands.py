@@ -8,7 +8,7 @@ from rich.text import Text
 
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.opening import fresh_name, located
 from longhaul.starter.cli.terminal.screen import Screen

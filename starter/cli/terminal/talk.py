@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from longhaul.agent.entries.requests import When
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.finding import flags_of

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from rich.text import Text
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import Name, connected, find_any
 from longhaul.starter.cli.opening import Wishes, open_session, whoami

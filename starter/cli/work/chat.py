@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from longhaul.agent.entries.requests import When
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import connected
 from longhaul.starter.cli.opening import Wishes, open_session, whoami

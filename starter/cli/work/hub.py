@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.finding import Name, connected, find_session
 from longhaul.starter.cli.opening import in_workspace, located, with_model
 from longhaul.starter.cli.terminal.screen import Screen

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.cli.finding import Name, connected, find_any, opened
 from longhaul.starter.cli.opening import decider, whoami
 from longhaul.starter.cli.terminal.screen import Screen

@@ -11,7 +11,7 @@ from longhaul.activities.mcp.survey import Survey, Surveyed, surveying
 from longhaul.activities.rehearsal import Rehearsal
 from longhaul.agent.permission.server_rules import rule_names
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files.agents import find_agent

@@ -9,7 +9,7 @@ from typing import get_args
 from rich.text import Text
 
 from longhaul.agent.values.deadline import seconds_in
-from longhaul.agent.values.schedules import Overlap
+from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import connected

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from longhaul.agent.plain.values import Value, sparse
 from longhaul.agent.values.deadline import Seconds
 from longhaul.agent.values.hubs import MOST_MEMBERS, NAME
-from longhaul.agent.values.schedules import Overlap
+from longhaul.agent.values.scheduled_request import Overlap
 
 MOST = 50
 """Schedules, and hubs, of one file."""

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.permission.checks import BadRule
+from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import trust
 from longhaul.starter.client.agent_files.agent_sections import Sections
 

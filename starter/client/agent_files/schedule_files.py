@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agent_sections import ScheduleTable
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule, WantedSchedule, wanted_schedule
 from longhaul.starter.client.schedule_cards import ScheduleTerms

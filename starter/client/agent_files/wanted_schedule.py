@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.errors import BadInput
-from longhaul.agent.values.schedules import Overlap, ScheduledRequest
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.scheduled_request import Overlap, ScheduledRequest
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import checked
 from longhaul.starter.client.schedule_cards import ScheduleTerms
 from longhaul.starter.client.wire import check_name

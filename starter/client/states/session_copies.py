@@ -14,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.state import AgentState
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable

@@ -13,7 +13,7 @@ from longhaul.agent.life import imports
 from longhaul.agent.life.forking import state_of_copy, told_of_its_files
 from longhaul.agent.life.imports import ReadState
 from longhaul.agent.life.migrations import CURRENT
-from longhaul.agent.permission.checks import BadRule
+from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.starter.client.states.state_paths import BadPath, steps_of, with_value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.life.forking import files_of_copy, spec_of_copy
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import Asking, NoSession
 from longhaul.starter.client.reading.record import SessionReader
 from longhaul.starter.client.sending import Sending

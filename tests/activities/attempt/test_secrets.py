@@ -14,8 +14,8 @@ from longhaul.activities.tool import Place, ToolCall, ToolError
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import DataBlock, HintBlock, TextBlock, ThinkingBlock, ToolCallBlock
-from longhaul.agent.values.spec.settings import AgentSpec, with_secrets_named
-from longhaul.agent.values.spec.settings import Secrets as Allowed
+from longhaul.agent.values.spec.agent_spec import AgentSpec, with_secrets_named
+from longhaul.agent.values.spec.agent_spec import Secrets as Allowed
 from longhaul.stores.offload.opening import Offloaders
 from tests.activities.context.test_returning import ask, returned, text_of
 from tests.activities.tools.calls import place_at

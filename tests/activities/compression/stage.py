@@ -29,7 +29,7 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig, ModelConfig
 
 FIELDS = {
     "task_overview": "Repair the bridge at km 12.",

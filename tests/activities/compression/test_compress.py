@@ -21,7 +21,7 @@ from longhaul.agent.values.conversation.messages import (
     message_digest,
 )
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig, ModelConfig
 from tests.activities.compression.stage import (
     CALL,
     FIELDS,

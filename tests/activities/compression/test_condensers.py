@@ -11,7 +11,7 @@ from longhaul.activities.compression.view import Condensation, Question, View
 from longhaul.agent.fold.compaction import MASK
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from tests.activities.compression.stage import CALL, GOAL, NEWEST, RESULT, STORY, TALK, Stage, info_of, result, script
 
 MASKED = result("c-4", MASK)

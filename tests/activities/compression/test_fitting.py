@@ -17,7 +17,7 @@ from longhaul.activities.models.failures.errors import ProviderError
 from longhaul.activities.models.model import AnswerSchema, Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, TextBlock, Usage, UserMsg
-from longhaul.agent.values.spec.settings import ContextConfig, ModelConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig, ModelConfig
 from tests.activities.compression.stage import Stage, call, info_of, result, script
 
 

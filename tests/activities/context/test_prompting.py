@@ -17,7 +17,7 @@ from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.tools.registry import Toolbox, default_tools
 from longhaul.agent.entries.every import Prepared
 from longhaul.agent.values.conversation.messages import HintBlock
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 
 

@@ -20,7 +20,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, ToolCallBlock, Usage, UserMsg
 from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.stores.offload.opening import Offloaders
 from tests.activities.context.token_samples import SAMPLES
 

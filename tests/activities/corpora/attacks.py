@@ -8,9 +8,9 @@ from pathlib import Path
 
 from longhaul.activities.repository.run_by_others import danger_to_others
 from longhaul.activities.repository.sensitive import danger_by_name
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.plan_mode import decide_planning
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from longhaul.activities.process.box import Box, boxed
 from longhaul.activities.process.supervised import run_supervised
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.agent.permission.facts import Confined
 from tests.activities.corpora.attacks import attacked, may_be_edited
 from tests.activities.corpora.harness import Listener, picture

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode

@@ -16,9 +16,9 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.tool import ToolError, ToolOutput
 from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.sampling import Sampling
-from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT

@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.process.progress import told_to
-from longhaul.activities.shell.environment import INHERITED
+from longhaul.activities.shell.environment_variables import INHERITED
 from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox

@@ -8,7 +8,7 @@ from typing import Any
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, origin_of, with_origin
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller
 
 

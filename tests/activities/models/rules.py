@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from longhaul.activities.models.apis import anthropic_prompt, openai_chat_prompt, openai_responses_prompt
 from longhaul.activities.models.model import ModelRequest
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 
 def request_of(record: Sequence[Msg]) -> ModelRequest:

@@ -17,7 +17,7 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-lilac", "OPENAI_API_KEY": "sk-proj-heather", "DASHSCOPE_API_KEY": "sk-dash-fern"}
 

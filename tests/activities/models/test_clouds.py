@@ -20,8 +20,8 @@ from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import PROVIDERS, Providers
 from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, UserMsg
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, unknown_model
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 from tests.activities.models import strict_clouds
 from tests.activities.models.sample_requests import PIXEL, WEATHER
 from tests.activities.models.strict_clouds import CLAUDE, DEPLOYED, KEY, SECRET, VERSION, Asked, hosting
@@ -217,7 +217,7 @@ def test_what_is_not_installed_is_told_when_an_agent_is_checked(kind: str, absen
     command = (
         f"import sys; sys.modules[{absent!r}] = None; from longhaul.activities.models.providers import Providers;"
         "from longhaul.activities.models.profiles import read_profiles;"
-        "from longhaul.agent.values.spec.settings import AgentSpec;"
+        "from longhaul.agent.values.spec.agent_spec import AgentSpec;"
         f"Providers({{}}, (), read_profiles({{'tide': {table!r}}})).check(AgentSpec(model='tide'))"
     )
     ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60)

@@ -11,8 +11,8 @@ from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.key_places import BadKeyPlaces, KeyPlace, is_within, read_key_places
 from longhaul.activities.models.providers import PROVIDERS, Provider, Providers
 from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 from tests.activities.models.test_providers import ask, ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, on_a_port, response_says, says_of
 

@@ -11,9 +11,9 @@ from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import PROVIDERS
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.profiles import APIS, fields_of
-from longhaul.agent.values.spec.settings import AgentSpec
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.test_profiles import ENVIRON, asking, calling
 from tests.activities.models.test_providers import ignore

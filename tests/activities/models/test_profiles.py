@@ -14,9 +14,9 @@ from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile
-from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.models.sample_requests import KEYS, WEATHER
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says

@@ -15,7 +15,7 @@ from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.model_names import ModelName, parse_model_name
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says
 
 

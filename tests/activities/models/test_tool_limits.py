@@ -11,7 +11,7 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.tool_limits import ToolLimits, fitted, limits_in, published
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says

@@ -21,7 +21,7 @@ from longhaul.activities.notify.webhook import Webhook, signature
 from longhaul.agent.record import Record
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.activities.middlewares.hook_server import hook_server
 from tests.agent.play import RULES, Play, calls
 

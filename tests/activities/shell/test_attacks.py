@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.values.permission import PermissionMode
 from tests.activities.corpora import repositories

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from longhaul.activities.rehearsal import Rehearsal
 from longhaul.activities.shell.facts import MAX_CHARACTERS, examine_command
 from longhaul.activities.tools.registry import Toolbox, default_tools
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.starter.cli.work.permission import BadLine, answer, read_call

@@ -8,7 +8,7 @@ import pytest
 from longhaul.activities.shell import git_history
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.git_history import secrets_in_commits
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext
 from tests.activities.corpora.harness import run

@@ -9,12 +9,12 @@ import pytest
 from longhaul.activities.process.box import Box
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.attacks import BASH, EDITING, READING, Arena, passing
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import called, place_at
-from tests.syntax import tree_of
+from tests.house.syntax import tree_of
 
 TESTS = Path(__file__).parents[2]
 

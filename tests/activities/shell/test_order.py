@@ -8,7 +8,7 @@ import pytest
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, ToolCall
 from longhaul.activities.tools.bash import Bash
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.stage import git

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.shell import programs as shell_programs
-from longhaul.activities.shell.environment import hardened, scrubbed
+from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.shell.programs import EDITORS, GIT, PROGRAMS
 

@@ -10,7 +10,7 @@ from longhaul.agent.entries.every import ToolReturned
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.workflows.outcomes import call_failed
+from longhaul.workflows.activity_failures import call_failed
 
 
 def pay_since(words: str) -> FunctionTool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.environment import scrubbed
+from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.facts import CallFacts

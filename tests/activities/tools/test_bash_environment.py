@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.shell.environment import INHERITED, hardened, scrubbed
+from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.suggestions import names

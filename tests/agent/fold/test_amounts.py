@@ -7,7 +7,7 @@ from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.stops import StopReason
 from longhaul.agent.values.price import Price
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spent import ModelSpent
 from longhaul.workflows import views
 from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text

@@ -13,7 +13,7 @@ from longhaul.agent.steps import Compress, Finish, Idle, Think
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, TextBlock, ToolResultBlock
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from tests.agent.play import SPEC, Line, Play, calls, text
 
 LOOKS = 12

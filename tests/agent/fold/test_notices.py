@@ -11,7 +11,7 @@ from longhaul.agent.steps import Checkpoint, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.play import RULES, Play, calls, text
 
 

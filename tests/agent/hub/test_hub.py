@@ -10,7 +10,7 @@ from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.conversation.messages import UserMsg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.hubs import MemberSaid
 
 LIFE = "life-1"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.steps import Act, Compress, Idle, Park, Prepare, Think
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.views.index import row_of

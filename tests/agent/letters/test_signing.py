@@ -10,7 +10,7 @@ from longhaul.agent.letters.bodies import Confirm
 from longhaul.agent.letters.signing import BadKey, Key, keys_of, signed, why_not
 from longhaul.agent.steps import Idle, Park, Step
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.play import NOON, SPEC, Play, calls, site, text
 
 ANA, BEN = keys_of("ana:harvest-moon-over-water, ben:nine-lanterns-in-a-row")

@@ -9,7 +9,7 @@ from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.permission.grants import may_grant
 from longhaul.agent.steps import Act, Idle, Park, Step
 from longhaul.agent.values.permission import Behavior, PermissionRule, Scope
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.play import SPEC, Play, calls, site, text
 
 

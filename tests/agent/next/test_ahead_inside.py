@@ -5,7 +5,7 @@ import pytest
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
 from longhaul.agent.next.asked_together import LOOKS_BEHIND_INSIDE
-from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS
+from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -12,7 +12,7 @@ from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.views.budget import standing
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import text

@@ -6,7 +6,7 @@ from longhaul.agent.next.children import lost
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.family import ABOVE, AGENT_TOOL, HOUSE, Family
 from tests.agent.play import TOOLS, spoken, text
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next.background import at_work, ended, is_wanted, lost, to_lose, why_not
-from longhaul.agent.next.lifespan import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
+from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.next.budget import attempts_paid
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Tariff
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, Msg, TextBlock, Usage
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.price import Price
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.views.budget import BudgetStanding, standing
 from longhaul.agent.views.index import row_of
 from tests.agent.play import SPEC, Play, calls, succeeded, text

@@ -6,7 +6,7 @@ from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.views.children import family, path
 from longhaul.agent.views.index import row_of, status_word
 from tests.agent.family import ABOVE, HOUSE, Family, tasks

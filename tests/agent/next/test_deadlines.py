@@ -12,7 +12,7 @@ from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.deadline import Deadline, Deadlines, RiskFound, deadline_of
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import NOON, RULES, TOOLS, Play, calls, text
 

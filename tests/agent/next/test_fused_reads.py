@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from longhaul.agent.next.fused_reads import LONGEST_INPUT_CHARS, MOST_FUSED
-from longhaul.agent.next.lifespan import Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.next.inheritance import WITHIN, inherited, mode, secrets
-from longhaul.agent.permission.engine import MODES, TABLE
+from longhaul.agent.permission.decision_table import MODES, TABLE
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.decisions import ToolApproval
 from longhaul.agent.values.permission import (
@@ -14,7 +14,7 @@ from longhaul.agent.values.permission import (
     PermissionRule,
     Risk,
 )
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, Secrets
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from tests.agent.family import GLAZIER, HOUSE, Family
 from tests.agent.play import text

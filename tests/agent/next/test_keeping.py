@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.carried import Carried, carry
-from longhaul.agent.next.lifespan import ROLL_OVER_EVENTS, Load
+from longhaul.agent.next.rollover import ROLL_OVER_EVENTS, Load
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, Close, Idle, Park, Restore, RollOver
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolResultState

@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.batches import CALLS_AT_ONCE, CALLS_OF_A_TURN, too_many, without_too_many
-from longhaul.agent.next.lifespan import ROLL_OVER_EVENTS, Load
+from longhaul.agent.next.rollover import ROLL_OVER_EVENTS, Load
 from longhaul.agent.steps import Act, Park, RollOver
 from longhaul.agent.values.conversation.messages import AssistantMsg, ContentBlock, HintBlock, TextBlock, ToolCallBlock
 from tests.agent.play import Play, calls, text

@@ -17,7 +17,7 @@ from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import KEPT_PLANS, KEPT_PLANS_CHARS, PLAN_TOOLS, PlanNotebook, kept
 from longhaul.agent.values.plan_texts import NO_PLAN, standing_text
-from longhaul.agent.values.spec.settings import AgentSpec, ContextConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
 from longhaul.agent.views.event import AgentEvent, EventsSoFar

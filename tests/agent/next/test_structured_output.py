@@ -11,7 +11,7 @@ from longhaul.agent.steps import Park, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold

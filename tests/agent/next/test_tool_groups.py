@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.tool_groups import described, hidden
 from tests.agent.play import SPEC, TOOLS, Play, calls, text
 

@@ -8,8 +8,8 @@ from longhaul.agent.letters.rules import listed
 from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.permission.taint import BUILT_IN
 from longhaul.agent.values.permission import Behavior, PermissionRule
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import TOOLS, misspelt_rule, without_tool
-from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play
 

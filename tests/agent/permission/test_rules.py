@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.permission.commands import allow_matches, deny_matches, written
+from longhaul.agent.permission.command_patterns import allow_matches, deny_matches, written
 from longhaul.agent.permission.globs import path_matches
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.permission.commands import allow_matches
+from longhaul.agent.permission.command_patterns import allow_matches
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.suggestions import suggest_rules
 from longhaul.agent.values.conversation.tools import ToolDescriptor

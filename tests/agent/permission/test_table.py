@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.globs import path_matches
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.permission.engine import PermissionDecision, decide_call
+from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
 from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.plan_mode import decide_planning
 from longhaul.agent.permission.preview import preview

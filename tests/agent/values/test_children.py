@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.permission.checks import BadRule, check_rule
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.values.children import agents_text
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.family import AGENT_TOOL
 
 

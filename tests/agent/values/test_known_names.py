@@ -16,8 +16,8 @@ from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.children import AGENT
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS
-from longhaul.agent.values.spec.settings import AgentSpec
 
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model": "antropic:claude-x"}, "did you mean 'anthropic:claude-x'?"),

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
 from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.memory import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,
@@ -17,7 +18,6 @@ from longhaul.agent.values.spec.memory import (
     told_memory,
     told_passage,
 )
-from longhaul.agent.values.spec.settings import AgentSpec
 
 OWN = ("record_to_memory", "retrieve_from_memory")
 

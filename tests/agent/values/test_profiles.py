@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from longhaul.activities.models import providers
 from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, PROVIDERS
 from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile, fields_of
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig
 
 OF_ALL = {"provider", "model", "max_output_tokens", "context_length", "prices"}
 OF_SERVERS = {"base_url", "api_key_env", "family"}

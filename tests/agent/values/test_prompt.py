@@ -16,7 +16,7 @@ from longhaul.agent.values.conversation.prompt import (
     is_template_name,
     state_hint,
 )
-from longhaul.agent.values.spec.settings import AgentContext, AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
 from longhaul.agent.values.spec.skills import (
     ProjectFile,
     Skill,

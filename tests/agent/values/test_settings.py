@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.permission import PermissionContext, PermissionMode, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec, ModelConfig, ReActConfig
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, ReActConfig
 from longhaul.agent.values.spec.workspace import Workspace
 
 SPEC = AgentSpec.model_validate(

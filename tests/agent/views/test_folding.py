@@ -18,7 +18,7 @@ from longhaul.agent.values.conversation.messages import (
     URLSource,
     Usage,
 )
-from longhaul.agent.values.spec.settings import ReActConfig
+from longhaul.agent.values.spec.agent_spec import ReActConfig
 from longhaul.agent.views.event import AgentEvent, Live
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.folding import ReplyFold

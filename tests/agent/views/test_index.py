@@ -3,7 +3,7 @@
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.index import IndexRow, row_of
 from tests.agent.play import NOON, RULES, Play, calls
 

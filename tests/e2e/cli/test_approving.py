@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, FinishedReason, TextBlock, UserMsg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.provision.dev_server import DevServer

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import CLI, Cli

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import load_agent
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli

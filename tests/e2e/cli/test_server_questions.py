@@ -3,8 +3,8 @@
 import pytest
 
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.settings import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import at_a_terminal

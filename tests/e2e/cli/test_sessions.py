@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.workflows.contract import SESSION, STATUS, WORKFLOW, SessionStart

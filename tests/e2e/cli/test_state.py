@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from tests.e2e.conftest import Cli

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import CLI, Cli
 from tests.e2e.terminal import Terminal, at_a_terminal

@@ -17,7 +17,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.client import Longhaul

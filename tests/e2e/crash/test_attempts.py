@@ -17,7 +17,7 @@ from longhaul.activities.attempt.heartbeat import Stalled, beating, pause_second
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.liveness import FAST_SECONDS
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.workflows import options
+from longhaul.workflows import retry_policies
 
 pytestmark = pytest.mark.alone
 
@@ -177,7 +177,7 @@ class Overrun:
     @workflow.run
     async def run(self, effect: str) -> str:
         tool = ToolDescriptor(name="overrun_once")
-        policy = options.run_tool(tool, Effect(effect), FAST_SECONDS, "").get("retry_policy")
+        policy = retry_policies.run_tool(tool, Effect(effect), FAST_SECONDS, "").get("retry_policy")
         try:
             return await workflow.execute_activity(
                 overrun_once,

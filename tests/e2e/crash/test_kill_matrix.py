@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 
 from longhaul.activities.run_tool import RUNS_ON
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

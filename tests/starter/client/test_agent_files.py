@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentContext
+from longhaul.agent.values.spec.agent_spec import AgentContext
 from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.spec.settings import AgentSpec, ReActConfig
 from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.starter.client.agent_objects import Agent, Toolkit

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, checked
 from longhaul.starter.client.states.state import edited, read
 from longhaul.starter.client.wire import Refused

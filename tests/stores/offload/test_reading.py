@@ -17,7 +17,7 @@ from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.write import Write
-from longhaul.agent.permission.engine import decide_call
+from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.permission.checks import BadRule
+from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.stores.state.files import FileStore

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused, TooBig

@@ -13,7 +13,7 @@ from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.spec.settings import ContextConfig, ReActConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
 from longhaul.starter.client.session import Session
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.strict import AWAY, Call, Strict

@@ -21,7 +21,7 @@ from longhaul.agent.values.conversation.messages import (
     URLSource,
     UserMsg,
 )
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import plain, start_operation
 from tests.activities.models.strict import Strict

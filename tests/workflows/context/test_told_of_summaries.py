@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from tests.activities.models.strict import Strict
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_poison import CHAT, CLAUDE

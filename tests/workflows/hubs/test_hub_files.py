@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, agent_beside, find_sections
 from longhaul.starter.client.agent_files.hub_files import AppliedHub, apply_hubs
 from tests.workflows.conftest import Stage

@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.kinds.kind import KindSession
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.pipelines import sequential_pipeline
 from longhaul.starter.client.session import Session

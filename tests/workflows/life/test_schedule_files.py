@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, find_agent, find_sections
 from longhaul.starter.client.agent_files.schedule_files import Applied, apply_schedules
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from longhaul.agent.values.schedules import Firing, ScheduledRequest
+from longhaul.agent.values.scheduled_request import Firing, ScheduledRequest
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import PastFiring
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests

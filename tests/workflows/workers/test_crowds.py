@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

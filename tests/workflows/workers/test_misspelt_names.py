@@ -11,7 +11,7 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

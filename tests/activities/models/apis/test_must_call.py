@@ -11,7 +11,7 @@ from longhaul.activities.tools.registry import describe
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.agent.values.conversation.messages import ToolCallBlock, UserMsg
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller
 from tests.activities.models.wire import (
     Answer,

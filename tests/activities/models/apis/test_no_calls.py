@@ -9,7 +9,7 @@ from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.answers import NOT_FORBIDDEN
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import TIDES, WEATHER, Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 

@@ -21,7 +21,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     UserMsg,
 )
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import PIXEL, WEATHER, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, chat_chunk, chat_says, chunks
 

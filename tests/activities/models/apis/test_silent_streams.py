@@ -9,7 +9,7 @@ import pytest
 from longhaul.activities.models.apis.streams import silence_of
 from longhaul.activities.models.failures.errors import IncompleteStreamError
 from longhaul.activities.models.failures.verdicts import judge
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.conftest import calling
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import BEGINNINGS, Answer, Wire, chat_says, claude_says, response_says

@@ -8,7 +8,7 @@ from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, ToolCallBlock, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.loops import assert_each_goes_on_where_the_last_one_ended, step
 from tests.activities.models.sample_requests import KEYS, Caller, called, returned
 from tests.activities.models.wire import Answer, Wire, chat_calls, claude_says, claude_turn

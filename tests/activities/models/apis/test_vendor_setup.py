@@ -8,7 +8,7 @@ import pytest
 from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.activities.models.test_providers import ask, ignore
 
 
@@ -39,7 +39,7 @@ def test_nothing_of_the_library_is_imported_before_a_call() -> None:
     command = (
         "import asyncio, sys; from longhaul.activities.models.providers import Providers;"
         "from longhaul.activities.models.apis.vendors import VENDORS;"
-        "from longhaul.agent.values.spec.settings import AgentSpec;"
+        "from longhaul.agent.values.spec.agent_spec import AgentSpec;"
         "made = Providers({vendor.key_env: 'sk-some' for vendor in VENDORS.values()});"
         "made.check(AgentSpec(model='ai:google:gemini-3-pro')); asyncio.run(made.warm());"
         "print(sorted({'pydantic_ai', 'groq', 'mistralai', 'google.genai', 'genai_prices'} & {*sys.modules}))"
@@ -55,7 +55,7 @@ def test_nothing_of_the_library_is_imported_before_a_call() -> None:
 def test_what_is_not_installed_is_told_when_an_agent_is_checked(vendor: str, absent: str) -> None:
     command = (
         f"import sys; sys.modules[{absent!r}] = None; from longhaul.activities.models.providers import Providers;"
-        "from longhaul.agent.values.spec.settings import AgentSpec;"
+        "from longhaul.agent.values.spec.agent_spec import AgentSpec;"
         f"Providers({{}}).check(AgentSpec(model='ai:{vendor}:some/model'))"
     )
     ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60)

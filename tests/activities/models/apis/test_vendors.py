@@ -28,8 +28,8 @@ from longhaul.agent.values.conversation.messages import (
     URLSource,
     UserMsg,
 )
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import VENDORS as KNOWN
-from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.models.loops import answered, assert_each_goes_on_where_the_last_one_ended, beginnings
 from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, called, returned
 from tests.activities.models.wire import (

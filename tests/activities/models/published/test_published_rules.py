@@ -17,8 +17,8 @@ from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, origin_of, with_origin
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import fields_of
-from longhaul.agent.values.spec.settings import ModelConfig
 from tests.activities.models import published_google
 from tests.activities.models.published import published_chat, published_messages, published_responses
 from tests.activities.models.published.published import (

@@ -16,7 +16,7 @@ from longhaul.activities.models.replies.stop_reasons import has_failed, is_known
 from longhaul.activities.models.requests.output_limit import MOST_TOKENS, THINKING_TOKENS, output_limit
 from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.stops import StopReason
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.replies.stopping import (
     APIS,
     CHAT,

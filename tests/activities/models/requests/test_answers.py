@@ -7,7 +7,7 @@ import pytest
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.answers import NOT_FORCED, BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import WEATHER, Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 from tests.servers.aimock import Aimock

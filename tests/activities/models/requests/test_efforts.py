@@ -10,8 +10,8 @@ from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.requests.efforts import effort_of, levels_of
 from longhaul.activities.models.requests.said_once import SESSIONS_KEPT, SaidOnce
 from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import EFFORTS
-from longhaul.agent.values.spec.settings import AgentSpec
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 

@@ -8,7 +8,7 @@ from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.wire import Answer, Wire, says_of
 
 TOP_P = "The field top_p was left out: this model takes none with these settings."

@@ -25,7 +25,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     UserMsg,
 )
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import TIDES, WEATHER
 
 BOUND = "anthropic:claude-opus-5-5"

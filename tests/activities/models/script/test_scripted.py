@@ -14,7 +14,7 @@ from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.script.script import read_script
 from longhaul.activities.models.script.scripted import ScriptedModel
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.sample_requests import TIDES, WEATHER, returned
 
 

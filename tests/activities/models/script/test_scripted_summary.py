@@ -11,7 +11,7 @@ from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequ
 from longhaul.activities.models.requests.answers import answer_of
 from longhaul.activities.models.script.scripted import ScriptedModel
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 FORM = AnswerSchema(
     "write_summary",

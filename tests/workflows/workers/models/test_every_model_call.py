@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from longhaul.activities.models.model import ModelRequest
-from longhaul.agent.values.spec.settings import ContextConfig
+from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.compacting import CompressionFailed
 from longhaul.starter.client.session import Session
 from tests.activities.mcp.serving import small

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.providers import Providers
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, gpt_calls, response_says
 from tests.limits import SURE_SECONDS

@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.activities.attempt.outages import FIRST_TOLD
 from longhaul.activities.models.failures import verdict_table
-from longhaul.agent.values.spec.settings import ModelConfig
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still
 from tests.activities.models.wire import Answer, Wire, chat_says, events

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
-from longhaul.agent.values.spec.settings import AgentSpec
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.folding import ReplyFold
 from tests.activities.models.sample_requests import keys_for

@@ -1,0 +1,283 @@
+"""The decision table of permission: from recorded facts and rules to allow, ask or deny.
+
+It follows AgentScope's order and modes, with these differences, all of which fail closed:
+
+- Read-only calls pass unasked only as far as they read within the workspace and the working directories, and no
+  path that may hold secrets. A read outside goes on down the table: a rule may allow it.
+- A call that was not understood, or that names a dangerous path, asks as a dangerous command does.
+- An allow rule must cover every sub-command; a deny or ask rule needs to match only one, wherever it stands.
+- A line of which rules allow a part runs as they allow it, outside of the sandbox: no proof counts in it, but of what
+  is too plain to need a sandbox (`companions`).
+- Deny and ask rules of Read, Write and Edit hold for paths that another tool (Bash) reads or writes as well, those of
+  Grep for what Bash reads, and all of them for words of an unproven command that name a path.
+- A search of Bash that may come by what a deny or ask rule speaks of asks; Grep and Glob leave that out.
+- In `bypass`, where a call was not understood and there are deny or ask rules with content that might speak of it, a
+  person is asked: it could not be shown that none of them matches.
+- A call whose arguments can't be used is denied.
+- Rules about tools of MCP servers speak of their arguments (`server_rules`), and `mcp__NAME` of all tools of a server.
+- What would pass because it is proven harmless asks where no sandbox can hold it to that, in `explore` too: a proof may
+  be wrong. A few lines that are too plain for that pass.
+"""
+
+from enum import StrEnum
+from functools import cached_property
+
+from longhaul.agent.permission.command_patterns import (
+    allow_matches,
+    command_text,
+    deny_matches,
+    deny_matches_any,
+    loose_commands,
+)
+from longhaul.agent.permission.companions import need_rules
+from longhaul.agent.permission.facts import CallFacts, Confined, PathFact, commands_named
+from longhaul.agent.permission.globs import any_matches, path_matches
+from longhaul.agent.permission.reach import PATH_RULES, rule_reached, why_searched
+from longhaul.agent.permission.server_rules import argument_allowed, argument_matches, is_by_argument, rule_names
+from longhaul.agent.permission.suggestions import suggest_rules
+from longhaul.agent.permission.without_sandbox import is_plain, is_unheld
+from longhaul.agent.plain.values import Value
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule, cited
+
+WRITING_TOOLS = frozenset({"Write", "Edit"})
+
+
+class PermissionDecision(Value):
+    """What happens with a call, and why."""
+
+    behavior: Behavior
+    reason: str
+    """A sentence for people, and for the model when it is denied."""
+    suggested_rules: tuple[PermissionRule, ...] = ()
+    safety: bool = False
+    """Asked, or denied, because of danger: no allow rule changes that."""
+    confined: Confined = ""
+    """Of a call that is allowed: the sandbox that its proof is held to."""
+
+
+class Circumstance(StrEnum):
+    """What can be true of a call, in the order in which it is looked at."""
+
+    DENY_RULE = "a deny rule matches"
+    ASK_RULE = "an ask rule matches"
+    SEARCHED = "it searches where a deny or ask rule speaks of paths"
+    UNPROVEN = "it can't be shown that no deny or ask rule matches"
+    READ_ONLY = "changes nothing and reads only what is open to it"
+    SAFETY = "dangerous or not understood"
+    EDIT_INSIDE = "edits only files of the workspace or a working directory"
+    ALLOW_RULE = "allow rules cover all of it"
+    UNHELD = "proven harmless, and no sandbox can hold it to that"
+    OTHERWISE = "nothing else was found"
+
+
+ALLOW, ASK, DENY, PASS = Behavior.ALLOW, Behavior.ASK, Behavior.DENY, None
+MODES = (
+    PermissionMode.DEFAULT,
+    PermissionMode.ACCEPT_EDITS,
+    PermissionMode.EXPLORE,
+    PermissionMode.BYPASS,
+    PermissionMode.DONT_ASK,
+)
+TABLE: dict[Circumstance, tuple[Behavior | None, ...]] = {
+    #                       default accept_edits explore bypass dont_ask
+    Circumstance.DENY_RULE:     (DENY,   DENY,        DENY,   DENY,  DENY),
+    Circumstance.ASK_RULE:      (ASK,    ASK,         ASK,    ASK,   DENY),
+    Circumstance.SEARCHED:      (ASK,    ASK,         ASK,    ASK,   DENY),
+    Circumstance.UNPROVEN:      (PASS,   PASS,        PASS,   ASK,   PASS),
+    Circumstance.READ_ONLY:     (ALLOW,  ALLOW,       ALLOW,  ALLOW, ALLOW),
+    Circumstance.SAFETY:        (ASK,    ASK,         PASS,   PASS,  DENY),
+    Circumstance.EDIT_INSIDE:   (PASS,   ALLOW,       PASS,   PASS,  ALLOW),
+    Circumstance.ALLOW_RULE:    (ALLOW,  ALLOW,       PASS,   ALLOW, ALLOW),
+    Circumstance.UNHELD:        (ASK,    ASK,         ASK,    PASS,  DENY),
+    Circumstance.OTHERWISE:     (ASK,    ASK,         DENY,   ALLOW, DENY),
+}  # fmt: skip
+"""The first finding that is true of the call and not passed over in the mode decides."""
+
+
+def decide_call(
+    tool: ToolDescriptor,
+    raw_input: str,
+    facts: CallFacts,
+    context: PermissionContext,
+    workspace_root: str,
+) -> PermissionDecision:
+    """Decide one call. Pure. `raw_input` is the call's JSON text; `workspace_root` is absolute and resolved.
+
+    A pending ask must be decided again when rules, mode, arguments or facts change; nothing here remembers.
+    """
+    if facts.arguments_error:
+        return PermissionDecision(behavior=Behavior.DENY, reason=facts.arguments_error)
+    case = _Case(tool, raw_input, facts, context, workspace_root)
+    column = MODES.index(_column_of(context.mode))
+    for finding, row in TABLE.items():
+        behavior = row[column]
+        if behavior is None:
+            continue
+        reason = case.reason_for(finding)
+        if reason:
+            return case.decision(finding, behavior, reason)
+    raise AssertionError("the last row of the table is true of every call")
+
+
+def _column_of(mode: PermissionMode) -> PermissionMode:
+    # `agent.permission.plan_mode` decides in plan mode; who comes here with it all the same gets what is nearest.
+    return PermissionMode.EXPLORE if mode is PermissionMode.PLAN else mode
+
+
+class _Case:
+    """One call and all that is known of it."""
+
+    def __init__(
+        self,
+        tool: ToolDescriptor,
+        raw_input: str,
+        facts: CallFacts,
+        context: PermissionContext,
+        workspace_root: str,
+    ) -> None:
+        self._tool, self._raw_input, self._facts = tool, raw_input, facts
+        self._context, self._root = context, workspace_root
+
+    def decision(self, finding: Circumstance, behavior: Behavior, reason: str) -> PermissionDecision:
+        dangerous = finding is Circumstance.SAFETY
+        suggests = behavior is not Behavior.ALLOW and finding in (
+            Circumstance.ASK_RULE,
+            Circumstance.UNHELD,
+            Circumstance.OTHERWISE,
+        )
+        if behavior is Behavior.DENY and finding is not Circumstance.DENY_RULE:
+            reason = f"{reason}; the mode {self._context.mode.value!r} does not ask, so it is denied"
+        suggested = suggest_rules(self._tool, self._facts, self._root) if suggests else ()
+        holds = self._tool.name == "Bash" and not is_unheld(self._facts)
+        confined = _CONFINED.get(finding, "") if holds else ""
+        return PermissionDecision(
+            behavior=behavior, reason=reason, suggested_rules=suggested, safety=dangerous, confined=confined
+        )
+
+    def reason_for(self, finding: Circumstance) -> str:
+        """Why the finding is true of the call, as a sentence without its full stop; empty when it is not."""
+        match finding:
+            case Circumstance.DENY_RULE | Circumstance.ASK_RULE:
+                return self._matching_rule(Behavior.DENY if finding is Circumstance.DENY_RULE else Behavior.ASK)
+            case Circumstance.SEARCHED:
+                strict = [rule for rule in self._context.rules if rule.behavior is not Behavior.ALLOW]
+                return why_searched(strict, self._tool.name, self._facts, self._root)
+            case Circumstance.UNPROVEN:
+                return self._unproven()
+            case Circumstance.READ_ONLY:
+                passes = self._is_open_read() and (not is_unheld(self._facts) or is_plain(self._raw_input))
+                return "It changes nothing and reads only within the workspace" if passes else ""
+            case Circumstance.SAFETY:
+                return self._safety()
+            case Circumstance.EDIT_INSIDE:
+                passes = self._is_edit_inside() and not is_unheld(self._facts)
+                return "It edits only files within the workspace" if passes else ""
+            case Circumstance.ALLOW_RULE | Circumstance.UNHELD:
+                return self._allowing_rule() if finding is Circumstance.ALLOW_RULE else self._unheld()
+            case Circumstance.OTHERWISE:
+                return f"No rule allows this call of {self._tool.name!r}"
+
+    def _rules(self, behavior: Behavior, *names: str) -> list[PermissionRule]:
+        wanted = names or rule_names(self._tool.name)
+        return [rule for rule in self._context.rules if rule.behavior is behavior and rule.tool_name in wanted]
+
+    def _matching_rule(self, behavior: Behavior) -> str:
+        for rule in self._rules(behavior):
+            if not rule.rule_content or self._touches(rule.rule_content):
+                return cited(rule)
+        rules = [rule for rule in self._context.rules if rule.behavior is behavior]
+        reached = rule_reached(rules, self._tool.name, self._facts, self._root)
+        return cited(reached) if reached else ""
+
+    def _touches(self, content: str) -> bool:
+        """Whether a deny or ask rule speaks of any part of the call."""
+        if is_by_argument(self._tool.name):
+            return argument_matches(content, self._raw_input)
+        if self._tool.name != "Bash":
+            return any(any_matches(content, path.names, self._root) for path in self._facts.paths)
+        if any(deny_matches(content, words) for words in commands_named(self._facts)):
+            return True
+        in_doubt = self._facts.not_understood or not self._facts.commands
+        return bool(in_doubt) and deny_matches_any(content, self._loose)
+
+    @cached_property
+    def _loose(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        return loose_commands(command_text(self._raw_input))
+
+    def _unproven(self) -> str:
+        if not self._facts.not_understood:
+            return ""
+        names = {self._tool.name, "Grep", *PATH_RULES}
+        for behavior in (Behavior.DENY, Behavior.ASK):
+            if any(rule.rule_content for rule in self._rules(behavior, *names)):
+                what = f"no {behavior.value} rule matches"
+                return f"It contains {self._facts.not_understood}, so it can't be shown that {what}"
+        return ""
+
+    def _is_open_read(self) -> bool:
+        claimed = self._tool.read_only or self._facts.read_only
+        if not claimed or self._facts.not_understood or self._facts.safety:
+            return False
+        return all(path.access == "read" and self._is_open(path) for path in self._facts.paths)
+
+    def _is_open(self, path: PathFact) -> bool:
+        """Within the workspace or a working directory, and not dangerous."""
+        return not path.danger and (path.inside or self._is_in_working_directory(path.path))
+
+    def _is_in_working_directory(self, path: str) -> bool:
+        folders = (folder.rstrip("/") for folder in self._context.working_directories)
+        return any(path == folder or path.startswith(folder + "/") for folder in folders if folder)
+
+    def _safety(self) -> str:
+        if self._facts.not_understood:
+            return f"It contains {self._facts.not_understood}, which can't be judged without running it"
+        if self._facts.safety:
+            return f"It is dangerous: {self._facts.safety}"
+        risky = next((path for path in self._facts.paths if path.danger), None)
+        return f"It would {risky.access} {risky.path!r}: {risky.danger}" if risky else ""
+
+    def _is_edit_inside(self) -> bool:
+        facts = self._facts
+        if facts.not_understood or facts.safety or not facts.paths:
+            return False
+        if not all(self._is_open(path) for path in facts.paths):
+            return False
+        if self._tool.name in WRITING_TOOLS:
+            return True
+        return self._tool.name == "Bash" and facts.proven
+
+    def _unheld(self) -> str:
+        editing = self._context.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.DONT_ASK)
+        passes = is_unheld(self._facts) and (self._is_open_read() or (editing and self._is_edit_inside()))
+        return f"It is proven harmless, but no sandbox holds it to that: {self._facts.no_boundary}" if passes else ""
+
+    def _allowing_rule(self) -> str:
+        rules = self._rules(Behavior.ALLOW)
+        whole = next((rule for rule in rules if not rule.rule_content), None)
+        if whole is not None:
+            return cited(whole)
+        contents = [rule.rule_content for rule in rules if rule.rule_content]
+        if is_by_argument(self._tool.name):
+            covered = any(argument_allowed(content, self._raw_input) for content in contents)
+        else:
+            covered = self._commands_covered(contents) if self._tool.name == "Bash" else self._paths_covered(contents)
+        return "Allow rules cover all of it" if covered else ""
+
+    def _commands_covered(self, contents: list[str]) -> bool:
+        """The plainest of the proven parts need no rule, unless the line reads what is not open."""
+        reads_are_open = all(self._is_open(path) for path in self._facts.paths if path.access == "read")
+        needing = need_rules(self._facts.commands, reads_are_open=reads_are_open)
+        understood = bool(self._facts.commands) and not self._facts.not_understood
+        return understood and all(any(allow_matches(content, words) for content in contents) for words in needing)
+
+    def _paths_covered(self, contents: list[str]) -> bool:
+        # A home can't be told apart from another here: `~` widens only what is denied or asked.
+        absolute = [content for content in contents if not content.startswith("~")]
+        paths = self._facts.paths
+        return bool(paths) and all(
+            any(path_matches(content, path.path, self._root) for content in absolute) for path in paths
+        )
+
+
+_CONFINED: dict[Circumstance, Confined] = {Circumstance.READ_ONLY: "read", Circumstance.EDIT_INSIDE: "edit"}

@@ -1,0 +1,73 @@
+"""One row a letter: what people call, type and post to send it is there, and stands on the page about steering."""
+
+from inspect import getdoc
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from longhaul.agent.letters.table import LETTERS, NAMES, LetterRow
+from longhaul.starter.cli.main import app
+from longhaul.starter.client.rules import SessionRules
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.states.stored import Stored
+from longhaul.starter.serve.routes import OPERATIONS, S
+
+PAGE = (Path(__file__).parents[2] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")
+BY_PEOPLE = [row for row in LETTERS if row.method]
+BY_OTHERS = {"worker_left", "worker_lacks", "child_reported", "report_again", "hub_says"}
+"""What workers send of themselves, and the sessions of a tree to each other."""
+NO_COMMAND = {"configure"}
+"""A session's settings are changed from code and over HTTP."""
+PARTS = {"rules": SessionRules, "stored": Stored}
+NO_LETTERS = {f"{S}/state/edits", f"{S}/copies", "/v1/memories/delete", "/v1/knowledge/delete"}
+"""Routes that read, and then send `replace_state`; and those about no session."""
+
+
+def called(row: LetterRow[Any]) -> object:
+    part, _, name = row.method.rpartition(".")
+    return attrgetter(name)(PARTS[part] if part else Session)
+
+
+def commands() -> set[str]:
+    """As they are typed: `rules add`."""
+    found: set[str] = set()
+    whole: Any = typer.main.get_command(app)
+    for name, command in whole.commands.items():
+        found |= {f"{name} {inner}" for inner in getattr(command, "commands", {})} or {name}
+    return found
+
+
+def line(row: LetterRow[Any]) -> str:
+    typed = ", ".join(f"`longhaul {command}`" for command in row.commands)
+    return f"| `{row.name}` | {row.does} | `session.{row.method}` | {typed} | `POST …/{row.path}` |"
+
+
+@pytest.mark.parametrize("row", BY_PEOPLE, ids=lambda row: row.name)
+def test_whoever_may_send_a_letter_finds_how(row: LetterRow[Any]) -> None:
+    assert callable(called(row)), row.method
+    assert getdoc(called(row)), row.method
+    assert set(row.commands) <= commands()
+    assert bool(row.commands) or row.name in NO_COMMAND
+    (route,) = (one for one in OPERATIONS if (one.method, one.path) == ("POST", f"{S}/{row.path}"))
+    assert route.summary == row.does
+    assert line(row) in PAGE.splitlines()
+
+
+def test_all_letters_but_those_of_workers_are_for_people() -> None:
+    assert {row.name for row in BY_PEOPLE} == set(NAMES) - BY_OTHERS
+    assert len({row.name for row in BY_PEOPLE}) == len(BY_PEOPLE) == 15
+
+
+def test_each_route_that_changes_a_session_sends_a_letter() -> None:
+    posted = {one.path for one in OPERATIONS if one.method == "POST" and one.path.startswith(S)}
+
+    assert posted - NO_LETTERS == {f"{S}/{row.path}" for row in BY_PEOPLE}
+
+
+def test_the_page_has_no_further_letters() -> None:
+    table = [each for each in PAGE.splitlines() if "`POST …/" in each]
+
+    assert table == [line(row) for row in BY_PEOPLE]

@@ -1,0 +1,183 @@
+"""The site of the documentation: it builds strictly, asks nobody else for anything, and its references are true."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer
+import yaml
+
+import longhaul
+from docs.making.tables import rows, schemas_of
+from longhaul.activities.models.script.script import ScriptLine
+from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
+from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.starter.cli.main import app
+from longhaul.starter.serve.routes import OPERATIONS
+from longhaul.starter.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+NAV: list[dict[str, list[Any]]] = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def listed(part: Any) -> Iterator[str]:
+    """All pages of a part of the site's list."""
+    match part:
+        case str():
+            yield part
+        case list():
+            for each in part:
+                yield from listed(each)
+        case _:
+            yield from listed(list(part.values()))
+
+
+FOR_USERS = sorted({page for part in NAV if "Project" not in part for page in listed(part)} & {*PAGES})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    # Not quietly: warnings that are not told are not counted, and then nothing is strict.
+    building = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    built = subprocess.run(building, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def text_of(site: Path, page: str) -> str:
+    return (site / page).with_suffix(".html").read_text(encoding="utf-8")
+
+
+def ids_of(site: Path, page: str) -> list[str]:
+    return re.findall(r'<h\d id="([^"]+)"', text_of(site, page))
+
+
+def test_the_site_builds_strictly_and_no_page_asks_another_server_for_anything(site: Path) -> None:
+    parts = re.compile(
+        r"<(?:script|link|img|iframe|source|video|audio)\b[^>]*?(?:src|href)=[\"']?((?:https?:)?//[^\"'> ]+)"
+    )
+    asked = {found for page in site.rglob("*.html") for found in parts.findall(page.read_text(encoding="utf-8"))}
+    styles = {
+        found for one in site.rglob("*.css") for found in re.findall(r"url\((?:https?:)?//[^)]+", one.read_text())
+    }
+
+    assert (site / "index.html").is_file()
+    assert asked | styles == set()
+
+
+def test_no_page_has_two_headings_under_one_anchor(site: Path) -> None:
+    twice = {
+        f"{page.name}#{name}"
+        for page in (site / "reference").glob("*.html")
+        for name, times in Counter(ids_of(site, f"reference/{page.name}")).items()
+        if times > 1
+    }
+
+    assert twice == set()
+
+
+def test_every_command_is_in_the_reference(site: Path) -> None:
+    def named(words: str, command: Any) -> Iterator[tuple[str, set[str]]]:
+        yield words, {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
+        for name, below in getattr(command, "commands", {}).items():
+            if not below.hidden:
+                yield from named(f"{words}-{name}", below)
+
+    text = text_of(site, "reference/commands")
+    commands = dict(named("longhaul", typer.main.get_command(app)))
+
+    assert set(commands) <= set(ids_of(site, "reference/commands"))
+    flags = {flag for names in commands.values() for flag in names if flag.startswith("--")}
+    assert {flag for flag in flags if f"<code>{flag}</code>" not in text} == set()
+
+
+def test_every_key_every_setting_and_every_word_of_a_script_is_in_the_reference(site: Path) -> None:
+    shown = {page: text_of(site, f"reference/{page}") for page in ("agent-files", "settings", "script")}
+    keys = {field.alias or name for name, field in AgentSpec.model_fields.items()} | set(ReActConfig.model_fields)
+    words = {field.alias or name for name, field in ScriptLine.model_fields.items()}
+    variables = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+
+    for names, page in ((keys, "agent-files"), (variables, "settings"), (words, "script")):
+        assert {name for name in names if f"<code>{name}</code>" not in shown[page]} == set()
+
+
+def test_every_name_request_event_and_entry_is_in_the_reference(site: Path) -> None:
+    entries = {entry.__name__ for entry in get_args(get_args(AnyEntry)[0])}
+    requests = {f"{one.method.lower()}-{one.name}" for one in OPERATIONS}
+    told = text_of(site, "reference/events")
+
+    assert set(longhaul.__all__) - set(ids_of(site, "reference/python")) == set()
+    assert requests - set(ids_of(site, "reference/http")) == set()
+    assert entries - set(ids_of(site, "reference/entries")) == set()
+    names = {*get_args(EventType), *AgentEvent.model_fields}
+    assert {name for name in names if f"<code>{name}</code>" not in told} == set()
+
+
+def test_a_field_is_told_with_what_it_may_be_and_what_it_is_when_nothing_is_said() -> None:
+    (line,) = (row for row in rows(schemas_of(ReActConfig)["ReActConfig"]).splitlines() if "`max_continuations`" in row)
+
+    assert line.startswith(
+        "| `max_continuations` | whole number, ≥ 0, ≤ 100 | `3` | How often in a row a model is asked"
+    )
+
+
+def test_every_page_has_a_place_in_the_list() -> None:
+    assert set(PAGES) - {*listed(NAV)} == set()
+
+
+@pytest.mark.parametrize("page", FOR_USERS)
+def test_a_page_opens_with_what_one_can_do_after_it(page: str) -> None:
+    _title, opening, *_ = (DOCS / page).read_text(encoding="utf-8").split("\n\n")
+
+    assert "fter this page you " in opening.replace("\n", " ")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
+def test_what_stands_in_fences_can_be_read(page: str) -> None:
+    for language, text in re.findall(r"(?ms)^```(\w+)[^\n]*\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8")):
+        match language:
+            case "python":
+                assert unknown_names(text) == [], text
+            case "toml":
+                tomllib.loads(text)
+            case "json":
+                assert lines_or_one(text)
+            case "yaml":
+                assert list(yaml.safe_load_all(text))
+            case _:
+                assert language in {"sh", "text", "sql", "html", "ini"}, language
+
+
+def lines_or_one(text: str) -> list[Any]:
+    """JSON lines, or one document over several."""
+    try:
+        return [json.loads(line) for line in text.splitlines()]
+    except json.JSONDecodeError:
+        return [json.loads(text)]
+
+
+def unknown_names(program: str) -> list[str]:
+    """Of those that it imports from longhaul; waiting at the top is allowed, for pages show parts of programs."""
+    tree = compile(program, "page", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "longhaul"]
+    return [name.name for node in imports for name in node.names if name.name not in longhaul.__all__]
+
+
+def test_the_service_on_its_page_is_the_one_that_is_tested() -> None:
+    page = (DOCS / "web-service.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r'(?ms)^```python title="web_service.py"\n(.*?)^```$', page)
+
+    assert shown == (ROOT / "examples" / "web_service.py").read_text(encoding="utf-8")
+    assert len(shown.splitlines()) <= 66
