@@ -88,7 +88,7 @@ async def _rest(stream: LiveStream, ends: ToldEnds, moves: Moves, pauses: Pauses
     while not await stream.rest(_pause(stream, pauses), ends):
         if not stream.heard:
             await stream.make_sure()
-        if await moves.due():
+        if await moves.due(told=stream.reached and stream.heard and not stream.silent):
             return
 
 

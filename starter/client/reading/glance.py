@@ -17,6 +17,8 @@ from longhaul.starter.reach.patience import Pauses
 from longhaul.workflows.contract import CHECKPOINT, STATUS
 
 TIMEOUT = timedelta(seconds=5)
+TOLD_TIMES = 4
+"""So many times as seldom is asked while a live stream speaks: it tells nearly all that an answer would."""
 FAILING_TRIES = 3
 """Of one task: whoever asks its session hears why it fails."""
 
@@ -79,14 +81,15 @@ class Moves:
         self._asked_at = asyncio.get_running_loop().time()
         self._answered = self._seen = await self._look()
 
-    async def due(self) -> bool:
-        """Whether a question may be answered otherwise than the last one; it is taken to be put then."""
+    async def due(self, *, told: bool = False) -> bool:
+        """Whether a question may be answered otherwise than the last one; it is taken to be put then. `told`: a live
+        stream speaks of the session."""
         now = asyncio.get_running_loop().time()
         before, seen = self._seen, await self._look()
         self._seen = seen
         if seen != before:
             self.stirred_at = now
-        late = now - self._asked_at >= self._seconds
+        late = now - self._asked_at >= self._seconds * (TOLD_TIMES if told else 1)
         if seen is None:
             asks = late
         elif seen.tries >= FAILING_TRIES:

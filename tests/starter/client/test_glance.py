@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.starter.client.reading.glance import FAILING_TRIES, GONE, Glance, Moves
+from longhaul.starter.client.reading.glance import FAILING_TRIES, GONE, TOLD_TIMES, Glance, Moves
 from tests.limits import SURE_SECONDS
 
 FOREVER = 1e9
@@ -70,6 +70,26 @@ async def test_after_so_long_it_is_asked_unless_nothing_was_recorded_or_nobody_w
     glances: Sequence[Glance | None], asked: list[bool]
 ) -> None:
     assert await asks(glances, for_rest=True, seconds=0.0) == asked
+
+
+async def test_while_a_stream_speaks_it_is_asked_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [STILL, DECIDED, RESTING, DECIDED, STILL]
+    now, seconds = 0.0, 10.0
+
+    async def look() -> Glance:
+        return left.pop(0)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    moves = Moves(look, seconds, for_rest=True)
+    await moves.note()
+    now += 2 * seconds
+
+    assert not await moves.due(told=True)
+    assert await moves.due(told=True), "it has come to rest"
+    now += 2 * seconds
+    assert await moves.due()
+    now += TOLD_TIMES * seconds
+    assert await moves.due(told=True)
 
 
 async def test_whoever_rests_looks_until_there_is_something_to_ask() -> None:
