@@ -51,6 +51,7 @@ def result_line(tool: str, arguments: str, state: ToolResultState | None, output
     """`✓ Bash ls -la → total 12 (+3 lines)`, at most `width` cells wide."""
     mark, style = mark_of(state)
     line = Text.assemble((f"{mark} ", style), call_line(tool, arguments))
+    line.rstrip()
     if len(line) > width // 2:
         line.truncate(max(width // 2, 8), overflow="ellipsis")
     line.append(" → ", "dim")
@@ -105,6 +106,13 @@ def task_list(tasks: Iterable[tuple[str, str]]) -> Text:
         style = {"in_progress": "bold", "completed": "dim", "abandoned": "dim strike"}.get(state, "")
         shown.append("\n" if shown else "").append(f"  {_TASK_MARKS.get(state, '[?]')} {one_line(subject)}", style)
     return shown
+
+
+def tasks_in(arguments: str) -> Text:
+    """The list that a call of `todo_write` gives; what a model writes there may be anything."""
+    todos = (parsed(arguments) or {}).get("todos")
+    given = [todo for todo in todos if isinstance(todo, dict)] if isinstance(todos, list) else []
+    return task_list((str(todo.get("status", "")), str(todo.get("content", ""))) for todo in given)
 
 
 def arguments_in_full(arguments: str) -> Text:

@@ -9,6 +9,7 @@ from longhaul.agent.values.conversation.messages import DataBlock, Msg, ToolCall
 from longhaul.starter import render
 from longhaul.starter.visible import harmless, one_line
 
+LISTS_TASKS = "todo_write"
 FAILED_LINES = 15
 """Of what a call said that failed: its end, where the reason stands."""
 

@@ -22,7 +22,7 @@ from longhaul.agent.values.conversation.structured_output import GENERATE_RESPON
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render
 from longhaul.starter.client.cards import SessionCard
-from longhaul.starter.render_calls import FAILED_LINES, end_of
+from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
 
@@ -200,6 +200,10 @@ def transcript(messages: Iterable[Msg], *, width: int, whole_by: str = "") -> It
         yield Text.assemble(("… ", "yellow"), render.call_line(call.name, call.input))
 
 
+_SHOWN_WHOLE = {GENERATE_RESPONSE: render.answer, LISTS_TASKS: render.tasks_in}
+"""Tools whose arguments are what people want to read."""
+
+
 def _how_it_ended(message: Msg) -> Iterator[Text]:
     """Of one message of a model: that it is a refusal, or not whole."""
     if message.finished_reason is FinishedReason.REFUSED and message.error is not None:
@@ -209,10 +213,10 @@ def _how_it_ended(message: Msg) -> Iterator[Text]:
 
 
 def _result(block: ToolResultBlock, arguments: str, width: int, whole_by: str) -> Iterator[Text]:
-    answers = block.name == GENERATE_RESPONSE and block.state is ToolResultState.SUCCESS
-    yield render.result_line(block.name, "" if answers else arguments, block.state, block.get_text(), width=width)
-    if answers:
-        yield render.answer(arguments)
+    shows = _SHOWN_WHOLE.get(block.name) if block.state is ToolResultState.SUCCESS else None
+    yield render.result_line(block.name, "" if shows else arguments, block.state, block.get_text(), width=width)
+    if shows and (whole := shows(arguments)):
+        yield whole
     if block.state is ToolResultState.ERROR:
         end, before = end_of(block.get_text(), FAILED_LINES)
         if before:

@@ -3,7 +3,13 @@
 import pytest
 from rich.text import Text
 
-from longhaul.agent.values.conversation.messages import ErrorInfo
+from longhaul.agent.values.conversation.messages import (
+    AssistantMsg,
+    ErrorInfo,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+)
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen
@@ -88,3 +94,24 @@ def test_what_could_not_be_done_for_a_session_is_said() -> None:
 
     assert "not written down since entry 41: the store does not answer" in lines
     assert "the last compression failed: no room was made" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            '{"todos": [{"content": "Look", "status": "completed"}, {"content": "Do\\nit", "status": "in_progress"}]}',
+            ["✓ todo_write → 2 tasks", "  [x] Look", "  [>] Do it"],
+        ),
+        ('{"todos": [3, {"content": null}], "more": 1}', ["✓ todo_write → 2 tasks", "  [?] None"]),
+        ('{"todos": "all"}', ["✓ todo_write → 2 tasks"]),
+        ("[]", ["✓ todo_write → 2 tasks"]),
+        ("{", ["✓ todo_write → 2 tasks"]),
+    ],
+)
+def test_a_list_of_tasks_is_a_list_when_it_is_shown_again(arguments: str, told: list[str]) -> None:
+    call = ToolCallBlock(id="c1", name="todo_write", input=arguments)
+    result = ToolResultBlock(id="c1", name="todo_write", output="2 tasks", state=ToolResultState.SUCCESS)
+    lines = render_session.transcript([AssistantMsg("coder", [call, result])], width=80)
+
+    assert "\n".join(line.plain for line in lines).splitlines() == told

@@ -20,10 +20,9 @@ from longhaul.starter.cli.terminal.sounds import sounds_in
 from longhaul.starter.cli.terminal.speech import Speech
 from longhaul.starter.cli.terminal.voices import voice_for
 from longhaul.starter.client.session import Session
-from longhaul.starter.render_calls import FAILED_LINES, end_of
+from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.visible import one_line
 
-LISTS_TASKS = "todo_write"
 _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
 
