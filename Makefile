@@ -81,6 +81,7 @@ bench: setup ## measure this machine; results go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks.sandbox_start --docs docs
 	$(BIN)/python -m benchmarks.cost --docs docs
 	$(BIN)/python -m benchmarks.wire --peers --docs docs
+	$(BIN)/python -m benchmarks.mcp --docs docs
 
 faults: setup ## kill workers and the server at every event of a job, and FAULTS= times at random; docs/benchmarks.md
 	$(BIN)/python -m benchmarks.faults --docs docs --random $(FAULTS)

@@ -1,6 +1,5 @@
-"""The open connections of one worker: one for each call, or, for servers that keep state, one for each session.
-
-Those that keep state are leases: few, ended when nobody uses them, and made anew when they are lost.
+"""The open connections of one worker, which are leases of sessions: few, ended when nobody uses them, and made anew
+when they are lost. What a server keeps of a session counts where it is said to keep state, and there alone.
 """
 
 import asyncio
@@ -19,13 +18,17 @@ if TYPE_CHECKING:
     from longhaul.activities.mcp.connection import McpConnection
 
 IDLE_SECONDS = 600.0
+STATELESS_SECONDS = 30.0
+"""The same where nothing is kept: to begin a program, or to greet a server, takes longer than most calls."""
+FRESH_SECONDS = 5.0
+"""So long a connection that has answered is taken to do so again: a call that may run twice is made again where not."""
 MOST_KEPT = 50
 """Beyond them the one that was not used for longest is ended."""
 
 
 @dataclass
 class Lease:
-    """A connection that keeps state for a session."""
+    """A connection of one session."""
 
     connection: "McpConnection"
     used_at: float
@@ -53,36 +56,58 @@ class Connections:
         return connection
 
     @asynccontextmanager
-    async def through(self, server: Server, last: str | None) -> AsyncIterator[tuple["McpConnection", bool]]:
+    async def through(
+        self, server: Server, last: str | None, *, once: bool
+    ) -> AsyncIterator[tuple["McpConnection", bool]]:
         """As `served_tool.Connecting`. `last`: the connection that the session's newest result came through."""
         if not server.is_stateful:
-            connection = self.new(server)
-            try:
-                await connection.opened()
+            async with self._any_for(server, once=once) as connection:
                 yield connection, False
-            finally:
-                connection.close()
             return
-        kept, is_anew = await self._kept_for(server, last)
+        kept, is_anew = await self._kept_for(server, last, once=once)
         kept.in_use += 1
         try:
             yield kept.connection, is_anew
         finally:
             kept.in_use -= 1
-            kept.used_at = time.monotonic()
-            self._make_room(0)  # of many that are begun at once none finds another one to end
-            asyncio.get_running_loop().call_later(self._idle_seconds, self._end_unused, kept, kept.used_at)
+            self._let_rest(kept, self._idle_seconds)
+
+    @asynccontextmanager
+    async def _any_for(self, server: Server, *, once: bool) -> AsyncIterator["McpConnection"]:
+        """One that no other call uses. It is kept for the session's next call, if this one comes to an answer."""
+        key = (own_session.key(), server.key)
+        kept = self._kept.pop(key, None)
+        if kept is None or not await _goes_on(kept, None, once=once):
+            if kept is not None:
+                kept.connection.close()
+            kept = Lease(self.new(server), time.monotonic(), None)
+        answered = False
+        try:
+            await kept.connection.opened()
+            yield kept.connection
+            answered = True
+        finally:
+            if not answered or kept.connection.is_lost or key in self._kept:
+                kept.connection.close()
+            else:
+                self._kept[key] = kept
+                self._let_rest(kept, min(STATELESS_SECONDS, self._idle_seconds))
+
+    def _let_rest(self, kept: Lease, seconds: float) -> None:
+        kept.used_at = time.monotonic()
+        self._make_room(0)  # of many that are begun at once none finds another one to end
+        asyncio.get_running_loop().call_later(seconds, self._end_unused, kept, kept.used_at)
 
     async def close(self) -> None:
         """End all, and what they have started."""
         await asyncio.gather(*(connection.closed() for connection in [*self._open]))
 
-    async def _kept_for(self, server: Server, last: str | None) -> tuple[Lease, bool]:
+    async def _kept_for(self, server: Server, last: str | None, *, once: bool) -> tuple[Lease, bool]:
         key = (own_session.key(), server.key)
         # Calls that are made together share one: each with its own, all but the last would be held by nobody.
         async with self._turns.setdefault(key, asyncio.Lock()):
             kept = self._kept.get(key)
-            if kept is not None and await _goes_on(kept, last):
+            if kept is not None and await _goes_on(kept, last, once=once):
                 return kept, last not in (None, kept.connection.id)
             if kept is not None:
                 kept.connection.close()
@@ -106,10 +131,12 @@ class Connections:
             kept.connection.close()
 
 
-async def _goes_on(kept: Lease, last: str | None) -> bool:
+async def _goes_on(kept: Lease, last: str | None, *, once: bool) -> bool:
     """Whether a call may use it. One that another worker's has gone on without is as good as lost."""
     if kept.connection.is_lost or last not in (None, kept.connection.id, kept.before):
         return False
+    if not once and time.monotonic() - kept.used_at < FRESH_SECONDS:
+        return True
     kept.in_use += 1
     try:
         return await kept.connection.answers()

@@ -47,8 +47,12 @@ LATER_SECONDS = 1.0
 
 
 class Connecting(Protocol):
-    def through(self, server: Server, last: str | None) -> AbstractAsyncContextManager[tuple[McpConnection, bool]]:
-        """A connection for one call, and whether the server keeps nothing of the calls before. Raises ServerAway."""
+    def through(
+        self, server: Server, last: str | None, *, once: bool
+    ) -> AbstractAsyncContextManager[tuple[McpConnection, bool]]:
+        """A connection for one call, and whether the server keeps nothing of the calls before. Raises ServerAway.
+
+        `once`: the call may not run a second time, so the server is asked before whether it is there."""
         ...
 
 
@@ -90,7 +94,8 @@ class ServedTool(Tool):
 
     async def _once(self, call: ToolCall) -> ToolOutput:
         samples = Samples(self._server.name, call.model, call.masker)
-        async with self._connecting.through(self._server, call.connection) as (connection, is_anew):
+        once = self.effect is Effect.ONCE
+        async with self._connecting.through(self._server, call.connection, once=once) as (connection, is_anew):
             connection.meanwhile.samples = samples
             try:
                 result = await self._answer(connection, call, samples)

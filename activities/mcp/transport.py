@@ -1,8 +1,10 @@
 """Reaches an MCP server: a program under a leash, or an address. Secrets are put in here, and nowhere else."""
 
 import asyncio
+import functools
 import os
 import shutil
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -95,11 +97,17 @@ def _filled(texts: dict[str, str], secrets: WorkerSecrets) -> dict[str, str]:
     return {name: with_secrets(text, values) for name, text in texts.items()}
 
 
+@functools.lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    """Of all connections: to read the machine's takes longer than most calls."""
+    return httpx2.create_ssl_context()
+
+
 class _Bounded(httpx2.AsyncHTTPTransport):
     """Ends answers that would fill the worker's memory, and notes what is no answer."""
 
     def __init__(self, status: Outcomes) -> None:
-        super().__init__()
+        super().__init__(verify=_certificates())
         self._status = status
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

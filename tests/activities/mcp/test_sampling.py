@@ -63,7 +63,12 @@ async def run(
         assert found is not None
         call = called(arguments or {}, place_at(ROOT), await found.examine({}, place_at(ROOT)))
         ready = replace(call, model=asked.model, masker=SECRETS.masker)
-        return await ActivityEnvironment().run(lambda: found.run(ready))
+
+        async def ran() -> ToolOutput:
+            return await found.run(ready)
+
+        output: ToolOutput = await ActivityEnvironment().run(ran)
+        return output
 
 
 async def test_a_server_has_a_model_asked_and_goes_on_with_the_answer(address: dict[str, Any], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.process.progress import told_to
@@ -41,7 +42,12 @@ def harbour(transport: str, addresses: Addresses) -> McpServers:
 async def call(mcp: McpServers, name: str, **arguments: object) -> ToolOutput:
     tool = (await tools_of(mcp)).get(f"mcp__harbour__{name}")
     assert tool is not None
-    return await use(tool, place_at(ROOT), **arguments)
+
+    async def used_so() -> ToolOutput:
+        return await use(tool, place_at(ROOT), **arguments)
+
+    output: ToolOutput = await ActivityEnvironment().run(used_so)
+    return output
 
 
 def blocks(output: ToolOutput) -> tuple[TextBlock | DataBlock, ...]:

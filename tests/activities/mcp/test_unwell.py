@@ -2,7 +2,10 @@
 have."""
 
 import asyncio
+import os
 import re
+import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,9 @@ from tests.limits import SURE_SECONDS
 KEEPING = {"mcp_config": small(), "is_stateful": True}
 
 
-async def call(mcp: McpServers, name: str, last: str | None = None, **arguments: Any) -> ToolOutput:
+async def call(
+    mcp: McpServers, name: str, last: str | None = None, session: str = "one", **arguments: Any
+) -> ToolOutput:
     """As an activity of a session does. `last`: the connection of the call before."""
 
     async def run() -> ToolOutput:
@@ -36,7 +41,9 @@ async def call(mcp: McpServers, name: str, last: str | None = None, **arguments:
         asked = ToolCall("call-7", arguments, place_at(ROOT), CallFacts(cwd=str(ROOT)), connection=last)
         return await tool.run(asked)
 
-    output: ToolOutput = await ActivityEnvironment().run(run)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, workflow_id=session)
+    output: ToolOutput = await environment.run(run)
     return output
 
 
@@ -215,3 +222,25 @@ async def test_of_a_server_that_says_too_much_of_its_tools_the_rest_is_told() ->
         "those that are needed in enable_tools"
     )
     assert (named.names, untold) == (("mcp__harbour__add", "mcp__harbour__tide_499"), ())
+
+
+async def test_calls_of_one_session_share_a_program_that_keeps_nothing_and_other_sessions_do_not() -> None:
+    async with used(servers(small())) as mcp:
+        first, second = [str((await call(mcp, "note", text=text)).output) for text in ("fog", "rain")]
+        elsewhere = str((await call(mcp, "note", session="two", text="sun")).output)
+        together = await asyncio.gather(*(call(mcp, "note", text="hail") for _ in range(2)))
+
+    pid, _, notes = second.partition(": ")
+    assert (first, notes) == (f"{pid}: fog", "fog, rain")
+    assert elsewhere.endswith(": sun")
+    assert len({str(one.output).partition(":")[0] for one in together} - {pid}) == 1, "no call waits for another one"
+
+
+async def test_a_program_that_ended_between_two_calls_is_begun_again_and_nothing_is_said() -> None:
+    async with used(servers(small())) as mcp:
+        pid = int(str((await call(mcp, "note", text="fog")).output).partition(":")[0])
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: not alive(pid))
+        after = await call(mcp, "note", text="rain")
+
+    assert re.fullmatch(r"\d+: rain", str(after.output))
