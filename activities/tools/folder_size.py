@@ -1,7 +1,9 @@
 """Holds a workspace to a size: what lies in it is counted before a call that may write and while it runs."""
 
 import asyncio
+import errno
 import os
+import stat
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ REMEMBERED = 1_000
 
 
 class Unmeasured(Exception):
-    """A folder below can't be read, so nobody knows what lies in it."""
+    """A folder below can't be read, for whatever reason but that it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +87,113 @@ class FolderSizes:
 
 
 def size_of(root: Path, most: int) -> int:
-    """Bytes on the disk below a folder, links not followed; counted no further than above `most`. Raises Unmeasured."""
-    size, twice, waiting = 0, set[tuple[int, int]](), [str(root)]
-    while waiting and size <= most:
-        folder = waiting.pop()
+    """Bytes on the disk below a folder, links not followed; counted no further than above `most`.
+
+    A closed folder of the worker's own user is opened for the moment of counting: else whoever closes one could hide
+    files in it. One of somebody else that can't be read is left out, unless it can be written: nobody else fills it.
+    Raises Unmeasured for all other folders that can't be read.
+    """
+    total = _Total(most)
+    try:
+        base = os.open(root, _FOLDER)
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise Unmeasured(f"{str(root)[-200:]!r} can't be read ({error.strerror})") from None
+    try:
+        total.count(base)
+    finally:
+        os.close(base)
+    return total.bytes
+
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Or it is a link by now."""
+LONGEST_PATH = 3_000
+"""Characters below one open folder, of four bytes at most; the kernel takes 4,095 bytes. A deeper folder is opened by
+itself, and what lies in it counts from there."""
+
+
+class _Total:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.bytes = 0
+        self._twice = set[tuple[int, int]]()
+        """Files of several names that were counted."""
+
+    def count(self, base: int) -> None:
+        waiting = ["."]
+        while waiting and self.bytes <= self._most:
+            waiting += self._count_folder(waiting.pop(), base)
+
+    def _count_folder(self, path: str, base: int) -> list[str]:
+        """Returns the folders in it that are to be counted from the same base."""
         try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    size += _bytes_of(entry, twice)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # it is gone
+            folder = os.open(path, _FOLDER, dir_fd=base)
+        except PermissionError:
+            self._count_closed(path, base)
+            return []
         except OSError as error:
-            raise Unmeasured(f"{folder[-200:]!r} can't be read ({error.strerror})") from None
-    return size
+            if error.errno in _GONE:
+                return []
+            raise Unmeasured(f"{path[-200:]!r} can't be read ({error.strerror})") from None
+        try:
+            return self._names_in(folder, path)
+        except PermissionError as error:  # it was closed just now
+            raise Unmeasured(f"{path[-200:]!r} can't be read ({error.strerror})") from None
+        finally:
+            os.close(folder)
+
+    def _names_in(self, folder: int, path: str) -> list[str]:
+        found = list[str]()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                self.bytes += _bytes_of(entry, self._twice)
+                if not entry.is_dir(follow_symlinks=False):
+                    continue
+                below = f"{path}/{entry.name}"
+                if len(os.fsencode(below)) <= LONGEST_PATH:
+                    found.append(below)
+                else:
+                    self._count_deep(entry.name, folder)
+        return found
+
+    def _count_deep(self, name: str, folder: int) -> None:
+        try:
+            base = os.open(name, os.O_PATH | _FOLDER, dir_fd=folder)
+        except OSError as error:
+            if error.errno in _GONE:
+                return
+            raise Unmeasured(f"{name[-200:]!r} can't be read ({error.strerror})") from None
+        try:
+            self.count(base)
+        finally:
+            os.close(base)
+
+    def _count_closed(self, path: str, base: int) -> None:
+        """Of its own user's, which is open meanwhile; one of somebody else is left out."""
+        try:
+            held = os.open(path, os.O_PATH | _FOLDER, dir_fd=base)
+        except OSError:
+            raise Unmeasured(f"{path[-200:]!r} can't be reached") from None
+        try:
+            status, name = os.fstat(held), Path(f"/proc/self/fd/{held}")
+            if status.st_uid == os.geteuid():
+                mode = stat.S_IMODE(status.st_mode)
+                if mode & stat.S_IRWXU == stat.S_IRWXU:
+                    raise Unmeasured(f"{path[-200:]!r} can't be read, although it is open")
+                name.chmod(mode | stat.S_IRUSR | stat.S_IXUSR)
+                try:
+                    self.count(held)
+                finally:
+                    name.chmod(mode)
+            elif os.access(name, os.W_OK):
+                raise Unmeasured(f"{path[-200:]!r} is somebody else's, and can be written and not be read")
+        except OSError as error:
+            raise Unmeasured(f"{path[-200:]!r} can't be read ({error.strerror})") from None
+        finally:
+            os.close(held)
 
 
 def _bytes_of(entry: os.DirEntry[str], twice: set[tuple[int, int]]) -> int:

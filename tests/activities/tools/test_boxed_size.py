@@ -1,6 +1,8 @@
 """A sandbox that may hold only so much: what would write is refused, what passes the bound is ended."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,19 +69,66 @@ async def test_a_command_that_passes_the_bound_is_ended(root: Path, monkeypatch:
     assert not (root / "late").exists()
 
 
-async def test_what_can_not_be_counted_is_refused(root: Path) -> None:
+def deep_folder(root: Path) -> int:
+    """The last of forty folders within each other: its path is longer than any may be."""
     deep = os.open(root, os.O_RDONLY)
-    for _ in range(40):  # longer than any path may be
+    for _ in range(40):
         os.mkdir("d" * 200, dir_fd=deep)
         below = os.open("d" * 200, os.O_RDONLY, dir_fd=deep)
         os.close(deep)
         deep = below
+    return deep
+
+
+async def test_what_lies_deeper_than_a_path_reaches_is_counted(root: Path) -> None:
+    deep = deep_folder(root)
+    await run(Boxes(BOX), "Bash", root, command="touch new.txt")
+    full = os.open("full", os.O_WRONLY | os.O_CREAT, dir_fd=deep)
+    os.write(full, os.urandom(3_000_000))
+    os.close(full)
     os.close(deep)
 
-    with pytest.raises(
-        ToolError, match=r"^Nothing ran: how much the workspace holds can't be counted, for '.*File name"
-    ):
-        await run(Boxes(BOX), "Bash", root, command="touch new.txt")
+    assert (root / "new.txt").exists()
+    with pytest.raises(ToolError, match=r"^Nothing ran: the workspace holds more than 2 MB"):
+        await run(Boxes(BOX), "Bash", root, command="touch late.txt")
+
+
+NOBODY = 65534
+COUNT = f"""
+import ctypes, os
+from pathlib import Path
+from longhaul.activities.tools.folder_size import size_of
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # else its own entries in /proc are root's
+print(size_of(Path(), 10**9))
+"""
+
+
+def test_what_lies_in_a_closed_folder_is_counted_and_the_folder_stays_closed(root: Path) -> None:
+    """Counted by somebody who is not root: to root nothing is closed."""
+    closed, is_root = root / "closed", os.geteuid() == 0
+    closed.mkdir()
+    full = fill(closed)
+    if is_root:
+        for each in (root, closed, full):
+            os.chown(each, NOBODY, NOBODY)
+        (root / "theirs").mkdir(mode=0o700)
+        fill(root / "theirs")
+    closed.chmod(0)
+
+    told = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    names = 3 if is_root else 2  # the folders and the poem: in that of somebody else nobody looks
+    assert int(told.stdout) == full.stat().st_blocks * 512 + names * LEAST_BYTES
+    assert closed.stat().st_mode & 0o777 == 0
+    closed.chmod(0o700)
 
 
 def test_a_file_of_two_names_counts_once_and_an_empty_one_counts_too(root: Path) -> None:
