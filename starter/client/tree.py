@@ -42,15 +42,19 @@ class SessionTree:
         return await self._below(self._root, ())
 
     async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
-        """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. Raises Refused
-        where a limit is not set."""
-        budget = (await self._root.status()).budget
-        if not waiting.above or budget is None:
-            await waiting.session.change_budget(more, by=by)
-            return
-        await self._root.change_budget(more, by=by)
-        for session, call_id in waiting.above:
-            await session.change_budget(more, child=call_id, by=by)
+        """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. A limit that is
+        set further down only is raised there. Raises Refused where a limit is not set."""
+        way = [*waiting.above, (waiting.session, "")]
+        budgets = [(await session.status()).budget for session, _ in way]
+        given, above = dict[str, float](more.given()), set[str]()
+        for (session, call_id), budget in zip(way, budgets, strict=True):
+            limits = set(budget.limits) if budget is not None else set[str]()
+            here = limits if call_id else set(given)
+            if own := {name: given[name] for name in given if name in here and name not in above}:
+                await session.change_budget(own, by=by)
+            above |= limits
+            if call_id and (handed := {name: given[name] for name in given if name in above}):
+                await session.change_budget(handed, child=call_id, by=by)
 
     async def _below(self, session: "Session", above: tuple[tuple["Session", str], ...]) -> list[WaitingBelow]:
         try:

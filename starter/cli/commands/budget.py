@@ -30,6 +30,14 @@ def budget(  # noqa: PLR0913  one parameter a flag
     child: Annotated[
         str, typer.Option("--child", help="Give it to the sub-agent of this call, of what the session has left.")
     ] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            help="Answer the session of that name below this one, which waits for more: it is raised from here down to "
+            "it. Without it, the only one that waits.",
+        ),
+    ] = "",
     approver: options.As = None,
     user: options.User = None,
     agent: options.Agent = None,
@@ -49,6 +57,6 @@ def budget(  # noqa: PLR0913  one parameter a flag
         s,
         user,
         agent,
-        lambda screen, name: work.budget(screen, name, work.BudgetWish(more(), stop, summarise, child), approver),
+        lambda screen, name: work.budget(screen, name, work.BudgetWish(more(), stop, summarise, child, at), approver),
         as_json=as_json,
     )

@@ -6,10 +6,14 @@ from typing import Literal
 from rich.text import Text
 
 from longhaul.agent.values.budget import Raise
+from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import Name, opened
+from longhaul.starter.cli.finding import Name, flags_of, opened
 from longhaul.starter.cli.opening import decider
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.tree import below, out_of_budget
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.visible import one_line
 
 
@@ -21,6 +25,7 @@ class BudgetWish:
     stop: bool = False
     summarise: bool = False
     child: str = ""
+    at: str = ""
 
     @property
     def end(self) -> Literal["", "stop", "summarise"]:
@@ -34,14 +39,35 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
     """Change it as was wished, and show it."""
     raises, end = any(wish.more.given()), wish.end
     async with opened(name) as session:
-        if raises or end:
+        waiting = await out_of_budget(session, wish.at) if wish.at or not wish.child else None
+        if (raises or end) and waiting is not None:
+            await _answer(session, waiting, wish, decider(approver))
+        elif raises or end:
             await session.change_budget(wish.more, end=end, child=wish.child, by=decider(approver))
         standing = (await session.status()).budget
-    if standing is None:
+        tree = await session.tree.pending()
+    if standing is None and waiting is None:
         raise Misuse(f"session {session.id!r} has no budget; see [budget] in docs/agents/budgets.md")
-    for line in standing.lines():
+    for line in standing.lines() if standing is not None else ():
         screen.show(Text(one_line(line)))
-    if standing.asks:
+    if standing is not None and standing.asks:
         screen.show(Text(one_line(f"waits for more: {standing.asks}"), "yellow"))
-    screen.document({"session": session.id, "budget": standing.model_dump(mode="json")})
+    calls = [each.call for each in tree]
+    lacking = [each for each in tree if each.above and each.call.waits_for == "budget"]
+    for each in lacking:
+        screen.show(Text(one_line(f"{each.call.path} waits for more: {each.call.reason}"), "yellow"))
+        flags = [*below(each.session.id, each.call, calls), *flags_of(session)]
+        screen.show(render.how_to_answer(session.id, each.call, flags))
+    told = standing.model_dump(mode="json") if standing is not None else None
+    screen.document({"session": session.id, "budget": told, "below": [each.session.id for each in lacking]})
     return 0
+
+
+async def _answer(root: Session, waiting: WaitingBelow, wish: BudgetWish, by: str) -> None:
+    """More is raised from the root down to it; the end of a reply is its own."""
+    if wish.child:
+        raise Misuse("--child and --at: --at finds the way from the root by itself; leave --child out")
+    if wish.end:
+        await waiting.session.change_budget(wish.more, end=wish.end, by=by)
+        return
+    await root.tree.raise_budget(waiting, wish.more, by=by)

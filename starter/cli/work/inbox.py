@@ -11,7 +11,7 @@ from rich.text import Text
 from longhaul.starter import render, render_session
 from longhaul.starter.cli.finding import connected
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.tree import is_found_from_root
+from longhaul.starter.cli.work.tree import below, is_found_from_root
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.visible import one_line
@@ -51,7 +51,10 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
         screen.show(Text("nothing waits for a person"))
     for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
         screen.show(_head(found.root_of(card) or card, call).append(number, "dim"))
-        screen.show(render.pending_call(call), render.how_to_answer(place.session_id, call, _flags(place)), Text())
+        flags = (
+            [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
+        )
+        screen.show(render.pending_call(call), render.how_to_answer(place.session_id, call, flags), Text())
     for card, status in stopped:
         screen.show(*_shown_stopped(card, status), Text())
     for card, why in found.parked:
@@ -67,8 +70,11 @@ def _answered_at(found: Inbox, card: SessionCard, call: PendingCall) -> SessionC
     root = found.root_of(card)
     if root is None:
         return card
-    tree = (each for of, each in found.calls if root.workflow_id in (of.workflow_id, of.root_workflow_id))
-    return root if is_found_from_root(call, tree) else card
+    return root if is_found_from_root(call, _tree(found, root)) else card
+
+
+def _tree(found: Inbox, root: SessionCard) -> list[PendingCall]:
+    return [each for of, each in found.calls if root.workflow_id in (of.workflow_id, of.root_workflow_id)]
 
 
 def _numbers(waiting: list[tuple[SessionCard, PendingCall, SessionCard]]) -> Iterator[str]:

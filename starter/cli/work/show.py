@@ -11,6 +11,7 @@ from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, connected, find_known, flags_of
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.work.tree import below as below_root
 from longhaul.starter.cli.work.tree import is_found_from_root
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.session import Session
@@ -96,7 +97,8 @@ def _waiting_below(root: Session, pending: Sequence[PendingCall], below: Sequenc
     tree = [*pending, *(each.call for each in below)]
     for each in below:
         place = root if is_found_from_root(each.call, tree) else each.session
-        yield from render_session.waiting(place.id, [each.call], flags_of(place))
+        flags = [*(below_root(each.session.id, each.call, tree) if place is root else ()), *flags_of(place)]
+        yield from render_session.waiting(place.id, [each.call], flags)
 
 
 def _below(waiting: WaitingBelow) -> dict[str, object]:

@@ -7,14 +7,37 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.workflows.contract import PendingCall
 
-FOUND_FROM_ROOT = ("person", "outside", "settlement")
+FOUND_FROM_ROOT = ("person", "outside", "settlement", "budget")
 """What commands at a lead's name answer below it."""
 
 
 def is_found_from_root(call: PendingCall, tree: Iterable[PendingCall]) -> bool:
-    """Whether the root's name and the call's id say which call of its tree is meant."""
+    """Whether the root's name says which call of its tree is meant, with the call's id; or, of one that waits for more
+    budget, with the name of its session."""
+    if call.waits_for == "budget":
+        return True
     same = [each for each in tree if (each.call_id, each.waits_for) == (call.call_id, call.waits_for)]
     return call.waits_for in FOUND_FROM_ROOT and len(same) == 1
+
+
+def below(session_id: str, call: PendingCall, tree: Iterable[PendingCall]) -> list[str]:
+    """The flags by which `longhaul budget` at the root's name finds it, where several wait."""
+    if call.waits_for != "budget" or sum(each.waits_for == "budget" for each in tree) == 1:
+        return []
+    return ["--at", session_id]
+
+
+async def out_of_budget(root: Session, at: str) -> WaitingBelow | None:
+    """Where in its tree more budget is waited for: in the session of that name, or, without one, in the root itself or
+    in the only one below it. None where the root alone can be meant. Raises Misuse for a name that does not wait."""
+    found = [each for each in await root.tree.pending() if each.call.waits_for == "budget"]
+    if at:
+        named = [each for each in found if each.session.id == at]
+        if not named:
+            waiting = ", ".join(each.session.id for each in found) or "none"
+            raise Misuse(f"--at: no session {at!r} below {root.id!r} waits for more budget; those that do: {waiting}")
+        return named[0]
+    return found[0] if len(found) == 1 and found[0].above else None
 
 
 async def waiting_in(root: Session, call_ids: Sequence[str], waits_for: str) -> list[WaitingBelow]:
