@@ -42,6 +42,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.greet_host import greet_host
 from longhaul.activities.handle_interrupt import Interrupting
+from longhaul.activities.hear_child import hear_child
 from longhaul.activities.kinds.registry import load_kinds
 from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.masking.failures import MaskedFailures
@@ -331,6 +332,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             Restoring(store, preparation).restore,
             Checkpointing(store, segments, open_notifying(settings.notify, secrets.masker)).checkpoint,
             Interrupting(wrapping, secrets, turns).handle_interrupt,
+            hear_child,
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,

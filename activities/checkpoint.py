@@ -41,8 +41,8 @@ class Checkpointing:
     async def checkpoint(self, ask: CheckpointInput) -> Checkpointed:
         """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
         async with while_polling(), beating():
-            session = own_session.handle()
-            new, carried = await readout.since(session, ask.saved)
+            whole = readout.parted(ask.whole) if ask.whole else readout.since(own_session.handle(), ask.saved)
+            new, carried = await whole
             prefix = own_session.blobs_prefix()
             keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam)
             saved = Checkpointed(

@@ -78,6 +78,21 @@ REQUEST = "longhaul.request"
 TELL_MEMBER = "longhaul.tell_member"
 """Of a hub (`agent.hub`): takes a letter to a member's session, which is opened again where it has closed."""
 
+HEAR_CHILD = "longhaul.hear_child"
+"""Looks what the closed session of a sub-agent has returned, for a run that did not start it."""
+
+
+class HearChild(OpenValue):
+    workflow_id: str
+
+
+class ChildHeard(OpenValue):
+    """How it ended: what its workflow returned, as JSON (`workflows.contract.Closed`), or why there is nothing."""
+
+    closed: Any = sparse(None)
+    why: str = sparse("")
+
+
 HANDLE_INTERRUPT = "longhaul.handle_interrupt"
 """Its answer is `entries.InterruptHandled`."""
 
@@ -168,6 +183,8 @@ class CheckpointInput(OpenValue):
     """How many there are before those."""
     closing: bool = sparse(False)
     """The session ends with it, unless something comes in meanwhile."""
+    whole: str = sparse("")
+    """What the query SNAPSHOT would answer, for a session that can't be asked in the midst of its task."""
 
 
 class EntriesPage(OpenValue):
@@ -248,6 +265,9 @@ STALE_CONTEXT = "StaleContext"
 
 STREAM_ADDRESS = "longhaul.stream_address"
 """Name of the function by which a worker lets its sessions tell where their live streams are."""
+
+NO_MESSAGES = 2**53
+"""As the number of messages that are saved: more than any session has, so that only those of open calls are told."""
 
 TRANSCRIPT = "transcript"
 SPEC = "spec"

@@ -14,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.activities.attempt import own_session
+from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.checkpoint import own_run
 from longhaul.activities.contract import RESTORE, RestoreInput
@@ -63,7 +64,10 @@ class Restoring:
             past = Past(stored=await _stored(record) if record else None)
         except DamagedRecord as damage:
             record, past = None, Past(damage=damage)
-        await _look_back(past, record)
+        if activity.info().is_local:
+            _check_first(past)
+        else:
+            await _look_back(past, record)
         found = await asyncio.to_thread(found_in, past)
         await self._claim(ask, found, damaged=past.damage is not None)
         return found
@@ -81,6 +85,13 @@ class Restoring:
             await self._store.upsert_session(record)
         elif not await self._store.save_checkpoint(record):
             raise ApplicationError("the store was written to by another life of this session", type="StoreBusy")
+
+
+def _check_first(past: Past) -> None:
+    """Of a sub-agent's first life, within its first task: the server begins none a second time under its id, so that
+    the store alone may know of an earlier one. Raises ApplicationError where it does."""
+    if past.stored is not None or past.damage is not None:
+        raise unfused("something of it is stored")
 
 
 def _as_claimed(record: SessionRecord, claim: Claim) -> Restored:

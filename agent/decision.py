@@ -20,7 +20,7 @@ from longhaul.agent.next.allotting import put_aside_first
 from longhaul.agent.next.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
 from longhaul.agent.next.background import to_lose
 from longhaul.agent.next.budget import within_budget
-from longhaul.agent.next.children import is_stopped, owes_report, to_tell
+from longhaul.agent.next.children import ends_with_report, is_stopped, owes_report, to_tell
 from longhaul.agent.next.fused_reads import are_fused
 from longhaul.agent.next.hubs import to_tell_hub
 from longhaul.agent.next.inside import answer
@@ -59,10 +59,9 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck_detection import stuck, why
 
-BEHAVIOUR = 3
-"""The newest version of these rules. From the first release on, a rule that changes what a live session does takes a
-new number, asks for the session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it.
-"""
+BEHAVIOUR = 4
+"""The newest version of these rules. A rule that changes what a live session does takes a new number, asks for the
+session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it (CONTRIBUTING.md)."""
 
 
 def decide(record: Record, load: Load) -> Step:
@@ -85,8 +84,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
     if record.life.hold:
         return Park("person")
     if (doubt := to_probe(record)) and not record.interrupted:
-        # Whoever interrupts does not wait for a look: it is made when the reply has ended.
-        return Probe(doubt.call_id)
+        return Probe(doubt.call_id)  # whoever interrupts does not wait for it: it is made when the reply has ended
     if _must_tell(record, load):
         return Checkpoint()
     reply = record.reply
@@ -188,6 +186,8 @@ def _closing(record: Record, reply: ReplyContext) -> tuple[ToolResultBlock, ...]
 
 
 def _between_replies(record: Record, load: Load) -> Step:
+    if ends_with_report(record):
+        return close(record, load)
     # A request that waits is no reason: what it comes to is written down in a moment. A mark of closing is.
     if (
         should_save(record, load)

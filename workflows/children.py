@@ -5,23 +5,31 @@ A sub-agent outlives the run that started it: the run may roll over. What it rep
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from pydantic import ValidationError
 from temporalio import workflow
-from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
-from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
+from temporalio.common import RawValue, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
 
+from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent.entries import every as e
-from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN
+from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
+from longhaul.agent.letters.children import heard
 from longhaul.agent.next.children import Beginning, at_work, beginning, lost, not_begun, started
+from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.children import Child
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg
 from longhaul.agent.views.children import report
-from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, SessionStart
+from longhaul.workflows import retry_policies
+from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, Closed, SessionStart
+from longhaul.workflows.payloads.missing_blobs import result_of
 from longhaul.workflows.signals import signal
+from longhaul.workflows.underway import undisturbed
 
 LARGEST_START_BYTES = 200_000
 """Of all that a sub-agent begins with: an oversized command would end the session that gives it."""
@@ -44,10 +52,19 @@ class Children:
         self._write = write
         self._beside = beside
 
+        self._watched = set[str]()
+        """Call ids of those whose end the server tells this run."""
+
     def watch_carried(self) -> None:
         """To be called at the begin of a run: of what an earlier one has started the server tells this one nothing."""
         for child in at_work(self._record):
             self._beside(self._look_after(child))
+
+    def watch_restored(self) -> None:
+        """The same where an earlier life was found. Those that report by letter do so without being asked."""
+        for child in at_work(self._record):
+            if child.by_result:
+                self._beside(self._look_after(child))
 
     async def start(self, call_id: str) -> tuple[e.AnyEntry, ...]:
         """What is to be written down: that it has begun, or why it can't."""
@@ -71,6 +88,7 @@ class Children:
             return (not_begun(call, begun.child, "there is a session of that name already, or there was one"),)
         except FailureError as error:
             return (not_begun(call, begun.child, str(error)),)
+        self._watched.add(call_id)
         self._beside(self._watch(begun.child, handle))
         return started(self._record, begun.child)
 
@@ -88,6 +106,7 @@ class Children:
             memo={"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id},
             search_attributes=self._attributes(child),
             static_summary=child.agent[:120],
+            result_type=RawValue,
         )
 
     def _attributes(self, child: Child) -> TypedSearchAttributes:
@@ -102,12 +121,35 @@ class Children:
         return TypedSearchAttributes(pairs)
 
     async def _watch(self, child: Child, handle: workflow.ChildWorkflowHandle[Any, Any]) -> None:
-        """Notice a session that is ended from outside; one that closes of itself has reported before."""
+        """Hear the end of its session: with what it returns, if it has not reported before; or that it was ended from
+        outside."""
         why = "it closed"
         try:
-            await handle
+            self._hear(result_of(await handle, dict[str, Any], f"end-{child.call_id}"))
         except FailureError as error:
             why = str(error.cause or error)
+        self._lose(child, why)
+
+    def _hear(self, returned: object) -> None:
+        """What is no report of a sub-agent of this session changes nothing."""
+        own = workflow.info().workflow_id
+        with suppress(ValidationError, Unusable):
+            if told := Closed.model_validate(returned).report:
+                for entry in heard(self._record, told, lambda request: reply_id(own, request)).entries:
+                    self._write(entry)
+
+    async def _gone(self, child: Child, why: str) -> None:
+        """Of one that takes no letters any more: what its session has returned may be its report."""
+        if child.by_result and child.call_id in self._watched:
+            return
+        if child.by_result and self._is_at_work(child):
+            ask, name = HearChild(workflow_id=child.workflow_id), f"hear-{child.call_id}"
+            try:
+                told = await undisturbed(HEAR_CHILD, ask, ChildHeard, retry_policies.hear_child(), name)
+            except ActivityError as error:
+                told = ChildHeard(why=str(error.cause or error))
+            self._hear(told.closed)
+            why = told.why or why
         self._lose(child, why)
 
     async def _look_after(self, child: Child) -> None:
@@ -117,7 +159,7 @@ class Children:
             seconds = next(looks, LOOKS[-1])
             why = await signal(child.workflow_id, REPORT_AGAIN, {"call_id": child.call_id})
             if why:
-                self._lose(child, why)
+                await self._gone(child, why)
                 return
             await workflow.sleep(seconds, summary=f"look after the sub-agent {child.agent}"[:100])
 
@@ -142,7 +184,7 @@ class Children:
         self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids, through=through))
         for child, why in zip(children, told, strict=True):
             if why:
-                self._lose(child, why)
+                await self._gone(child, why)
         if word.letter == "interrupt":
             await self._until_answered(word.call_ids)
 

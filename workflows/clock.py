@@ -9,6 +9,7 @@ from typing import Any
 from temporalio import workflow
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.next.children import ends_with_report
 from longhaul.agent.next.waiting import next_due, reached, retry_is_due, sleep_is_over
 from longhaul.agent.record import Record
 
@@ -69,8 +70,21 @@ class IdleClock:
         self._running: asyncio.Task[None] | None = None
         self._limit = 0
         """Seconds; 0 = it may be idle for ever."""
+        self._started = False
 
-    def start(self) -> None:
+    def start_at_once(self) -> None:
+        """To be called at the begin of a run. A sub-agent that closes with its task needs no timer for most of its
+        life."""
+        if self._record.parent is None or not self._record.parent.by_result:
+            self._start()
+
+    def start_late(self) -> None:
+        """For a sub-agent that is kept open behind its task."""
+        if not self._started and self._record.reply is None and not ends_with_report(self._record):
+            self._start()
+
+    def _start(self) -> None:
+        self._started = True
         self._limit = self._record.spec.idle_close_seconds
         self._running = self._beside(self._watch(self._limit)) if self._limit else None
 
@@ -80,7 +94,7 @@ class IdleClock:
             return
         if self._running is not None:
             self._running.cancel()
-        self.start()
+        self._start()
 
     async def _watch(self, limit: int) -> None:
         again = 0.0

@@ -18,6 +18,7 @@ from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
 from longhaul.agent.entries.every import RequestAccepted, Segment
 from longhaul.agent.hub.hub import HubShown, HubState, Member
+from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.permission.preview import Preview
@@ -339,6 +340,8 @@ class Closed(OpenValue):
 
     seq: int
     generation: int
+    report: ChildReport | None = sparse(None)
+    """Of a sub-agent that closes with the end of its task."""
 
 
 class EventPage(OpenValue):

@@ -27,6 +27,9 @@ for ever."""
 FUSED_SECONDS = 1.0
 """Of a read within the session's own task. Four seconds would make it longer than the server waits for a task."""
 
+AT_ONCE_SECONDS = 2.5
+"""Of what a sub-agent does within its first and its last task: a hundred may do so together."""
+
 AWAY_SECONDS = 3.0
 """How long the workers of a host may leave a task untaken before it counts as away."""
 
@@ -219,6 +222,25 @@ def fused_read(summary: str) -> LocalActivityConfig:
         start_to_close_timeout=timedelta(seconds=FUSED_SECONDS),
         schedule_to_close_timeout=timedelta(seconds=FUSED_SECONDS + 0.5),
         retry_policy=RetryPolicy(maximum_attempts=1),
+    )
+
+
+def at_once(summary: str) -> LocalActivityConfig:
+    """As `fused_read`, where nobody waits for the session to hear him."""
+    return {
+        **fused_read(summary),
+        "start_to_close_timeout": timedelta(seconds=AT_ONCE_SECONDS),
+        "schedule_to_close_timeout": timedelta(seconds=AT_ONCE_SECONDS + 0.5),
+    }
+
+
+def hear_child() -> ActivityConfig:
+    """Without an answer within the time a sub-agent counts as lost, and what it has said with it."""
+    return ActivityConfig(
+        summary="what a sub-agent said last",
+        schedule_to_close_timeout=timedelta(minutes=10),
+        start_to_close_timeout=timedelta(seconds=20),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=10)),
     )
 
 

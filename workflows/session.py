@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
     from longhaul.agent.life.carried import carry
+    from longhaul.agent.next.children import ends_with_report
     from longhaul.agent.next.rollover import Load
     from longhaul.agent.plain.ids import reply_id
     from longhaul.agent.reception import receive
@@ -55,6 +56,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from longhaul.agent.values.conversation.messages import ToolResultBlock
     from longhaul.agent.values.permission import PermissionRule
+    from longhaul.agent.views.children import report
     from longhaul.agent.views.events import EventFold
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
@@ -109,7 +111,7 @@ class AgentSession:
             raise
 
     async def _live(self) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
-        self._idleness.start()
+        self._idleness.start_at_once()
         self._doing.children.watch_carried()
         while True:
             match await self._next():
@@ -139,13 +141,13 @@ class AgentSession:
                 case Finish() as end:
                     self._write(activity_failures.finished(end))
                 case Checkpoint(closing):
-                    self._doing.checkpoint(self._load().events, closing=closing)
+                    self._doing.checkpoint(self._load().events, self._events.before, closing=closing)
                 case Park() | Idle():
                     await self._until_recorded()
                 case RollOver():
                     self._roll_over()
                 case Close():
-                    return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation)
+                    return self._closed()
                 case _ as never:
                     assert_never(never)
 
@@ -329,14 +331,20 @@ class AgentSession:
         if earlier is not None:
             self._events = EventFold(earlier)
             self._idleness.follow()
+            self._doing.children.watch_restored()
 
     async def _until_recorded(self) -> None:
         self._showing.show()
         self._deadlines.set()
+        self._idleness.start_late()
         seen = self._record.seq
         await workflow.wait_condition(lambda: self._record.seq != seen or self._doing.crash is not None)
         if self._doing.crash is not None:
             raise self._doing.crash
+
+    def _closed(self) -> Closed:
+        told = report(self._record) if ends_with_report(self._record) else None
+        return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation, report=told)
 
     def _roll_over(self) -> None:
         carried = carry(

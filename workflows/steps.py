@@ -23,7 +23,7 @@ from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report,
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.views.event import EventsSoFar
-from longhaul.workflows import activity_failures, retry_policies
+from longhaul.workflows import activity_failures, at_once, retry_policies
 from longhaul.workflows.background import Background
 from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
@@ -60,9 +60,11 @@ class Doing:
         """Returns the events of the earlier life that was found, if there was one."""
         ask = life_inputs.restore(self._record, workflow.info().workflow_id)
         asked_at = self._record.seq
+        how = retry_policies.restore(prepares=ask.ahead is not None)
         try:
-            how = retry_policies.restore(prepares=ask.ahead is not None)
-            found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
+            found = await at_once.restored(self._record, ask)
+            if found is None:
+                found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
             self._write(activity_failures.restore_failed(error))
             return None
@@ -71,15 +73,17 @@ class Doing:
         self._ahead = None if found.prepared is None else (asked_at + AHEAD_ENTRIES, found.prepared)
         return carried.events if carried else None
 
-    def checkpoint(self, events: int, *, closing: bool) -> None:
-        self.checkpointing = self.beside(self._checkpoint(events, closing=closing))
+    def checkpoint(self, events: int, before: EventsSoFar, *, closing: bool) -> None:
+        self.checkpointing = self.beside(self._checkpoint(events, before, closing=closing))
 
-    async def _checkpoint(self, events: int, *, closing: bool) -> None:
-        ask = life_inputs.checkpoint(self._record, closing=closing)
-        outcome: e.Checkpointed | e.CheckpointFailed
+    async def _checkpoint(self, events: int, before: EventsSoFar, *, closing: bool) -> None:
+        ask, name = life_inputs.checkpoint(self._record, closing=closing), f"checkpoint-{self._record.seq}"
+        outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
-            how = retry_policies.checkpoint()
-            outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, f"checkpoint-{self._record.seq}")
+            outcome = await at_once.checkpointed(self._record, ask, before)
+            if outcome is None:
+                how = retry_policies.checkpoint()
+                outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, name)
         except ActivityError as error:
             outcome = activity_failures.checkpoint_failed(error, events)
         self.checkpointing = None

@@ -24,6 +24,18 @@ async def undisturbed(name: str, ask: object, answer: type[Answer], how: Activit
     return result_of(arrived, answer, once)
 
 
+async def at_once(name: str, ask: object, answer: type[Answer], how: LocalActivityConfig) -> Answer | None:
+    """The same within the session's own task; None where it has no answer, and an activity has to be asked."""
+    try:
+        arrived: RawValue = await workflow.execute_local_activity(name, ask, result_type=RawValue, **how)
+        return result_of(arrived, answer)
+    except FailureError:
+        # Of whatever kind, as in `Underway.run_fused`.
+        if workflow.cancellation_reason() is not None:
+            raise asyncio.CancelledError from None
+        return None
+
+
 class Underway:
     """The activities that a session waits for."""
 

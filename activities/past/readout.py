@@ -6,7 +6,15 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle
 
-from longhaul.activities.contract import ENTRIES, MESSAGES, SNAPSHOT, EntriesPage, MessagePage, SnapshotPage
+from longhaul.activities.contract import (
+    ENTRIES,
+    MESSAGES,
+    NO_MESSAGES,
+    SNAPSHOT,
+    EntriesPage,
+    MessagePage,
+    SnapshotPage,
+)
 from longhaul.agent.entries.every import AnyEntry, Segment
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.plain.pages import Pages
@@ -19,8 +27,6 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 
 STATUS = "status"
 SNAPSHOT_TRIES = 20
-NO_MESSAGES = 2**53
-"""As the number of messages that are saved: more than any session has, so that only those of open calls are told."""
 
 
 class Sealed(OpenValue):
@@ -47,7 +53,12 @@ async def entries_after(session: WorkflowHandle[Any, Any], seq: int) -> list[Any
 async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[list[AnyEntry], Carried]:
     """Both of what a checkpoint needs, as of one moment: what was recorded after entry `seq`, and what the session
     would take along without that. Raises as `snapshot`."""
-    return await asyncio.to_thread(_parted, await _text(session, seq, NO_MESSAGES))
+    return await parted(await _text(session, seq, NO_MESSAGES))
+
+
+async def parted(text: str) -> tuple[list[AnyEntry], Carried]:
+    """The same of the text that the session answers."""
+    return await asyncio.to_thread(_parted, text)
 
 
 def _parted(text: str) -> tuple[list[AnyEntry], Carried]:

@@ -63,6 +63,8 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
             return _child_ended(account, entry)
         case e.ParentTold() if ledger.parent is not None and ledger.parent.allotted:
             return _given_back(account, ledger)
+        case e.Checkpointed(closing=True) if ledger.parent is not None and ledger.parent.by_result:
+            return _given_back(account, ledger) if ledger.parent.allotted else account
         case _:
             return account
 

@@ -20,7 +20,7 @@ def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
         case e.ParentTold():
             _tell(ledger, told=True, error=entry.error)
         case e.ReportAsked():
-            _tell(ledger, told=False, error="")
+            report_anew(ledger)
         case _ as never:
             assert_never(never)
 
@@ -70,8 +70,8 @@ def _raises_told(ledger: Ledger, call_id: str, through: int) -> None:
 
 
 def report_anew(ledger: Ledger) -> None:
-    """To be called for a session that was opened again: who opened it may not have heard of the end of its task."""
-    _tell(ledger, told=False, error="")
+    """By letter, for whoever has started this session is not in the run any more that hears what it returns."""
+    _tell(ledger, told=False, error="", by_result=False)
 
 
 def _started(ledger: Ledger, entry: e.ChildStarted) -> None:

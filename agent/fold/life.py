@@ -99,7 +99,8 @@ def _has_ended(lacking: e.WorkerLacks, entry: e.AnyEntry) -> bool:
 
 def _restored(ledger: Ledger, entry: e.Restored) -> None:
     ledger.life.restored = True
-    report_anew(ledger)
+    if entry.source != "nothing":
+        report_anew(ledger)
     ledger.life.generation, ledger.life.hold = entry.generation, entry.hold
     if entry.note or entry.source != "nothing":
         ledger.life.note = entry.note  # of a copy the note about its files came first

@@ -3,6 +3,8 @@
 A report is known by its call, and counts once: it may come more than once, and when nobody waits for it any more.
 """
 
+from collections.abc import Callable
+
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChildReport, ReportAgain, Unusable
 from longhaul.agent.letters.letter import Letter, Received
@@ -13,6 +15,11 @@ from longhaul.agent.values.conversation.messages import ToolCallState, ToolResul
 
 
 def reported(record: Record, body: ChildReport, letter: Letter) -> Received:
+    return heard(record, body, letter.reply_id_of)
+
+
+def heard(record: Record, body: ChildReport, reply_id_of: Callable[[str], str]) -> Received:
+    """A report, however it came. `reply_id_of`: as `Letter` has it. Raises Unusable."""
     call, child = record.open_calls.get(body.call_id), record.children.get(body.call_id)
     tool = record.provided.tools.get(call.block.name) if call is not None else None
     if child is None and not (tool is not None and tool.child):
@@ -29,7 +36,7 @@ def reported(record: Record, body: ChildReport, letter: Letter) -> Received:
         doubtful=body.doubtful,
     )
     if call is None or call.state is ToolCallState.FINISHED:
-        return Received(_told_later(record, child, ended, body, letter), {"recorded": True})
+        return Received(_told_later(child, ended, body, reply_id_of), {"recorded": True})
     result = ToolResultBlock(
         id=body.call_id, name=call.block.name, output=body.output, state=ToolResultState(body.state)
     )
@@ -37,14 +44,14 @@ def reported(record: Record, body: ChildReport, letter: Letter) -> Received:
 
 
 def _told_later(
-    record: Record, child: Child | None, ended: e.ChildEnded, body: ChildReport, letter: Letter
+    child: Child | None, ended: e.ChildEnded, body: ChildReport, reply_id_of: Callable[[str], str]
 ) -> tuple[e.AnyEntry, ...]:
     """Of one in the background the session hears by a message; it was not told to stop, or it says how far it came to
     whoever reads its session. Of others nobody waits any more."""
     if child is None or not child.background or child.stopped:
         return (ended,)
     told = woken_by(child, body.state, body.output, "")
-    told = told.model_copy(update={"reply_id": letter.reply_id_of(told.request_id)})
+    told = told.model_copy(update={"reply_id": reply_id_of(told.request_id)})
     return (ended.model_copy(update={"tainted": body.tainted}), told)
 
 
@@ -60,4 +67,4 @@ def report_again(record: Record, body: ReportAgain) -> Received:
     parent = record.parent
     if parent is None or parent.call_id != body.call_id:
         raise Unusable(f"call_id: this session is no sub-agent with the task {body.call_id!r}")
-    return Received((e.ReportAsked(),) if parent.told else (), {"asked": True})
+    return Received((e.ReportAsked(),) if parent.told or parent.by_result else (), {"asked": True})

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.results import lost_child, not_a_call
-from longhaul.agent.next.inheritance import inherited
+from longhaul.agent.next.inheritance import inherited, says_when_to_close
 from longhaul.agent.next.rollover import Load
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
@@ -23,6 +23,9 @@ from longhaul.agent.values.conversation.messages import ToolCallState, ToolResul
 from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+
+CLOSES_WITH_ITS_TASK = 4
+"""The behaviour (`decision.BEHAVIOUR`) from which on a session has its sub-agents close with the end of their task."""
 
 
 class GivenTask(OpenValue):
@@ -73,7 +76,8 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
     call_id, state = call.block.id, record.state
     session = f"{state.session_id}.{call_id}"
     workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
-    reply = record.current.reply_id
+    reply, own = record.current.reply_id, record.spec.agents[task.agent]
+    by_result = state.behaviour >= CLOSES_WITH_ITS_TASK and not says_when_to_close(own)
     message = UserMsg(record.spec.name, task.task)
     parent = Parent(
         workflow_id=own_workflow,
@@ -82,6 +86,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         path=(*(record.parent.path if record.parent else ()), record.spec.name),
         tainted=state.tainted,
         allotted=_allotted(record, call_id),
+        by_result=by_result,
     )
     request = e.RequestAccepted(
         request_id=call_id,
@@ -97,8 +102,9 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         reply_id=reply,
         at=record.latest_at,
         background=task.run_in_background,
+        by_result=by_result,
     )
-    return Beginning(child, parent, inherited(record, record.spec.agents[task.agent], call_id), request)
+    return Beginning(child, parent, inherited(record, own, call_id), request)
 
 
 def _allotted(record: Record, call_id: str) -> tuple[LimitName, ...]:
@@ -139,8 +145,27 @@ def _is_over(record: Record, child: Child) -> bool:
 
 
 def owes_report(record: Record) -> bool:
-    """Whether this is a sub-agent whose task has ended, and whoever gave it does not know."""
-    return task_reply(record) is not None
+    """Whether this is a sub-agent whose task has ended, and whoever gave it is to be told by letter."""
+    return task_reply(record) is not None and not ends_with_report(record)
+
+
+def ends_with_report(record: Record) -> bool:
+    """Whether it is to close now, and what its workflow returns is the report: nobody waits for anything else of it,
+    and it can be written down."""
+    parent = record.parent
+    return (
+        parent is not None
+        and parent.by_result
+        and task_reply(record) is not None
+        and record.reply is None
+        and not record.requests.queue
+        and record.compaction.asked is None
+        and record.pause is None
+        and record.keeping.failed is None
+        and not any(doubt.open for doubt in record.doubts.values())
+        and not at_work(record)
+        and all(command.fate for command in record.commands.values())
+    )
 
 
 def task_reply(record: Record) -> str | None:

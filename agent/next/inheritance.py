@@ -60,7 +60,7 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
             "budget": budget(record, own.budget, call_id),
             "offloader": above.offloader,
             "workspace": workspace,
-            "idle_close_seconds": IDLE_SECONDS if own.idle_close_seconds == _IDLE else own.idle_close_seconds,
+            "idle_close_seconds": own.idle_close_seconds if says_when_to_close(own) else IDLE_SECONDS,
         }
     )
 
@@ -98,6 +98,11 @@ def _of_its_own(workspace: Workspace) -> str:
 
 
 _IDLE: int = AgentSpec.model_fields["idle_close_seconds"].default
+
+
+def says_when_to_close(own: AgentSpec) -> bool:
+    """Whether the agent file of a sub-agent says for how long its session stays open behind its task."""
+    return own.idle_close_seconds != _IDLE
 
 
 def _where(record: Record) -> str:

@@ -48,6 +48,8 @@ class Parent(OpenValue):
     """It has been told how the task ended."""
     error: str = sparse("")
     """Why it could not be told."""
+    by_result: bool = sparse(False)
+    """It is told by what this session's workflow returns, which closes with the end of the task."""
 
 
 class Child(OpenValue):
@@ -73,6 +75,8 @@ class Child(OpenValue):
     """Said to it, and not passed on yet: by the number of the entry."""
     raises: dict[str, Raise] = sparse({})
     """Of its budget, that it has not been told: by the number of the entry."""
+    by_result: bool = sparse(False)
+    """As `Parent.by_result` was when it was started; its report may come by letter all the same."""
 
 
 def named_by_keys(agents: object) -> object:

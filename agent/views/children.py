@@ -1,5 +1,6 @@
 """A session in its tree: the path to it from the root, its sub-agents, and what it reports when its task has ended."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from longhaul.agent.letters.bodies import ChildReport
@@ -8,7 +9,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.amount import GIVEN_BACK, Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
-from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, ToolResultBlock
 from longhaul.agent.values.spec.workspace import BRANCHES
 from longhaul.agent.views.transcript import reply_message
 
@@ -33,7 +34,9 @@ def report(record: Record) -> ChildReport | None:
         return None
     ended = record.requests.finished[reply]
     said = reply_message(record, reply)
-    words = last_words(said) if said is not None else ""
+    words = last_words(said.content) if said is not None else ""
+    if not words:  # of an earlier life the context alone has them
+        words = last_words([block for each in record.state.context if each.id == reply for block in each.content])
     return ChildReport(
         call_id=record.parent.call_id,
         session_id=record.state.session_id,
@@ -63,10 +66,10 @@ _STATES: dict[FinishedReason, Any] = {
 }
 
 
-def last_words(message: Msg) -> str:
+def last_words(content: Sequence[ContentBlock]) -> str:
     """The text behind the last tool result."""
     texts = list[str]()
-    for block in reversed(message.content):
+    for block in reversed(content):
         if isinstance(block, ToolResultBlock):
             break
         if block.type == "text":

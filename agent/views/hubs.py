@@ -27,7 +27,7 @@ def member_said(record: Record, workflow_id: str, hub: str, reply: str) -> Membe
         workflow_id=workflow_id,
         life=record.hubs[hub].life,
         reply_id=reply,
-        text=_cut(last_words(ended)) if ended is not None else "",
+        text=_cut(last_words(ended.content)) if ended is not None else "",
         tainted=record.state.tainted[:1_000],
     )
 
