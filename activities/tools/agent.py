@@ -27,6 +27,10 @@ Gives a task to another agent, which works on it in a session of its own, and an
                 "maxLength": LONGEST_TASK_CHARS,
                 "description": "The whole task, in words that need no other context.",
             },
+            "answer_schema": {
+                "type": "object",
+                "description": "JSON schema of an object. With it the answer is a value that fits, as JSON, not words.",
+            },
             "run_in_background": {
                 "type": "boolean",
                 "description": "Do not wait for it. AgentList, AgentSend and AgentStop are for such ones.",

@@ -1,14 +1,15 @@
 """Decides about sub-agents: which tasks may begin and how, what is passed on to them, and when one has to report."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.results import lost_child, not_a_call
 from longhaul.agent.next.inheritance import inherited, says_when_to_close
 from longhaul.agent.next.rollover import Load
+from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
 from longhaul.agent.plain.mistakes import what_is_wrong
@@ -34,6 +35,14 @@ class GivenTask(OpenValue):
     agent: str
     task: str = Field(min_length=1, max_length=LONGEST_TASK_CHARS)
     run_in_background: bool = False
+    answer_schema: dict[str, Any] | None = None
+
+    @field_validator("answer_schema")
+    @classmethod
+    def _can_be_asked_for(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        if schema is not None and (why := why_unusable(schema)):
+            raise ValueError(why)
+        return schema
 
 
 class Beginning(NamedTuple):
@@ -93,6 +102,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         reply_id=reply_id(workflow, call_id),
         body_digest=digest_of([message.model_dump(mode="json")]),
         messages=(message,),
+        structured_schema=task.answer_schema,
     )
     child = Child(
         call_id=call_id,

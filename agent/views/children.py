@@ -5,11 +5,12 @@ from typing import Any
 
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.next.children import task_reply
+from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.record import Record
 from longhaul.agent.values.amount import GIVEN_BACK, Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
-from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, ToolResultBlock
+from longhaul.agent.values.conversation.messages import ContentBlock, FinishedReason, Msg, ToolResultBlock
 from longhaul.agent.values.spec.workspace import BRANCHES
 from longhaul.agent.views.transcript import reply_message
 
@@ -34,7 +35,7 @@ def report(record: Record) -> ChildReport | None:
         return None
     ended = record.requests.finished[reply]
     said = reply_message(record, reply)
-    words = last_words(said.content) if said is not None else ""
+    words = _answer(said) if said is not None else ""
     if not words:  # of an earlier life the context alone has them
         words = last_words([block for each in record.state.context if each.id == reply for block in each.content])
     return ChildReport(
@@ -64,6 +65,11 @@ _STATES: dict[FinishedReason, Any] = {
     FinishedReason.COMPLETED: "success",
     FinishedReason.INTERRUPTED: "interrupted",
 }
+
+
+def _answer(said: Msg) -> str:
+    """Its last words; of one that was asked for a value, that as JSON."""
+    return last_words(said.content) if said.structured_output is None else canonical_json(said.structured_output).decode()
 
 
 def last_words(content: Sequence[ContentBlock]) -> str:

@@ -1,5 +1,7 @@
 """Sub-agents: begun once from a call, heard of by letter, told what concerns them, and reporting themselves."""
 
+import json
+
 from longhaul.agent.entries import every as e
 from longhaul.agent.next.children import beginning, lost
 from longhaul.agent.plain.canonical import digest_of
@@ -353,3 +355,27 @@ def test_taint_goes_down_with_the_task_and_up_with_the_report() -> None:
     clean = begun("a glazier")
     clean.hear_of("a", "Glazed.")
     assert clean.record.state.tainted == ""
+
+
+def asked_in_form(schema: object) -> Family:
+    arguments = json.dumps({"agent": "glazier", "task": "count the panes", "answer_schema": schema})
+    play = Family([[ToolCallBlock(id="a", name="Agent", input=arguments)], text("All set.")])
+    play.say("Build")
+    play.run()
+    return play
+
+
+def test_a_value_may_be_asked_for_in_a_form() -> None:
+    form = {"type": "object", "properties": {"panes": {"type": "integer"}}}
+
+    play = asked_in_form(form)
+
+    assert play.begun["a"].request.structured_schema == form
+
+
+def test_a_form_that_nobody_can_ask_for_is_said_to_the_model() -> None:
+    play = asked_in_form({"type": "array"})
+
+    ((_, state, said),) = play.results()
+    assert (state, play.begun) == ("error", {})
+    assert "answer_schema" in said

@@ -82,6 +82,19 @@ async def test_a_denied_call_stays_denied_and_rules_of_the_lead_bind_it(stage: S
         assert why in told[0].get_text()
 
 
+async def test_one_that_is_asked_for_a_value_answers_with_one(stage: Stage) -> None:
+    form = {"type": "object", "properties": {"pages": {"type": "integer"}}, "required": ["pages"]}
+    given = {"agent": "scout", "task": "count the pages", "answer_schema": form}
+    scout = agent(
+        stage, {"text": "Seven."}, calls("generate_response", pages="seven"), calls("generate_response", pages=7)
+    )
+    session = lead(stage, {"scout": scout}, {"tool_calls": [{"id": "t1", "name": "Agent", "input": given}]}, SUMMED_UP)
+
+    done = await session.reply("How many?")
+
+    assert results(done) == [(SUCCESS, '{"pages":7}')]
+
+
 async def test_one_that_fails_says_so(stage: Stage) -> None:
     broken = {"text": "Never.", "faults": ["auth"]}
     session = lead(stage, {"scout": agent(stage, broken)})
