@@ -69,7 +69,8 @@ _STATES: dict[FinishedReason, Any] = {
 
 def _answer(said: Msg) -> str:
     """Its last words; of one that was asked for a value, that as JSON."""
-    return last_words(said.content) if said.structured_output is None else canonical_json(said.structured_output).decode()
+    value = said.structured_output
+    return last_words(said.content) if value is None else canonical_json(value).decode()
 
 
 def last_words(content: Sequence[ContentBlock]) -> str:

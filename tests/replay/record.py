@@ -29,7 +29,7 @@ from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
-from tests.replay.scenarios import HUB, SCENARIOS, Scenario
+from tests.replay.scenarios import FIRST_CALL, HUB, SCENARIOS, Scenario
 
 HISTORIES = Path(__file__).with_name("histories")
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,9 @@ def _without_traces(value: Any) -> Any:
 
 
 def _workflow_id(name: str, scenario: Scenario) -> str:
-    return f"longhaul-hub/ana/{HUB}" if scenario.of_hub else f"longhaul/lamp/ana/{name}"
+    if scenario.of_hub:
+        return f"longhaul-hub/ana/{HUB}"
+    return f"longhaul/scout/ana/{name}.{FIRST_CALL}" if scenario.of_sub_agent else f"longhaul/lamp/ana/{name}"
 
 
 async def main(names: list[str]) -> None:

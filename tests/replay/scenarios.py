@@ -26,6 +26,8 @@ class Scenario:
     """What the agent has beside its model and its tools."""
     of_hub: bool = False
     """The history is that of the hub `HUB`, and not that of the session."""
+    of_sub_agent: bool = False
+    """It is that of the session's sub-agent `scout`, of the first call."""
     middlewares: str = ""
     """As LONGHAUL_MIDDLEWARES of the worker."""
 
@@ -184,6 +186,14 @@ async def hub(session: Session) -> None:
 
 TELL_ANA = calls("send", to="Ana", text="the tide is high")
 
+GIVES_A_TASK: tuple[Line, ...] = (
+    {"tool_calls": [{"name": "Agent", "input": {"agent": "scout", "task": "look"}}]},
+    {"text": "It is seen to."},
+)
+WITH_SCOUT: dict[str, Any] = {"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}}
+FIRST_CALL = "call_0_0"
+"""The id of the first call of a scripted model."""
+
 SCENARIOS: dict[str, Scenario] = {
     "answer_only": Scenario(({"text": "Two metres."},), answer_only),
     "three_calls_with_approval": Scenario(
@@ -278,6 +288,8 @@ SCENARIOS: dict[str, Scenario] = {
         subagents,
         spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
     ),
+    "told_by_result": Scenario(GIVES_A_TASK, subagents, spec=WITH_SCOUT),
+    "closing_with_the_task": Scenario(GIVES_A_TASK, subagents, spec=WITH_SCOUT, of_sub_agent=True),
     "background_agents": Scenario(
         (
             {"tool_calls": [{"name": "Agent", "input": {"agent": "scout", "task": "look", "run_in_background": True}}]},
