@@ -1,5 +1,5 @@
-"""What a sub-agent that closes with its task does within its first task and its last: it begins, and is written down,
-without an activity of its own. A short task costs few events so.
+"""Begins a sub-agent that closes with its task, and writes it down, within the first and the last task of its session:
+without an activity of its own, so that a short task costs few events.
 
 What takes long or passes a bound has no answer, and goes the way of all other sessions.
 """

@@ -68,12 +68,14 @@ WHILE_IT_LASTS = {
     *("MeanwhileAsked.questions", "MeanwhileAsked.answers", "Repairing._instead", "Repairing.refused"),
     *("Batches._waiting", "Outlet._masks", "ImportProblems.problems", "ReplyFold.hints", "ReplyFold._done"),
     *("ReplyFold._results", "ReplyFold._live", "FusedReads.unfused", "Turns._queue", "Snapshot._kept"),
+    "_Total._twice",
     *(
         "Doing.running",
         "Background.running",
         "Background._stopped",
         "Underway._handles",
         "AgentHub._telling",
+        "Children._watched",
         "_Instance._under_way",
     ),
 }
