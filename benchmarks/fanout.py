@@ -147,9 +147,8 @@ def section(found: Sequence[Fan], load: float) -> str:
         "",
         *table(("", "calls of tools", "wall", "events"), compared),
         "",
-        "Whatever it does, a sub-agent has 18 events that a bare child has not: a look for an earlier life of its",
-        "session, with the preparation of its reply (6), the timer after which it closes, the word to the lead, and",
-        "its checkpoint (11). So the fewer calls it makes, the more they weigh; `fuse_reads` takes away more.",
+        "Whatever it does, a sub-agent has some three events that a bare child has not: it begins, and is written",
+        "down, within its first task and its last, and the server's index hears how it stands.",
         "",
         f"The lead's own history grows by {most:.1f} events a sub-agent at most (target: ≤ {MOST_PARENT_EVENTS}).",
     ]
