@@ -101,7 +101,7 @@ lock-peers: setup ## pin the newest peers; measure them anew afterwards
 	cd benchmarks/peers && for name in *.in; do \
 	  ../../$(BIN)/uv pip compile $$name --output-file $${name%.in}.lock $(LOCKING) || exit 1; done
 
-LOCKING := --upgrade --universal --python-version 3.11 --generate-hashes --no-header --quiet
+LOCKING := --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --quiet
 
 clean: ## remove what was made here; caches in the home folder stay
 	rm -rf $(VENV) build site *.egg-info tests/mockserver/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
