@@ -6,10 +6,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG
 from tests.house.syntax import tree_of
@@ -211,19 +214,48 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
 def test_lock_files_pin_every_package_by_hash() -> None:
     for lock in ("requirements.lock", "requirements-dev.lock"):
         entries = re.split(r"\n(?=\S)", re.sub(r"(?m)^\s+#.*\n", "", (ROOT / lock).read_text().strip()))
-        loose = [entry for entry in entries if not re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+(.|\n)*--hash=sha256:", entry)]
+        loose = [entry for entry in entries if not re.match(r"[\w.-]+(\[[\w, -]+\])?==\S+(.|\n)*--hash=sha256:", entry)]
 
         assert loose == [], lock
 
 
 def test_what_runs_is_a_part_of_what_is_tested() -> None:
-    runtime, development = (pins(ROOT / name) for name in ("requirements.lock", "requirements-dev.lock"))
+    runtime, development = (versions(ROOT / name) for name in ("requirements.lock", "requirements-dev.lock"))
 
     assert runtime - development == set()
 
 
+def test_what_a_package_asks_for_with_an_extra_is_pinned_with_it() -> None:
+    """pip takes the two for different packages: of one that is pinned without, it looks at the newest release, which
+    has no hash here, and installs nothing."""
+    pinned = {one.name: one for one in map(Requirement, pins(ROOT / "requirements-dev.lock"))}
+    asked = [
+        needed
+        for one in pinned.values()
+        for text in (metadata.requires(one.name) if is_installed(one.name) else None) or ()
+        if (needed := Requirement(text)).extras and any(applies(needed, extra) for extra in ("", *one.extras))
+    ]
+
+    assert [str(needed) for needed in asked if not needed.extras <= pinned[canonicalize_name(needed.name)].extras] == []
+    assert asked
+
+
+def is_installed(name: str) -> bool:
+    """False for what the lock has for other platforms."""
+    return any(metadata.distributions(name=name))
+
+
+def applies(needed: Requirement, extra: str) -> bool:
+    return needed.marker is None or needed.marker.evaluate({"extra": extra})
+
+
+def versions(lock: Path) -> set[str]:
+    """A package may have more extras where tests are."""
+    return {re.sub(r"\[.*\]", "", pin) for pin in pins(lock)}
+
+
 def pins(lock: Path) -> set[str]:
-    return set(re.findall(r"(?m)^[\w.-]+(?:\[[\w,-]+\])?==[^\s;]+", lock.read_text()))
+    return set(re.findall(r"(?m)^[\w.-]+(?:\[[\w, -]+\])?==[^\s;]+", lock.read_text()))
 
 
 def test_compose_runs_the_server_with_the_settings_that_we_test_with() -> None:
