@@ -69,20 +69,31 @@ async def find_session(app: Longhaul, name: Name) -> Session:
 
 async def find_any(app: Longhaul, name: Name) -> Session:
     """The same; when none is open, the one that was of this user and agent. Raises Misuse when several are open."""
-    found = await find_if_open(app, name)
-    return found or app.session(name.session_id, user=name.user, agent=AgentSpec(name=name.agent or "longhaul"))
+    return await find_if_open(app, name) or _named(app, name)
+
+
+def _named(app: Longhaul, name: Name) -> Session:
+    return app.session(name.session_id, user=name.user, agent=AgentSpec(name=name.agent or "longhaul"))
 
 
 async def find_known(app: Longhaul, name: Name) -> Session:
-    """The same; Misuse too for one that was never begun, or that the server has forgotten."""
-    session = await find_any(app, name)
+    """The same, or the only closed one of that name; Misuse too for one that was never begun, or that the server has
+    forgotten."""
+    session = await find_if_open(app, name) or await _find_closed(app, name)
     if not await session.has_begun():
         raise Misuse(
             f"the server knows no session {visible(name.session_id)!r}{_narrowed(name)}, open or closed; see `longhaul "
-            "sessions`. For one that is not open name its --user and --agent; `longhaul state export` reads what is "
-            "stored of one that the server has forgotten"
+            "sessions`. `longhaul state export` reads what is stored of one that the server has forgotten"
         )
     return session
+
+
+async def _find_closed(app: Longhaul, name: Name) -> Session:
+    """One that closed just now may not stand in the index yet: user and agent may still name it."""
+    found = await _candidates(app, name, closed=True)
+    if len(found) > 1:
+        raise Misuse(_ambiguous(name, found))
+    return app.attach(found[0]) if found else _named(app, name)
 
 
 async def find_if_open(app: Longhaul, name: Name) -> Session | None:
@@ -131,7 +142,7 @@ def _ambiguous(name: Name, found: list[SessionCard]) -> str:
         )
         for card in found
     )
-    return f"{len(found)} open sessions are called {name.session_id!r}; add one of: {choices}"
+    return f"{len(found)} sessions are called {name.session_id!r}; add one of: {choices}"
 
 
 def _on_stderr(sentence: str) -> None:

@@ -44,7 +44,7 @@ async def test_an_ambiguous_session_names_the_candidates(cli: Cli, app: Longhaul
     named = cli("show", "shared", "--user", "ben o'neill", "--json")
 
     assert ambiguous.code == 2
-    assert "2 open sessions are called 'shared'" in ambiguous.err
+    assert "2 sessions are called 'shared'" in ambiguous.err
     assert "--user ana --agent longhaul" in ambiguous.err
     assert named.document["status"]["user_id"] == "ben o'neill"
 
