@@ -1,11 +1,14 @@
 """The development server as users get it: real processes, real ports, a real kill."""
 
 import asyncio
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -13,6 +16,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from longhaul.starter.provision.dev_server import DevServer, DevServerFailed, DevServerSettings
 from longhaul.starter.provision.processes import bound_to_parent, run_within
 from longhaul.starter.provision.temporal_cli import TemporalCliMissing, cache_directory, find_temporal
+from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -180,6 +184,25 @@ def test_a_command_on_the_path_that_does_not_start_is_passed_over(
 
     assert found == cached == cache_directory() / "temporal"
     assert said == [f"{str(broken)!r} does not start, looking further"]
+
+
+def test_what_another_process_fetches_is_waited_for_and_taken(
+    temporal_cli: Path, tmp_path: Path, own_environment: MutableMapping[str, str]
+) -> None:
+    own_environment.pop("LONGHAUL_TEMPORAL_CLI", None)
+    own_environment.update(PATH="", XDG_CACHE_HOME=str(tmp_path))
+    cached, heard = cache_directory() / "temporal", Queue[str]()
+    cached.parent.mkdir(parents=True)
+    with ThreadPoolExecutor() as thread:
+        with (cached.parent / "fetching.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = thread.submit(find_temporal, heard.put)
+            said = heard.get(timeout=SURE_SECONDS)
+            cached.symlink_to(temporal_cli)
+
+        assert found.result(timeout=SURE_SECONDS) == cached
+    assert said == "another process fetches Temporal's command line; waiting for it"
+    assert heard.empty()
 
 
 def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Finds, downloads or builds the `temporal` command on a machine that may not have it."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from longhaul.agent.plain.errors import Unavailable
@@ -56,8 +58,9 @@ def find_temporal(say: Say) -> Path:
             return candidate
         say(f"{str(candidate)!r} does not start, looking further")
     cached = cache_directory() / "temporal"
-    if _download(cached, say) or _build(cached, say):
-        return cached
+    with _one_at_a_time(cached, say):
+        if starts(cached) or _download(cached, say) or _build(cached, say):
+            return cached
     raise TemporalCliMissing(
         "no temporal command: it is not on PATH, its download did not answer and it could not be built; "
         "install Temporal's CLI (https://docs.temporal.io/cli), or Go 1.25 or newer so that it can be built"
@@ -87,6 +90,19 @@ def _already_here() -> Iterator[Path]:
         yield cached
 
 
+@contextmanager
+def _one_at_a_time(cached: Path, say: Say) -> Iterator[None]:
+    """Two builds at once take more than twice as long. The lock ends with its process, whatever ends that."""
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    with (cached.parent / "fetching.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another process fetches Temporal's command line; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _download(cached: Path, say: Say) -> bool:
     say(f"fetching Temporal's command line (at most {DOWNLOAD_SECONDS:.0f} seconds)")
     with _room_beside(cached) as room:
@@ -109,7 +125,6 @@ def _build(cached: Path, say: Say) -> bool:
 
 
 def _room_beside(cached: Path) -> tempfile.TemporaryDirectory[str]:
-    cached.parent.mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryDirectory(dir=cached.parent, prefix=".fetching-")
 
 
