@@ -8,6 +8,8 @@ from longhaul.starter.client.cards import texts_of_memo
 from longhaul.starter.reach.naming import Naming
 from longhaul.workflows.contract import HUB
 
+OPEN_HUBS = f"WorkflowType = '{HUB}' AND ExecutionStatus = 'Running'"
+
 
 @dataclass(frozen=True, slots=True)
 class HubRow:
@@ -26,7 +28,7 @@ def memo_of(name: str, user: str | None) -> dict[str, str | None]:
 async def hub_rows(client: Client, naming: Naming) -> list[HubRow]:
     """By name. Anybody may start a workflow of our type: a row whose names do not give its id is not told."""
     found = list[HubRow]()
-    async for row in client.list_workflows(f"WorkflowType = '{HUB}' AND ExecutionStatus = 'Running'"):
+    async for row in client.list_workflows(OPEN_HUBS):
         memo = await texts_of_memo(row) or {}
         name, user = memo.get("hub"), memo.get("user")
         if name and naming.hub_id(user, name) == row.id:

@@ -1,7 +1,8 @@
-"""Replays live sessions against the code of this installation: what a worker of this build would make of them."""
+"""Replays live sessions and hubs against the code of this installation: what a worker of this build would make of
+them."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from temporalio.api.history.v1 import HistoryEvent
@@ -10,11 +11,12 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from longhaul.starter.client.cards import card_of, query
+from longhaul.starter.client.cards import card_of, query, texts_of_memo
+from longhaul.starter.client.hub_rows import OPEN_HUBS
+from longhaul.workflows.contract import HUB
+from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
 
-MOST_ROWS = 10_000
-"""Of the server's index; among more, the newest and longest of so many are looked for."""
 MOST_CHARACTERS = 600
 """Of what is told of a session that would break."""
 _EVENT = re.compile(r"event[^0-9]{0,20}(\d+)", re.IGNORECASE)
@@ -24,7 +26,7 @@ _MESSAGE = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One live session, and whether this build goes on with it."""
+    """One live session, and whether this build goes on with it. Of a hub its name stands in place of the session's."""
 
     session_id: str
     user_id: str | None
@@ -38,17 +40,21 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class OpenSessions:
-    """The sessions that are open, and those of them that are replayed."""
+    """The sessions and hubs that are open, and those of them that are replayed."""
 
     total: int
     chosen: tuple[WorkflowExecution, ...]
 
 
-async def live_sessions(client: Client, task_queue: str, limit: int) -> OpenSessions:
-    """The open sessions of a queue, and as many of them as the limit says: half the longest, half the newest."""
-    listed = client.list_workflows(query(), limit=MOST_ROWS)
-    rows = [row async for row in listed if row.task_queue == task_queue]
-    return OpenSessions(len(rows), choose(rows, limit))
+async def live_sessions(client: Client, task_queue: str, limit: int | None) -> OpenSessions:
+    """Open sessions and hubs of a queue: all, or as many as the limit says: half the longest, half the newest."""
+    rows = [
+        row
+        for wanted in (query(), OPEN_HUBS)
+        async for row in client.list_workflows(wanted)
+        if row.task_queue == task_queue
+    ]
+    return OpenSessions(len(rows), tuple(rows) if limit is None else choose(rows, limit))
 
 
 def choose(rows: Sequence[WorkflowExecution], limit: int) -> tuple[WorkflowExecution, ...]:
@@ -59,10 +65,10 @@ def choose(rows: Sequence[WorkflowExecution], limit: int) -> tuple[WorkflowExecu
     return tuple(chosen.values())[:limit]
 
 
-async def replay(client: Client, rows: Sequence[WorkflowExecution]) -> AsyncIterator[Replayed]:
+async def replay(client: Client, rows: Iterable[WorkflowExecution]) -> AsyncIterator[Replayed]:
     """Each session as it stands now, one after the other; one that has ended meanwhile is passed over."""
     replayer = Replayer(
-        workflows=[AgentSession],
+        workflows=[AgentSession, AgentHub],
         # Names of blobs begin with the namespace: without it each would be taken for a foreign one.
         namespace=client.namespace,
         data_converter=client.data_converter,
@@ -78,11 +84,19 @@ async def replay(client: Client, rows: Sequence[WorkflowExecution]) -> AsyncIter
                 raise
             continue
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
-        card = await card_of(row)
+        named = await _of_hub(row) if row.workflow_type == HUB else await _of_session(row)
         why = "" if result.replay_failure is None else _told(result.replay_failure, history)
-        yield Replayed(
-            card.session_id, card.user_id, card.agent, row.id, len(history.events), result.replay_failure is None, why
-        )
+        yield Replayed(*named, row.id, len(history.events), result.replay_failure is None, why)
+
+
+async def _of_session(row: WorkflowExecution) -> tuple[str, str | None, str]:
+    card = await card_of(row)
+    return card.session_id, card.user_id, card.agent
+
+
+async def _of_hub(row: WorkflowExecution) -> tuple[str, str | None, str]:
+    memo = await texts_of_memo(row) or {}
+    return memo.get("hub") or row.id, memo.get("user"), ""
 
 
 def _told(failure: Exception, history: WorkflowHistory) -> str:

@@ -1,14 +1,20 @@
-"""The builds of a deployment: which one sessions go to, how many each has, and making another one the current one."""
+"""The builds of a deployment: which one sessions go to, how many each has, making another one the current one, and
+sessions that stay with the build that they have."""
 
 from dataclasses import dataclass
 
+from google.protobuf.field_mask_pb2 import FieldMask
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
+from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionOptions
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkerDeploymentVersionRequest,
     SetWorkerDeploymentCurrentVersionRequest,
+    UpdateWorkflowExecutionOptionsRequest,
 )
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.values.spec.workspace import host_of
 from longhaul.starter.client.cards import query
@@ -77,5 +83,50 @@ async def set_current(client: Client, deployment: str, build: str, *, without_ho
             build_id=build,
             identity=client.identity,
             ignore_missing_task_queues=without_hosts,
+        )
+    )
+
+
+async def build_of_session(client: Client, deployment: str, workflow_id: str) -> str:
+    """The build of the deployment that a session is with: the one it is kept with, or that has made its newest step.
+    Empty where it is another deployment's, or no versioned worker has touched it. Raises RPCError."""
+    described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
+    versioning = described.workflow_execution_info.versioning_info
+    kept = versioning.versioning_override
+    version = kept.pinned.version if kept.HasField("pinned") else versioning.deployment_version
+    return version.build_id if version.deployment_name == deployment else ""
+
+
+async def keep_with(client: Client, deployment: str, build: str, workflow_id: str) -> None:
+    """Bind a session to that build, whichever is the current one, through its roll-overs too. Raises RPCError."""
+    version = WorkerDeploymentVersion(deployment_name=deployment, build_id=build)
+    pinned = VersioningOverride.PinnedOverride(
+        behavior=VersioningOverride.PinnedOverrideBehavior.PINNED_OVERRIDE_BEHAVIOR_PINNED, version=version
+    )
+    await _override(client, workflow_id, VersioningOverride(pinned=pinned))
+
+
+async def let_move(client: Client, workflow_id: str) -> bool:
+    """The reverse; False where it was not bound. Raises RPCError."""
+    described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
+    if not described.workflow_execution_info.versioning_info.HasField("versioning_override"):
+        return False
+    try:
+        await _override(client, workflow_id, None)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return False  # it has closed meanwhile
+    return True
+
+
+async def _override(client: Client, workflow_id: str, override: VersioningOverride | None) -> None:
+    await client.workflow_service.update_workflow_execution_options(
+        UpdateWorkflowExecutionOptionsRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+            workflow_execution_options=WorkflowExecutionOptions(versioning_override=override),
+            update_mask=FieldMask(paths=["versioning_override"]),
+            identity=client.identity,
         )
     )

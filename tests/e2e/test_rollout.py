@@ -99,9 +99,9 @@ async def story(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFac
     return Story(done, parked, refused, checked, promoted, elsewhere, standing, final, second.pid, doctor)
 
 
-async def bring_to_rest(done: Job, parked: Job) -> None:
-    await asyncio.gather(done.start(BY_REFERENCE), parked.start())
-    await asyncio.gather(done.finish(), parked.is_waiting())
+async def bring_to_rest(done: Job, *parked: Job) -> None:
+    await asyncio.gather(done.start(BY_REFERENCE), *(job.start() for job in parked))
+    await asyncio.gather(done.finish(), *(job.is_waiting() for job in parked))
 
     async def written_down() -> bool:
         return bool((await done.session.status()).saved_seq)

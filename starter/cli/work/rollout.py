@@ -10,12 +10,19 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.hosting.builds import BadBuild, Build, build_of
 from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
-from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
+from longhaul.starter.hosting.rollout import (
+    build_of_session,
+    hosts_without,
+    keep_with,
+    let_move,
+    set_current,
+    versions,
+)
 from longhaul.starter.settings import Settings
-from longhaul.starter.visible import one_line
+from longhaul.starter.visible import one_line, visible
 
 
-async def check(screen: Screen, limit: int) -> int:
+async def check(screen: Screen, limit: int | None) -> int:
     async with Longhaul.connect() as app:
         replayed, total = await _replayed(app, screen, limit)
     broken = [each for each in replayed if not each.ok]
@@ -33,9 +40,10 @@ async def check(screen: Screen, limit: int) -> int:
     return Exit.TROUBLE if broken else Exit.DONE
 
 
-async def promote(screen: Screen, build_id: str, limit: int, *, force: bool) -> int:
+async def promote(screen: Screen, build_id: str, limit: int | None, *, stay: bool, force: bool) -> int:
     async with Longhaul.connect() as app:
         own = _own(app.settings)
+        replayed, staying = list[Replayed](), dict[str, str]()
         if not force:
             if build_id != own.id:
                 raise Misuse(
@@ -45,15 +53,47 @@ async def promote(screen: Screen, build_id: str, limit: int, *, force: bool) -> 
             replayed, total = await _replayed(app, screen, limit)
             broken = [each for each in replayed if not each.ok]
             screen.show(_summary(len(replayed), total, len(broken)))
-            if broken:
+            if broken and not stay:
                 told = [dataclasses.asdict(each) for each in broken]
                 screen.document({"promoted": False, "build": build_id, "broken": told})
-                screen.remark(f"{build_id} is not promoted")
+                screen.remark(f"{build_id} is not promoted; with --stay these sessions stay with the build they have")
                 return Exit.TROUBLE
+            staying = await _keep(app, own, broken)
         await _set_current(app, Build(own.deployment, build_id), force=force)
-    screen.document({"promoted": True, "build": build_id, "deployment": own.deployment})
+        moved = [each for each in replayed if each.ok and await let_move(app.client, each.workflow_id)]
+    screen.document(
+        {
+            "promoted": True,
+            "build": build_id,
+            "deployment": own.deployment,
+            "staying": [{"workflow_id": one, "build": build} for one, build in staying.items()],
+            "moved": [each.workflow_id for each in moved],
+        }
+    )
     screen.show(f"{build_id} is the current build of {own.deployment}: open sessions go on with it now")
+    for build in sorted({*staying.values()}):
+        number = [*staying.values()].count(build)
+        screen.show(f"{number} of them stay{'s' if number == 1 else ''} with {build}: its workers have to go on")
     return Exit.DONE
+
+
+async def _keep(app: Longhaul, own: Build, broken: list[Replayed]) -> dict[str, str]:
+    """Bind these sessions to the builds that they are with, given by workflow id. Raises Misuse, and has bound none,
+    where one is with no other build."""
+    builds = {each.workflow_id: await build_of_session(app.client, own.deployment, each.workflow_id) for each in broken}
+    for each in broken:
+        if builds[each.workflow_id] in ("", own.id):
+            raise Misuse(
+                f"session {visible(each.session_id)!r} can't stay: "
+                + (
+                    f"its newest step was made by {own.id!r} itself"
+                    if builds[each.workflow_id]
+                    else f"no worker of deployment {own.deployment!r} has made a step of it"
+                )
+            )
+    for workflow_id, build in builds.items():
+        await keep_with(app.client, own.deployment, build, workflow_id)
+    return builds
 
 
 async def status(screen: Screen) -> int:
@@ -75,7 +115,7 @@ async def status(screen: Screen) -> int:
     return Exit.DONE
 
 
-async def _replayed(app: Longhaul, screen: Screen, limit: int) -> tuple[list[Replayed], int]:
+async def _replayed(app: Longhaul, screen: Screen, limit: int | None) -> tuple[list[Replayed], int]:
     """What was found, each shown as it comes; and how many sessions are open."""
     live = await live_sessions(app.client, app.settings.task_queue, limit)
     replayed: list[Replayed] = []

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from longhaul.starter.client.hubs import Hub
+from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
 from longhaul.workflows import hubs
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.server
 
 async def run_of(stage: Stage, hub: Hub) -> str | None:
     return (await stage.client.get_workflow_handle(hub.workflow_id).describe()).run_id
+
+
+async def replayed_of(stage: Stage) -> list[Replayed]:
+    """What `longhaul rollout check` would say of all that is open."""
+    live = await live_sessions(stage.client, stage.settings.task_queue, None)
+    return [one async for one in replay(stage.client, live.chosen)]
 
 
 async def test_a_hub_that_rolls_over_again_and_again_loses_no_word_and_keeps_the_order(
@@ -35,6 +42,8 @@ async def test_a_hub_that_rolls_over_again_and_again_loses_no_word_and_keeps_the
     assert sorted(of_ben) == sorted([*(f"user: word {number}" for number in range(12)), "ana: -"])
     assert of_cleo == of_ben
     assert await run_of(stage, hub) != first
+    replayed = await replayed_of(stage)
+    assert {one.session_id: one.ok for one in replayed if one.workflow_id == hub.workflow_id} == {hub.name: True}
     await hub.end()
 
 
