@@ -20,7 +20,7 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter import render
+from longhaul.starter import render, render_pending
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.visible import one_line, visible
@@ -250,8 +250,8 @@ def waiting(session_id: str, calls: Sequence[PendingCall], flags: Sequence[str] 
             else "an MCP server waits for an answer"
         )
         yield Text(f"{word}, {ago(call.asked_at)}:", style="yellow")
-        yield render.pending_call(call)
-        yield render.how_to_answer(session_id, call, flags)
+        yield render_pending.pending_call(call)
+        yield render_pending.how_to_answer(session_id, call, flags)
 
 
 def decisions(status: Status) -> Iterator[Text]:
@@ -263,7 +263,7 @@ def decisions(status: Status) -> Iterator[Text]:
         word = {"allow": "allowed", "deny": "denied"}.get(made.decision, made.decision)
         line = Text(f"  {ago(made.at)}  {who} {word} {one_line(visible(f'{made.tool} {made.call_id}'))}")
         told = [made.counts, "with other arguments" if made.edited else "", *made.rules]
-        told += [f"seen {made.digest[: render.SHORT_DIGEST]}" if made.digest else "what was seen is not said"]
+        told += [f"seen {made.digest[: render_pending.SHORT_DIGEST]}" if made.digest else "what was seen is not said"]
         told += [f"signed with key {made.key}"] if made.key else []
         line.append(f" ({one_line(visible(', '.join(filter(None, told))))})", "dim")
         yield line.append(f": {one_line(visible(made.reason))}" if made.reason else "")

@@ -7,11 +7,11 @@ check what it hands them.
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next import inside_plans, inside_subtasks
+from longhaul.agent.next import inside_notebook, inside_notebook_subtasks
 from longhaul.agent.next.inside_agents import LIST_TOOL, SEND_TOOL, STOP_TOOL
 from longhaul.agent.next.inside_background import KILL_TOOL
 from longhaul.agent.next.inside_groups import RESET_TOOL
-from longhaul.agent.next.inside_plan import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
+from longhaul.agent.next.inside_plan_mode import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
 from longhaul.agent.next.inside_sleep import SLEEP_TOOL, WAIT_FOR_TOOL
 from longhaul.agent.next.inside_tasks import TODO_WRITE
 from longhaul.agent.next.inside_tool import InsideTool
@@ -21,14 +21,14 @@ from longhaul.agent.values.conversation.structured_output import GENERATE_RESPON
 _TOOLS = (TODO_WRITE, PLAN_ENTER_TOOL, PLAN_EXIT_TOOL, RESET_TOOL, SLEEP_TOOL, WAIT_FOR_TOOL)
 _AGENTS = (LIST_TOOL, SEND_TOOL, STOP_TOOL, KILL_TOOL)
 _NOTEBOOK = (
-    inside_plans.CREATE,
-    inside_subtasks.REVISE,
-    inside_subtasks.UPDATE,
-    inside_subtasks.FINISH,
-    inside_subtasks.VIEW,
-    inside_plans.FINISH,
-    inside_plans.VIEW_HISTORY,
-    inside_plans.RECOVER,
+    inside_notebook.CREATE,
+    inside_notebook_subtasks.REVISE,
+    inside_notebook_subtasks.UPDATE,
+    inside_notebook_subtasks.FINISH,
+    inside_notebook_subtasks.VIEW,
+    inside_notebook.FINISH,
+    inside_notebook.VIEW_HISTORY,
+    inside_notebook.RECOVER,
 )
 INSIDE: dict[str, InsideTool] = {tool.name: tool for tool in (*_AGENTS, *_TOOLS, *_NOTEBOOK)}
 

@@ -17,7 +17,7 @@ from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked
 from longhaul.starter.render_session import standing_still
-from longhaul.starter.serve.answers import RulesBody, Steps, Tasks
+from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
 
 PAGE_STEPS = 100

@@ -10,8 +10,8 @@ from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
 from longhaul.starter.console.forms import message_of
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.serve.answers import Decided
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
+from longhaul.starter.serve.response_bodies import Decided
 
 
 def then(place: str) -> Response:

@@ -8,9 +8,9 @@ from starlette.types import ASGIApp
 
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.serve.answers import Rows, Workers
-from longhaul.starter.serve.bodies import Listing
 from longhaul.starter.serve.calls import known_agents
+from longhaul.starter.serve.request_bodies import Listing
+from longhaul.starter.serve.response_bodies import Rows, Workers
 
 PAGE_SESSIONS = 50
 STATES = tuple(

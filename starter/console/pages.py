@@ -20,9 +20,9 @@ from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked, rule_row, side_by_side, waiting_call, waiting_row
 from longhaul.starter.render_session import ago, cost, keeping, until
-from longhaul.starter.serve.answers import Calls, InboxBody, Page
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
+from longhaul.starter.serve.response_bodies import Calls, InboxBody, Page
 from longhaul.starter.serve.suggestions import WouldPassBody
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status

@@ -8,7 +8,7 @@ from longhaul.starter.console import pages
 from longhaul.starter.console.changes import or_told, then
 from longhaul.starter.console.question_form import answers_of
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.serve.answers import Calls
+from longhaul.starter.serve.response_bodies import Calls
 
 
 async def answer(visit: Visit) -> Response:

@@ -15,9 +15,9 @@ from longhaul.starter.console.changes import or_told, then
 from longhaul.starter.console.pages import page
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked
-from longhaul.starter.serve.answers import Compacted, Copied, RulesBody
 from longhaul.starter.serve.calls import path_values
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.response_bodies import Compacted, Copied, RulesBody
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import Status
 

@@ -8,8 +8,8 @@ from longhaul.agent.permission.preview import Part, argument_parts, brief
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter import render
-from longhaul.starter.serve.answers import Row
+from longhaul.starter import render, render_pending
+from longhaul.starter.serve.response_bodies import Row
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
 
@@ -102,7 +102,7 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "")
         asked_at=call.asked_at,
         waits_for=call.waits_for,
         risk=risk,
-        deadline=tuple(render.deadline(call)),
+        deadline=tuple(render_pending.deadline(call)),
         expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
     )
@@ -133,7 +133,7 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
 def rule_row(found: WouldPass) -> RuleRow:
     return RuleRow(
         name=marked(render.rule_name(found.rule)),
-        says=render.passes(found),
+        says=render_pending.passes(found),
         calls=tuple((marked(one.gist), one.at) for one in found.newest),
     )
 

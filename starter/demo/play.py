@@ -10,7 +10,7 @@ from urllib.parse import quote
 from temporalio.client import Client
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.starter import render
+from longhaul.starter import render_pending
 from longhaul.starter.cli.terminal.keys import ask
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
@@ -100,7 +100,7 @@ class Play:
             raise StageFailed(f"the agent ended before it asked for anything: {waiting.error}")
         (call,) = await session.pending()
         self.narrator.step("The agent wants to change a file, and asks. It now waits, for days if need be:")
-        self.narrator.show(render.pending_call(call))
+        self.narrator.show(render_pending.pending_call(call))
         return call
 
     async def _crash_everything_and_approve(self, client: Client, session: Session, call: PendingCall) -> None:

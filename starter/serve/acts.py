@@ -18,7 +18,14 @@ from longhaul.agent.letters.bodies import (
     Submit,
 )
 from longhaul.starter.client.session import Session
-from longhaul.starter.serve.answers import (
+from longhaul.starter.serve.calls import Call, session_of, session_to_begin
+from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.starter.serve.request_bodies import (
+    Decision,
+    Results,
+    Waiting,
+)
+from longhaul.starter.serve.response_bodies import (
     Added,
     BudgetLimits,
     Compacted,
@@ -29,13 +36,6 @@ from longhaul.starter.serve.answers import (
     Stepping,
     Taken,
 )
-from longhaul.starter.serve.bodies import (
-    Decision,
-    Results,
-    Waiting,
-)
-from longhaul.starter.serve.calls import Call, session_of, session_to_begin
-from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.workflows.contract import PendingCall
 
 Found = TypeVar("Found")

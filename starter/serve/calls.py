@@ -15,8 +15,8 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.serve.bodies import Whose
 from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.starter.serve.request_bodies import Whose
 from longhaul.starter.serve.tokens import Caller, Tokens
 from longhaul.starter.trust import BadSettingsFile, Untrusted
 

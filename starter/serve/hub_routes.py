@@ -2,8 +2,8 @@
 
 from longhaul.agent.hub.bodies import LeaveHub
 from longhaul.starter.serve import acts, hubs
-from longhaul.starter.serve.bodies import Nothing, Whose
 from longhaul.starter.serve.operation import Operation
+from longhaul.starter.serve.request_bodies import Nothing, Whose
 from longhaul.workflows.contract import HubCard
 
 HEARD_SECONDS = 130.0

@@ -13,7 +13,15 @@ from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.hosting.rollout import versions
 from longhaul.starter.reach.places import keeper_of
 from longhaul.starter.reach.polling import Poller, pollers
-from longhaul.starter.serve.answers import (
+from longhaul.starter.serve.calls import Call, session_of, user_meant
+from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.request_bodies import (
+    Listing,
+    Paging,
+    Sorting,
+    StepPaging,
+)
+from longhaul.starter.serve.response_bodies import (
     Alive,
     Asked,
     Calls,
@@ -31,14 +39,6 @@ from longhaul.starter.serve.answers import (
     WorkerRow,
     Workers,
 )
-from longhaul.starter.serve.bodies import (
-    Listing,
-    Paging,
-    Sorting,
-    StepPaging,
-)
-from longhaul.starter.serve.calls import Call, session_of, user_meant
-from longhaul.starter.serve.problems import Problem
 from longhaul.workflows.contract import PendingCall, ReplyResult, Status
 
 Told = TypeVar("Told", bound=BaseModel)

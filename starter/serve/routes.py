@@ -9,7 +9,32 @@ from longhaul.agent.letters.table import row_of
 from longhaul.starter.serve import acts, memories, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
-from longhaul.starter.serve.answers import (
+from longhaul.starter.serve.hub_routes import HUBS
+from longhaul.starter.serve.memory_rows import DeletedCount, DocumentRows, MemoryRows, PassageRows
+from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
+from longhaul.starter.serve.request_bodies import (
+    LONGEST_WAIT_SECONDS,
+    Copy,
+    Decision,
+    Discarding,
+    Edits,
+    Forgetting,
+    Listing,
+    Looking,
+    Message,
+    Nothing,
+    Observation,
+    Paging,
+    Reading,
+    Remembering,
+    Results,
+    Shelf,
+    Sorting,
+    StepPaging,
+    Waiting,
+    Whose,
+)
+from longhaul.starter.serve.response_bodies import (
     Added,
     Alive,
     BudgetLimits,
@@ -32,31 +57,6 @@ from longhaul.starter.serve.answers import (
     Tools,
     Workers,
 )
-from longhaul.starter.serve.bodies import (
-    LONGEST_WAIT_SECONDS,
-    Copy,
-    Decision,
-    Discarding,
-    Edits,
-    Forgetting,
-    Listing,
-    Looking,
-    Message,
-    Nothing,
-    Observation,
-    Paging,
-    Reading,
-    Remembering,
-    Results,
-    Shelf,
-    Sorting,
-    StepPaging,
-    Waiting,
-    Whose,
-)
-from longhaul.starter.serve.hub_routes import HUBS
-from longhaul.starter.serve.memory_rows import DeletedCount, DocumentRows, MemoryRows, PassageRows
-from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.tokens import Scope
 from longhaul.workflows.contract import ReplyResult, Status
 

@@ -45,7 +45,6 @@ LONGER_FILES: dict[str, str] = {
     "activities/call_model.py": "one model call, from its context to what is recorded of its answer",
     "tests/agent/play.py": "one player, with an arm for each step",
     "agent/letters/table.py": "every letter, one row each",
-    "starter/render.py": "calls as people read them, and how each is answered",
     "starter/render_session.py": "whole sessions as people read them",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",
 }

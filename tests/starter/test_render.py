@@ -7,14 +7,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from longhaul.agent.permission.facts import CallFacts, PathFact
-from longhaul.agent.permission.preview import preview
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.permission import Behavior, PermissionRule
-from longhaul.agent.views.would_pass import PassedCall, WouldPass
 from longhaul.starter import render
-from longhaul.workflows.contract import PendingCall
 
 
 def printed(text: Text, width: int = 80) -> str:
@@ -23,11 +17,6 @@ def printed(text: Text, width: int = 80) -> str:
     console.print(text, soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
-
-
-def pending(**fields: object) -> PendingCall:
-    given = {"reply_id": "r", "call_id": "c-1", "tool": "Bash", "input": "{}", "waits_for": "person"}
-    return PendingCall.model_validate(given | fields)
 
 
 def test_markup_in_what_the_model_says_is_text() -> None:
@@ -68,114 +57,8 @@ def test_an_argument_name_can_not_pose_as_another_line() -> None:
     assert printed(render.arguments_in_full('{"a\\nb": "c"}')) == "  a\\nb\n  │ c\n"
 
 
-def test_a_pending_call_shows_reason_change_and_suggested_rules() -> None:
-    rule = PermissionRule(tool_name="Bash", rule_content="git add:*")
-    call = pending(
-        input='{"command": "git add x"}', reason="no rule\nallows it", notice="-old\n+new", suggested_rules=[rule]
-    )
-
-    assert printed(render.pending_call(call)) == (
-        "Bash  c-1\n  command\n  │ git add x\n  why: no rule allows it\n"
-        "  -old\n  +new\n  suggested rules: Bash(git add:*)\n"
-    )
-
-
-def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
-    rule = PermissionRule(tool_name="Bash", rule_content="make\u202e")
-    passed = PassedCall(call_id="c-0", gist="make\x1b all", at="2026-11-23T10:00:00Z")
-    found = [WouldPass(rule=rule), WouldPass(rule=rule, looked_at=7), WouldPass(rule=rule, looked_at=7, count=3)]
-
-    shown = printed(Text("\n").join(render.would_pass([*found, found[2].model_copy(update={"newest": (passed,)})])))
-
-    assert shown.splitlines() == [
-        "  Bash(make\\u202e): no other call of Bash was made here lately",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass none, unasked",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
-        "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",
-        "  │ make\\x1b all",
-    ]
-
-
-def test_a_previewed_call_shows_where_it_works_and_what_it_touches() -> None:
-    facts = CallFacts(cwd="/site", paths=(PathFact(path="/etc/hosts", access="write"),), safety="it is strange")
-    command = json.dumps({"command": "ls" + "x" * 9_000 + "; rm\u202e"})
-    call = pending(input=command, digest="K7xQ-22222222-and-more", preview=preview(command, facts, Effect.ONCE))
-
-    shown, whole = printed(render.pending_call(call)), printed(render.pending_call(call, whole=True))
-
-    assert shown.startswith("Bash  c-1\n  command\n  │ lsxxx")
-    assert "x; rm⟨U+202E⟩\n  once: it may have run if a worker dies, and is never repeated; in /site\n" in shown
-    assert "  warning\n  │ it is dangerous: it is strange\n" in shown
-    assert "  touches\n  │ write /etc/hosts (outside the workspace)\n" in shown
-    assert shown.endswith("  not all of it is shown here; --show shows all\n")
-    assert "x" * 9_000 + "; rm⟨U+202E⟩" in whole
-    assert "not all" not in whole
-    assert "approve s c-1 --seen=K7xQ-2222222\n" in printed(render.how_to_answer("s", call))
-
-
-CHANGE = "--- /w/a.py\n+++ /w/a.py\n@@ -1,2 +1,2 @@\n same\n-old\n+{}"
-
-
-def edit(new: str, notice: str, tool: str = "Edit") -> PendingCall:
-    arguments = json.dumps({"file_path": "/w/a.py", "old_string": "old", "new_string": new, "replace_all": False})
-    facts = CallFacts(cwd="/w", notice=notice)
-    return pending(tool=tool, input=arguments, notice=notice, preview=preview(arguments, facts, Effect.IDEMPOTENT))
-
-
-def test_what_would_change_is_shown_once_and_all_of_it_on_demand() -> None:
-    call = edit("brand new", CHANGE.format("brand new"))
-
-    shown, whole = printed(render.pending_call(call)), printed(render.pending_call(call, whole=True))
-
-    assert shown.count("brand new") == 1
-    assert "  file_path\n  │ /w/a.py\n  old_string: in the change below\n  new_string: in the change below\n" in shown
-    assert "  replace_all\n  │ false\n" in shown
-    assert "safe to repeat: it runs again if a worker dies; in /w\n" in shown
-    assert whole.count("brand new") == 2
-    assert render.is_cut(call)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        edit("x" * 500, CHANGE.format("x" * 396 + "[+103]")),
-        edit("lines", "--- /w/a.py\n+++ /w/a.py\n@@ -1 +1 @@\n+lines\n… 7 lines of this change are not shown here …"),
-        edit("a" + " " * 40 + "b", CHANGE.format("a" + " " * 40 + "b")),
-        edit("a" + "\n" * 40 + "b", CHANGE.format("a" + "\n+" * 40 + "b")),
-        edit("x", "This would fail: old_string was not found in the file"),
-        edit("x", "--- /w/a.py\n+++ /w/a.py\n7 bytes are replaced by 9 bytes; not shown as text"),
-        edit("x", CHANGE.format("x"), tool="my_edit"),
-    ],
-    ids=["a long line", "a long change", "far to the right", "far below", "no change", "no text", "another tool"],
-)
-def test_arguments_stay_that_the_change_may_not_say(call: PendingCall) -> None:
-    assert "in the change below" not in printed(render.pending_call(call))
-
-
 def test_a_diff_is_coloured_by_its_lines() -> None:
     shown = render.diff("--- a\n+++ b\n@@ -1 +1 @@\n-old\x1b\n+new\n same")
 
     assert shown.plain == "  --- a\n  +++ b\n  @@ -1 +1 @@\n  -old\\x1b\n  +new\n   same"
     assert [str(span.style) for span in shown.spans] == ["bold", "bold", "cyan", "red", "green"]
-
-
-def test_the_commands_that_answer_can_be_pasted() -> None:
-    shown = printed(render.how_to_answer("my session", pending(), ["--user", "ana"]), width=20)
-
-    assert shown == (
-        "  longhaul approve 'my session' c-1 --user ana\n  longhaul deny 'my session' c-1 --reason TEXT --user ana\n"
-    )
-
-
-def test_a_call_with_suggested_rules_can_be_approved_along_with_them() -> None:
-    rule = PermissionRule(tool_name="Bash", rule_content="git add:*", behavior=Behavior.ALLOW, source="suggested")
-
-    shown = printed(render.how_to_answer("s", pending(suggested_rules=(rule,))))
-
-    assert shown.splitlines()[1] == "  longhaul approve s c-1 --accept-rules"
-
-
-def test_an_outside_call_is_answered_by_its_result() -> None:
-    shown = printed(render.how_to_answer("s", pending(waits_for="outside")))
-
-    assert shown == "  longhaul result s c-1 --output TEXT\n"

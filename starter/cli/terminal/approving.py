@@ -19,7 +19,7 @@ from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter import render
+from longhaul.starter import render, render_pending
 from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
@@ -65,9 +65,9 @@ async def ask_about(
     first, and KeyboardInterrupt on Ctrl-C where nobody handles the signal."""
     gone = gone or asyncio.Event()
     screen.ring(one_line(f"{session.id} waits for you: {call.tool}"))
-    shown = render.pending_call(call)
+    shown = render_pending.pending_call(call)
     found = await _would_pass(session, call)
-    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render.would_pass(found))
+    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render_pending.would_pass(found))
     if shown.plain.count("\n") > LONG_LINES:
         again = render.call_line(visible(call.tool), visible(call.input))
         again.truncate(max(screen.width - 1, 1), overflow="ellipsis")
@@ -86,7 +86,7 @@ async def ask_about(
             case "n":
                 return Deny(ask("reason (may be empty): ") or "")
             case "s":
-                screen.show(render.pending_call(call, whole=True))
+                screen.show(render_pending.pending_call(call, whole=True))
             case _:
                 return Leave()
 
@@ -104,7 +104,7 @@ def _question(call: PendingCall) -> tuple[str, str]:
     answers = {"y": "[y]es", "n": "[n]o", "e": "[e]dit", "a": "[a]llow by rule", "s": "[s]how all", "q": "[q] later"}
     if not call.suggested_rules:
         del answers["a"]
-    if not render.is_cut(call):
+    if not render_pending.is_cut(call):
         del answers["s"]
     return ", ".join(answers.values()) + ": ", "".join(answers)
 

@@ -12,15 +12,15 @@ from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter import render, render_session
+from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.finding import flags_of
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
-from longhaul.starter.cli.terminal.happenings import CONFIRMED, answers_call, decided
+from longhaul.starter.cli.terminal.event_lines import CONFIRMED, answers_call, decided
 from longhaul.starter.cli.terminal.keys import QuestionGone
 from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
-from longhaul.starter.cli.terminal.paused_session import Standing
-from longhaul.starter.cli.terminal.progress import Progress
+from longhaul.starter.cli.terminal.paused_session import PausedSession
+from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
@@ -109,31 +109,32 @@ class Conversation:
     async def see_through(self, reply_id: str, start: int) -> Outcome:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
         self.reply_id, self._interrupted, self.has_begun = reply_id, False, True
-        progress, standing = Progress(self._screen, self.session, reply_id), Standing(self.session, self._screen)
-        async with aclosing(self.session.following(start)) as following, self._screen.lively(), progress.watched():
+        printer = ReplyPrinter(self._screen, self.session, reply_id)
+        paused = PausedSession(self.session, self._screen)
+        async with aclosing(self.session.following(start)) as following, self._screen.lively(), printer.watched():
             while True:
                 for event in await following.next():
                     self._seen = event.seq or self._seen
-                    if not standing.hear(event):
-                        reply_id = await self._take(progress, reply_id, event)
-                if progress.ended:
+                    if not paused.hear(event):
+                        reply_id = await self._take(printer, reply_id, event)
+                if printer.ended:
                     return await self._ended(reply_id)
                 if not following.is_fresh:
                     continue
-                if pending := await self._standing_still(progress, reply_id):
-                    if not await self._decide(progress, pending):
+                if pending := await self._standing_still(printer, reply_id):
+                    if not await self._decide(printer, pending):
                         return await self._parked(reply_id, pending)
                     following.expect_news()
-                elif await standing.still() and not progress.running and not self._stays:
+                elif await paused.still() and not printer.running and not self._stays:
                     return Outcome("paused", await self._so_far(reply_id))
 
-    async def _take(self, progress: Progress, reply_id: str, event: AgentEvent) -> str:
+    async def _take(self, printer: ReplyPrinter, reply_id: str, event: AgentEvent) -> str:
         """Show what is about the reply; returns the one that it is about from then on, which a request may join."""
         if event.type == "CUSTOM" and event.name == "joined" and reply_id in event.value["reply_ids"]:
             self.reply_id = reply_id = event.reply_id
-            progress.joins(reply_id)
+            printer.joins(reply_id)
         if event.reply_id == reply_id:
-            await progress.take(event)
+            await printer.take(event)
         return reply_id
 
     async def ask(self, prompt: str, request_id: str, start: int, schema: dict[str, Any] | None = None) -> Outcome:
@@ -191,10 +192,10 @@ class Conversation:
         reply_id = await self.under_way()
         return await self.see_through(reply_id, start) if reply_id else None
 
-    async def _standing_still(self, progress: Progress, reply_id: str) -> list[PendingCall]:
+    async def _standing_still(self, printer: ReplyPrinter, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
-        may_wait = progress.asked or progress.doubted or not progress.begun
-        if self._interrupted or progress.running or progress.decided or not may_wait:
+        may_wait = printer.asked or printer.doubted or not printer.begun
+        if self._interrupted or printer.running or printer.decided or not may_wait:
             return []
         pending = await self.session.pending()
         if (
@@ -202,15 +203,15 @@ class Conversation:
             and (await self.session.status()).status != "waiting"
         ):
             return []  # such a call holds up nothing where the agent goes on without an answer
-        return [call for call in pending if not progress.begun or call.reply_id == reply_id]
+        return [call for call in pending if not printer.begun or call.reply_id == reply_id]
 
-    async def _decide(self, progress: Progress, pending: Sequence[PendingCall]) -> bool:
+    async def _decide(self, printer: ReplyPrinter, pending: Sequence[PendingCall]) -> bool:
         """Ask the person about each call, and send the answers in one letter; False when nothing was decided."""
         if not self._screen.answers:
             return False
         asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self._left]
         if len(asked) > 1:
-            self._screen.show(*render.call_list(asked))
+            self._screen.show(*render_pending.call_list(asked))
         answers: list[tuple[PendingCall, Allow | Deny]] = []
         answer: Allow | Deny | Leave | None = Leave()
         for place, call in enumerate(asked, 1):
@@ -225,7 +226,7 @@ class Conversation:
             if isinstance(answer, Allow) and (answer.rules or answer.input):
                 break  # a rule may answer the next question too, and an edit may be refused: that is seen first
         if answers and not self._interrupted:
-            await self._send(progress, answers)
+            await self._send(printer, answers)
         return bool(answers) or answer is None
 
     async def _ask(self, call: PendingCall, number: str) -> Allow | Deny | Leave | None:
@@ -255,17 +256,17 @@ class Conversation:
                         self._screen.show(Text("\nthis needs no answer from here any more:", "yellow"))
                         self._screen.show(*(decided(event, lambda _: call.tool) if event.type == CONFIRMED else ()))
 
-    async def _send(self, progress: Progress, answers: Sequence[tuple[PendingCall, Allow | Deny]]) -> None:
+    async def _send(self, printer: ReplyPrinter, answers: Sequence[tuple[PendingCall, Allow | Deny]]) -> None:
         """All of them count, or none: where one is refused, they are asked for again."""
         decisions = [answered(call, answer) for call, answer in answers]
-        progress.known_changes |= {call.call_id: call.notice for call, answer in answers if isinstance(answer, Allow)}
+        printer.known_changes |= {call.call_id: call.notice for call, answer in answers if isinstance(answer, Allow)}
         try:
             await self.session.decide([call for call, _ in answers], decisions, self._approver)
         except Refused as refusal:
             self._screen.show(Text(harmless(str(refusal)), style="yellow"))
             return
-        if progress.begun:
-            progress.decided.update(call.call_id for call, _ in answers)
+        if printer.begun:
+            printer.decided.update(call.call_id for call, _ in answers)
 
     async def _ended(self, reply_id: str) -> Outcome:
         return outcome_of(await self.session.wait(reply_id))
@@ -276,7 +277,7 @@ class Conversation:
         if self._screen.answers:
             for call in pending:
                 self._screen.show(Text(f"waits: {one_line(call.tool)}"))
-                self._screen.show(render.how_to_answer(self.session.id, call, flags_of(self.session)))
+                self._screen.show(render_pending.how_to_answer(self.session.id, call, flags_of(self.session)))
         else:
             self._screen.show(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
         return Outcome("waiting", await self._so_far(reply_id), tuple(pending))

@@ -12,7 +12,7 @@ _TURNS = ("paused", "step_asked", "resumed")
 """Names of the events after which it may stand still, or go on."""
 
 
-class Standing:
+class PausedSession:
     """Of one session at one terminal."""
 
     def __init__(self, session: Session, screen: Screen) -> None:

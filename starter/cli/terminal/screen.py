@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
 
-from longhaul.starter.cli.terminal.below import Below
+from longhaul.starter.cli.terminal.bottom_lines import BottomLines
 from longhaul.starter.cli.terminal.desktop import Notices, notification
+from longhaul.starter.cli.terminal.markdown import MarkdownText
 from longhaul.starter.cli.terminal.painting import Painting
-from longhaul.starter.cli.terminal.prose import Prose
 from longhaul.starter.cli.terminal.sounds import Sounds
 
 PIPE_WIDTH = 200
@@ -40,7 +40,7 @@ class Screen:
         self.sounds = Sounds(play=play)
         self.out = Console(highlight=False, markup=False, emoji=False)
         self.err = Console(highlight=False, markup=False, emoji=False, stderr=True)
-        self.below = Below()
+        self.below = BottomLines()
         self._open_line = False
         self._aside = False
         """Something else has the terminal for itself."""
@@ -151,7 +151,7 @@ class Screen:
 
     def _print(self, console: Console, line: RenderableType) -> None:
         # Wrapped by the terminal itself: then a copied command is one line again, and a pipe gets whole lines.
-        console.print(line, soft_wrap=not isinstance(line, Prose))
+        console.print(line, soft_wrap=not isinstance(line, MarkdownText))
 
 
 def write_json(value: Any) -> None:

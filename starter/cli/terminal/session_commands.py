@@ -38,7 +38,7 @@ class Change(Protocol):
         ...
 
     def go_over_to(self, session: Session) -> None:
-        """Talk with that one from now on."""
+        """LiveChat with that one from now on."""
 
     @property
     def busy(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 from rich.text import Text
 
 from longhaul.agent.values.budget import Raise
-from longhaul.starter import render
+from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, flags_of, opened
 from longhaul.starter.cli.opening import decider
@@ -57,7 +57,7 @@ async def budget(screen: Screen, name: Name, wish: BudgetWish, approver: str | N
     for each in lacking:
         screen.show(Text(one_line(f"{each.call.path} waits for more: {each.call.reason}"), "yellow"))
         flags = [*below(each.session.id, each.call, calls), *flags_of(session)]
-        screen.show(render.how_to_answer(session.id, each.call, flags))
+        screen.show(render_pending.how_to_answer(session.id, each.call, flags))
     told = standing.model_dump(mode="json") if standing is not None else None
     screen.document({"session": session.id, "budget": told, "below": [each.session.id for each in lacking]})
     return 0

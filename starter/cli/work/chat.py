@@ -27,7 +27,7 @@ from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import harmless, one_line
 
 if TYPE_CHECKING:
-    from longhaul.starter.cli.terminal.talk import Talk
+    from longhaul.starter.cli.terminal.live_chat import LiveChat
 
 HISTORY = "chat_history"
 """What was typed, in the data directory."""
@@ -52,33 +52,33 @@ async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Whi
     async with connected(tell) as app:
         screen.notices = app.settings.notices
         session = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
-        is_desk = screen.renders and screen.answers
-        with returns_as_typed() if is_desk else nullcontext():
-            return await _talk_on(app, session, screens, play=play)
+        may_type = screen.renders and screen.answers
+        with returns_as_typed() if may_type else nullcontext():
+            return await _chat_on(app, session, screens, play=play)
 
 
-async def _talk_on(app: Longhaul, session: Session, screens: list[Screen], *, play: bool) -> int:
+async def _chat_on(app: Longhaul, session: Session, screens: list[Screen], *, play: bool) -> int:
     """With this session, and with each that is put in its place."""
     screen = screens[0]
     while True:
-        talk = _talk(app, session, screen, play=play)
-        talk.desk.notices = screen.notices
-        screens.append(talk.desk)  # what is typed there must not be written over
-        code = await talk.run()
-        if talk.next is None:
+        chatting = _chat_with(app, session, screen, play=play)
+        chatting.screen.notices = screen.notices
+        screens.append(chatting.screen)  # what is typed there must not be written over
+        code = await chatting.run()
+        if chatting.next is None:
             return code
-        session = talk.next
+        session = chatting.next
 
 
-def _talk(app: Longhaul, session: Session, screen: Screen, *, play: bool) -> "Talk | PlainChat":
+def _chat_with(app: Longhaul, session: Session, screen: Screen, *, play: bool) -> "LiveChat | PlainChat":
     def another(name: str, spec: AgentSpec) -> Session:
         return app.session(name, user=session.user, agent=spec)
 
     if not (screen.renders and screen.answers):
         return PlainChat(session, screen, another)
-    from longhaul.starter.cli.terminal.talk import Talk  # noqa: PLC0415  nobody else waits for what it is made with
+    from longhaul.starter.cli.terminal.live_chat import LiveChat  # noqa: PLC0415  nobody else waits for what it is made with
 
-    return Talk(session, whoami(), app.settings.data_dir / HISTORY, another, play=play)
+    return LiveChat(session, whoami(), app.settings.data_dir / HISTORY, another, play=play)
 
 
 class PlainChat:
@@ -88,7 +88,7 @@ class PlainChat:
     """A line is read when the reply before it has ended."""
 
     def __init__(self, session: Session, screen: Screen, another: Callable[[str, AgentSpec], Session]) -> None:
-        self.desk = self._screen = screen
+        self.screen = screen
         screen.whole_by = "/output"
         self.another = another
         self.next: Session | None = None
@@ -100,16 +100,16 @@ class PlainChat:
 
     async def run(self) -> int:
         greeting = f"session {one_line(self._session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
-        self._screen.remark(Text(greeting, style="dim"))
+        self.screen.remark(Text(greeting, style="dim"))
         async with interrupting(self._conversation):
-            coming = self._conversation.come_back() if self._screen.answers else self._conversation.catch_up()
+            coming = self._conversation.come_back() if self.screen.answers else self._conversation.catch_up()
             await self._shown(coming)
         while self.next is None and (line := _next_line()) is not None:
             if line:
                 await self._turn(line)
-            if self._outcome is not None and self._outcome.code == Exit.PARKED and not self._screen.answers:
+            if self._outcome is not None and self._outcome.code == Exit.PARKED and not self.screen.answers:
                 break  # Nobody here can answer, so what is said next would only queue up.
-        return Exit.DONE if self._outcome is None or self._screen.answers else self._outcome.code
+        return Exit.DONE if self._outcome is None or self.screen.answers else self._outcome.code
 
     def go_over_to(self, session: Session) -> None:
         """Leave this one for that."""
@@ -145,7 +145,7 @@ class PlainChat:
                 if reply_id:
                     await self._shown(self._conversation.see_through(reply_id, start))
         except Refused as refusal:
-            self._screen.show(Text(harmless(str(refusal)), "yellow"))
+            self.screen.show(Text(harmless(str(refusal)), "yellow"))
         except asyncio.CancelledError:
             # The second Ctrl-C, or an interrupted reply that took too long: back to the prompt, not out of the chat.
             if (task := asyncio.current_task()) is not None:

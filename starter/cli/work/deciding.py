@@ -8,7 +8,7 @@ from rich.text import Text
 
 from longhaul.agent.permission.preview import argument_parts
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.starter import render
+from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import Name, flags_of, opened
 from longhaul.starter.cli.opening import decider
@@ -84,7 +84,7 @@ async def _decide_there(
             if decision.by_editor:
                 decision = replace(decision, input=await _from_editor(screen, session, call))
             if not screen.as_json:
-                screen.remark(render.pending_call(call))
+                screen.remark(render_pending.pending_call(call))
     approver = decider(decision.approver)
     decisions = [_decision_on(call_id, call, decision) for call_id, call in calls.items()]
     approvals = await session.decide([call or call_id for call_id, call in calls.items()], decisions, approver)
@@ -148,7 +148,7 @@ def _check_seen(session: Session, call: PendingCall, seen: str) -> None:
     if not call.digest.startswith(seen):
         raise Misuse(
             f"{call.call_id!r} is not as it was when it was looked at (--seen {seen!r}, and now it is "
-            f"{render.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
+            f"{render_pending.short_digest(call)!r}); look again: longhaul approve {session.id} {call.call_id} --show"
         )
 
 
@@ -159,8 +159,8 @@ async def show_whole(screen: Screen, name: Name, call_ids: Sequence[str]) -> int
     if not waiting:
         raise Misuse(f"session {session.id!r} waits for no person; see `longhaul show {session.id}`")
     for each in waiting:
-        answer = render.how_to_answer(each.session.id, each.call, flags_of(each.session))
-        screen.show(render.pending_call(each.call, whole=True), answer)
+        answer = render_pending.how_to_answer(each.session.id, each.call, flags_of(each.session))
+        screen.show(render_pending.pending_call(each.call, whole=True), answer)
     chosen = [each.call for each in waiting]
     whole = [{"call_id": call.call_id, "arguments": argument_parts(call.input, whole=True)} for call in chosen]
     screen.document({"session": session.id, "pending": chosen, "whole": whole})

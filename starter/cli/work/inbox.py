@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from longhaul.starter import render, render_session
+from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.finding import connected
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.tree import below, is_found_from_root
@@ -54,7 +54,9 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
         flags = (
             [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
         )
-        screen.show(render.pending_call(call), render.how_to_answer(place.session_id, call, flags), Text())
+        screen.show(
+            render_pending.pending_call(call), render_pending.how_to_answer(place.session_id, call, flags), Text()
+        )
     for card, status in stopped:
         screen.show(*_shown_stopped(card, status), Text())
     for card, why in found.parked:
@@ -121,9 +123,9 @@ def _shown_stopped(card: SessionCard, status: Status) -> Iterator[Text]:
 def _shown_asleep(card: SessionCard, call: PendingCall) -> Iterator[Text]:
     """Nobody has to do anything; whoever wants to may wake it."""
     yield Text(f"{_name(card)}, asleep", style="bold")
-    for line in render.deadline(call):
+    for line in render_pending.deadline(call):
         yield Text(f"  {line}")
-    yield render.how_to_answer(card.session_id, call, _flags(card))
+    yield render_pending.how_to_answer(card.session_id, call, _flags(card))
 
 
 def _name(card: SessionCard) -> str:

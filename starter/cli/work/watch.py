@@ -6,10 +6,10 @@ from contextlib import aclosing
 from rich.text import Text
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter import render
+from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.finding import Name, connected, find_session, flags_of
-from longhaul.starter.cli.terminal.progress import Progress
+from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen, write_json
 from longhaul.starter.client.feed import CLOSED
 from longhaul.starter.client.reading.asking import NoSession
@@ -74,7 +74,7 @@ class Look:
         self._name = name
         self._reply_id = ""
         self._headed = False
-        self._progress: Progress | None = None
+        self._progress: ReplyPrinter | None = None
 
     def begin_anew(self) -> None:
         """Something else was shown meanwhile: say once more what this is about."""
@@ -83,7 +83,7 @@ class Look:
     async def take(self, event: AgentEvent) -> None:
         if self._progress is None or event.reply_id not in ("", self._reply_id):
             self._reply_id, self._headed = event.reply_id, False
-            self._progress = Progress(self._screen, self._session, self._reply_id, looks_on=True)
+            self._progress = ReplyPrinter(self._screen, self._session, self._reply_id, looks_on=True)
         if not self._headed:
             self._headed = True
             head = f"{self._name}reply {self._reply_id}" if self._reply_id else self._name.rstrip(", ")
@@ -101,4 +101,4 @@ class Look:
             return
         for call in pending:
             if call.call_id in asked:
-                self._screen.show(render.how_to_answer(self._session.id, call, self._flags))
+                self._screen.show(render_pending.how_to_answer(self._session.id, call, self._flags))

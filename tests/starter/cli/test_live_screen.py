@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.cli.terminal.below import Below
-from longhaul.starter.cli.terminal.calls import Running, seconds
-from longhaul.starter.cli.terminal.pace import Pace
-from longhaul.starter.cli.terminal.prose import Prose
+from longhaul.starter.cli.terminal.bottom_lines import BottomLines
+from longhaul.starter.cli.terminal.markdown import MarkdownText
+from longhaul.starter.cli.terminal.progress_line import ProgressLine
+from longhaul.starter.cli.terminal.running_calls import RunningCalls, seconds
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.terminal.voices import ProseVoice
+from longhaul.starter.cli.terminal.text_writers import MarkdownWriter
 
 AT = "2026-11-21T09:00:{:02}+00:00"
 NINE = 1795251600.0
@@ -51,35 +51,35 @@ def event(kind: str, **more: Any) -> AgentEvent:
 
 def test_a_finished_paragraph_is_printed_and_the_growing_one_stands_below() -> None:
     screen = Terminal()
-    voice = ProseVoice(screen)
+    writer = MarkdownWriter(screen)
 
-    voice.say("TEXT_BLOCK_DELTA", "The **tide** comes in.\n\n")
+    writer.say("TEXT_BLOCK_DELTA", "The **tide** comes in.\n\n")
     assert (screen.text, screen.standing) == ("", "The tide comes in.")
-    voice.say("TEXT_BLOCK_DELTA", "The tide\ngoes")
+    writer.say("TEXT_BLOCK_DELTA", "The tide\ngoes")
     assert (screen.text, screen.standing) == ("The tide comes in.", "The tide goes")
-    voice.end()
+    writer.end()
 
     assert (screen.text, screen.standing) == ("The tide comes in.\n\nThe tide goes", "")
 
 
 def test_what_does_not_count_any_more_is_taken_away() -> None:
     screen = Terminal()
-    voice = ProseVoice(screen)
+    writer = MarkdownWriter(screen)
 
-    voice.say("TEXT_BLOCK_DELTA", "Fif")
-    voice.drop()
-    voice.say("TEXT_BLOCK_DELTA", "Forty")
-    voice.end()
+    writer.say("TEXT_BLOCK_DELTA", "Fif")
+    writer.drop()
+    writer.say("TEXT_BLOCK_DELTA", "Forty")
+    writer.end()
 
     assert screen.text == "Forty"
 
 
 def test_thinking_ends_where_text_begins() -> None:
     screen = Terminal()
-    voice = ProseVoice(screen)
+    writer = MarkdownWriter(screen)
 
-    voice.say("THINKING_BLOCK_DELTA", "# hm")
-    voice.say("TEXT_BLOCK_DELTA", "Forty")
+    writer.say("THINKING_BLOCK_DELTA", "# hm")
+    writer.say("TEXT_BLOCK_DELTA", "Forty")
 
     assert (screen.text, screen.standing) == ("# hm", "Forty")
 
@@ -91,12 +91,12 @@ def test_thinking_ends_where_text_begins() -> None:
 @pytest.mark.parametrize("kind", ["TEXT_BLOCK_DELTA", "THINKING_BLOCK_DELTA"])
 def test_no_text_can_steer_the_terminal_or_hide_in_it(hostile: str, kind: str) -> None:
     screen = Terminal()
-    voice = ProseVoice(screen)
+    writer = MarkdownWriter(screen)
 
-    voice.say(kind, hostile)
+    writer.say(kind, hostile)
     with screen.out.capture() as drawn:
         screen.out.print(screen.below)
-    voice.end()
+    writer.end()
 
     written = drawn.get() + screen.file.getvalue()
     assert [bad for bad in ("\x07", "\x1b]", "\x1b[2J", "\u202e", "\u2066", "\r") if bad in written] == []
@@ -105,7 +105,7 @@ def test_no_text_can_steer_the_terminal_or_hide_in_it(hostile: str, kind: str) -
 def test_a_link_says_where_it_leads() -> None:
     screen = Terminal()
 
-    screen.show(Prose("[your bank](https://evil.example)"))
+    screen.show(MarkdownText("[your bank](https://evil.example)"))
 
     assert screen.text == "your bank (https://evil.example)"
     assert "\x1b]8" not in screen.file.getvalue()
@@ -114,7 +114,7 @@ def test_a_link_says_where_it_leads() -> None:
 def test_a_call_that_runs_shows_its_time_and_its_last_lines() -> None:
     now = [NINE]
     screen = Terminal(width=40)
-    running = Running(lambda: now[0])
+    running = RunningCalls(lambda: now[0])
     running.started("a", "Bash", '{"command": "make a very long thing of it all, and more"}', AT.format(0))
     screen.below.put("running", running)
 
@@ -132,7 +132,7 @@ def test_a_call_that_runs_shows_its_time_and_its_last_lines() -> None:
 
 
 def test_an_endless_line_is_not_kept() -> None:
-    running = Running(lambda: NINE)
+    running = RunningCalls(lambda: NINE)
     running.started("a", "Bash", "{}", "no moment")
     for _ in range(100):
         running.said("a", "x" * 1_000)
@@ -144,7 +144,7 @@ def test_an_endless_line_is_not_kept() -> None:
 
 
 def test_the_pace_counts_steps_tokens_and_tasks() -> None:
-    screen, pace = Terminal(), Pace(lambda: NINE + 7)
+    screen, pace = Terminal(), ProgressLine(lambda: NINE + 7)
     screen.below.put("pace", pace)
     tasks = [{"subject": "Look", "state": "completed"}, {"subject": "Mend\x1b it", "state": "in_progress"}]
 
@@ -167,7 +167,7 @@ def test_the_end_of_what_grows_is_shown_when_the_screen_is_low() -> None:
 
 
 def test_nothing_below_draws_nothing() -> None:
-    below = Below()
+    below = BottomLines()
     below.put("pace", Text("x"))
     below.put("pace", None)
 

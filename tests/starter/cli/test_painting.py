@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from longhaul.starter.cli.terminal.below import MOST_LINES, Below
+from longhaul.starter.cli.terminal.bottom_lines import MOST_LINES, BottomLines
+from longhaul.starter.cli.terminal.markdown import MarkdownText
 from longhaul.starter.cli.terminal.painting import Painting
-from longhaul.starter.cli.terminal.prose import Prose
-from longhaul.starter.cli.terminal.voices import ProseVoice
+from longhaul.starter.cli.terminal.text_writers import MarkdownWriter
 from tests.reflowing import laid_out_anew, shown
 from tests.starter.cli.test_live_screen import Terminal
 
@@ -46,8 +46,8 @@ class Window:
         file.truncate()
 
 
-def below(text: str) -> Below:
-    part = Below()
+def below(text: str) -> BottomLines:
+    part = BottomLines()
     part.put("text", Text(text))
     part.put("pace", Text("step 1"))
     return part
@@ -94,8 +94,8 @@ def test_a_terminal_of_another_width_keeps_nothing_of_it(
 def test_laid_out_text_has_no_blanks_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     window, painting = Window(60), Painting()
-    part = Below()
-    part.put("text", Prose("The **tide**.\n\n```\nmake\n```"))
+    part = BottomLines()
+    part.put("text", MarkdownText("The **tide**.\n\n```\nmake\n```"))
     window.console.print("before")
 
     painting.paint(window.console, part)
@@ -116,14 +116,14 @@ def test_what_grows_takes_a_dozen_lines_at_most() -> None:
 
 def test_what_is_printed_meanwhile_comes_before_it() -> None:
     screen = Terminal(width=30)
-    voice = ProseVoice(screen)
+    writer = MarkdownWriter(screen)
     window = pyte.HistoryScreen(30, 12, history=HISTORY, ratio=0.5)
 
-    voice.say("TEXT_BLOCK_DELTA", "The **tide** comes in, and")
+    writer.say("TEXT_BLOCK_DELTA", "The **tide** comes in, and")
     screen.paint()
     screen.show(Text("a call has ended"))
     screen.remark(Text("and a remark"))
-    voice.end()
+    writer.end()
     screen.hide()
     pyte.Stream(window).feed(screen.file.getvalue().replace("\n", "\r\n"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.starter import render
+from longhaul.starter import render_pending
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import free_port, serving, small
 from tests.activities.process.pids import alive, until
@@ -152,8 +152,8 @@ async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_th
         async with unserved.another_worker():
             waiting = await session.reply("Hire.")
             (asked,) = await session.pending()
-        shown = render.pending_call(asked).plain
-        commands = render.how_to_answer(session.id, asked).plain
+        shown = render_pending.pending_call(asked).plain
+        commands = render_pending.how_to_answer(session.id, asked).plain
         async with unserved.another_worker():
             with pytest.raises(Refused, match=r"crew: content does not fit what was asked: \.hands: 12 is above 9"):
                 await session.external_result(asked, {"action": "accept", "content": {"hands": 12}})

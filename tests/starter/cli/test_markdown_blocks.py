@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.starter.cli.terminal.paragraphs import Paragraphs
+from longhaul.starter.cli.terminal.markdown_blocks import MarkdownBlocks
 
 
 def blocks(text: str, size: int = 1) -> list[str]:
-    paragraphs = Paragraphs()
+    paragraphs = MarkdownBlocks()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     return [block for piece in pieces for block in paragraphs.feed(piece)] + [paragraphs.rest]
 
@@ -34,7 +34,7 @@ def test_nothing_is_lost_and_pieces_make_no_difference(text: str, size: int) -> 
 
 
 def test_a_long_text_takes_linear_time() -> None:
-    paragraphs = Paragraphs()
+    paragraphs = MarkdownBlocks()
 
     for _ in range(50_000):
         paragraphs.feed("a word\n")

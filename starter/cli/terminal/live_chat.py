@@ -18,8 +18,8 @@ from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.finding import flags_of
 from longhaul.starter.cli.terminal.conversation import Conversation, newest_event
-from longhaul.starter.cli.terminal.desk import Desk
 from longhaul.starter.cli.terminal.pictures import with_pictures
+from longhaul.starter.cli.terminal.prompt_screen import PromptScreen
 from longhaul.starter.cli.terminal.slash_commands import NAMES, Commands
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
@@ -48,16 +48,16 @@ class _Awaited:
     start: int
 
 
-class Talk:
-    """One session at one desk."""
+class LiveChat:
+    """One session at one terminal at which one may type at any time."""
 
     def __init__(self, session: Session, approver: str, history: Path, another: Another, *, play: bool = False) -> None:
         self.session = session
         self.another = another
         self.next: Session | None = None
         """To talk with after this one."""
-        self.desk = Desk(history, self._typed, self.interrupt, commands=NAMES, play=play)
-        self.conversation = Conversation(session, self.desk, approver)
+        self.screen = PromptScreen(history, self._typed, self.interrupt, commands=NAMES, play=play)
+        self.conversation = Conversation(session, self.screen, approver)
         self._lines: asyncio.Queue[str] = asyncio.Queue()
         self._replies: asyncio.PriorityQueue[_Awaited] = asyncio.PriorityQueue()
         self._said: dict[str, str] = {}
@@ -67,13 +67,13 @@ class Talk:
         """The reply that Ctrl-C was for; `-` for none."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._typing: asyncio.Task[None] | None = None
-        self._commands = Commands(session, self.desk, self, approver)
+        self._commands = Commands(session, self.screen, self, approver)
 
     async def run(self) -> int:
         """Until Ctrl-D, /quit, or Ctrl-C twice. What the session does goes on."""
         greeting = f"session {one_line(self.session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
-        self.desk.remark(Text(greeting, "dim"))
-        self._typing = asyncio.create_task(self.desk.open())
+        self.screen.remark(Text(greeting, "dim"))
+        self._typing = asyncio.create_task(self.screen.open())
         work = [asyncio.create_task(self._see()), asyncio.create_task(self._listen())]
         with self._signals():
             await asyncio.wait([self._typing, *work], return_when=asyncio.FIRST_COMPLETED)
@@ -82,19 +82,19 @@ class Talk:
             ended = [self._typing, sent, *work, *self._tasks]
             for task in ended:
                 task.cancel()
-            await asyncio.gather(*ended, self.desk.sounds.stop(), return_exceptions=True)
+            await asyncio.gather(*ended, self.screen.sounds.stop(), return_exceptions=True)
         for task in (self._typing, *work):
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
         if self.conversation.has_begun:
             how = shlex.join(["longhaul", "chat", "--session", self.session.id, *flags_of(self.session)])
             word = "the session goes on" if self.conversation.reply_id is not None else "to come back"
-            self.desk.remark(Text(f"{word}: {one_line(how)}", "dim"))
+            self.screen.remark(Text(f"{word}: {one_line(how)}", "dim"))
         return Exit.DONE
 
     def interrupt(self) -> None:
         """Ctrl-C: first what is typed goes, then the reply, then we."""
-        if self.desk.forget_typed():
+        if self.screen.forget_typed():
             return
         running = self.conversation.reply_id or "-"
         if self._stopped == running and self._typing is not None:
@@ -102,7 +102,7 @@ class Talk:
             return
         self._stopped = running
         if running == "-":
-            self.desk.remark(Text("Ctrl-C again, or Ctrl-D, leaves", "dim"))
+            self.screen.remark(Text("Ctrl-C again, or Ctrl-D, leaves", "dim"))
             return
         task = asyncio.create_task(self.conversation.interrupt())
         self._tasks.add(task)
@@ -134,7 +134,7 @@ class Talk:
         self._said[request_id] = text
         reply_id = await self.session.submit(with_pictures(text), request_id=request_id, when=when)
         if busy:
-            self.desk.show(Text(_TAKEN[when], "dim"))
+            self.screen.show(Text(_TAKEN[when], "dim"))
         self._await(reply_id, start, first=when != "queue")
 
     def _await(self, reply_id: str, start: int, *, first: bool = False) -> None:
@@ -154,14 +154,14 @@ class Talk:
             self._lines.task_done()
 
     async def _take(self, said: str) -> None:
-        self.desk.show(render.user_said(said))
+        self.screen.show(render.user_said(said))
         try:
             if said.startswith("/"):
                 await self._commands.do(said)
                 return
             await self.send(said, "queue")
         except Refused as refusal:
-            self.desk.show(Text(harmless(str(refusal)), "yellow"))
+            self.screen.show(Text(harmless(str(refusal)), "yellow"))
 
     async def _see(self) -> None:
         await self.conversation.come_back()

@@ -12,13 +12,13 @@ from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render
 from longhaul.starter.cli.finding import flags_of
-from longhaul.starter.cli.terminal.calls import LAST_LINES, Running
-from longhaul.starter.cli.terminal.happenings import asked, decided, happening, stillness
-from longhaul.starter.cli.terminal.pace import Pace
+from longhaul.starter.cli.terminal.event_lines import asked, decided, line_of, stillness
+from longhaul.starter.cli.terminal.progress_line import ProgressLine
+from longhaul.starter.cli.terminal.running_calls import LAST_LINES, RunningCalls
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.sounds import sounds_in
-from longhaul.starter.cli.terminal.speech import Speech
-from longhaul.starter.cli.terminal.voices import voice_for
+from longhaul.starter.cli.terminal.streamed_text import StreamedText
+from longhaul.starter.cli.terminal.text_writers import writer_for
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.visible import one_line
@@ -27,16 +27,16 @@ _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
 
 
-class Progress:
+class ReplyPrinter:
     """Fed with the events of one reply in order; knows what runs and what waits."""
 
     def __init__(self, screen: Screen, session: Session, reply_id: str, *, looks_on: bool = False) -> None:
         """`looks_on`: nobody is asked or told to wait here, so that it is said who waits and who decides."""
         self._looks_on = looks_on
         self._screen = screen
-        self._speech = Speech(screen, voice_for(screen))
-        self._runs = Running()
-        self._pace = Pace()
+        self._streamed = StreamedText(screen, writer_for(screen))
+        self._runs = RunningCalls()
+        self._progress = ProgressLine()
         self._session = session
         self._reply_id = reply_id
         self._calls: dict[str, tuple[str, str]] = {}
@@ -61,7 +61,7 @@ class Progress:
         try:
             yield
         finally:
-            self._speech.left()
+            self._streamed.left()
 
     def joins(self, reply_id: str) -> None:
         """The request has become a part of another reply, which has begun."""
@@ -70,16 +70,16 @@ class Progress:
     async def take(self, event: AgentEvent) -> None:
         """Note and print one event."""
         if event.seq:
-            self._pace.take(event)
+            self._progress.take(event)
         match event.type:
             case "REPLY_START":
                 self.begun = True
             case _ if not event.seq:
                 self._live(event)
             case "TEXT_BLOCK_DELTA" | "THINKING_BLOCK_DELTA":
-                self._speech.recorded(event)
+                self._streamed.recorded(event)
             case "MODEL_CALL_END":
-                self._speech.called()
+                self._streamed.called()
             case "CUSTOM":
                 self._happened(event)
             case "USER_INTERRUPT":
@@ -95,13 +95,13 @@ class Progress:
         if event.type == "TOOL_RESULT_TEXT_DELTA" and self._screen.renders:
             self._runs.said(event.tool_call_id, event.delta)
         else:
-            self._speech.live(event)
+            self._streamed.live(event)
 
     def _stand_below(self) -> None:
         """Nothing where it waits: a person who is asked reads what was printed."""
         working = self.begun and not self.ended and not self.asked
         self._screen.below.put("running", self._runs or None)
-        self._screen.below.put("pace", self._pace if working else None)
+        self._screen.below.put("pace", self._progress if working else None)
 
     async def _take_of_a_call(self, event: AgentEvent) -> None:
         match event.type:
@@ -149,7 +149,7 @@ class Progress:
         self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
-        told, was_below = self._speech.returned(call_id), self._runs.has_said(call_id)
+        told, was_below = self._streamed.returned(call_id), self._runs.has_said(call_id)
         took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
         width = self._screen.width - len(took)
         sounds = sounds_in(self._data.pop(call_id, []))
@@ -199,7 +199,7 @@ class Progress:
             self.asked.discard(CALL_ID)
         if event.name in ("model_failed", "model_refused") and event.error is not None:
             self._failure = event.error.message
-        if line := happening(event) or (stillness(event) if self._looks_on else None):
+        if line := line_of(event) or (stillness(event) if self._looks_on else None):
             self._screen.show(line)
 
     def _looked_on(self, event: AgentEvent) -> None:
@@ -223,4 +223,4 @@ class Progress:
         elif event.error is not None and event.error.message != self._failure:
             self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))
         if self._screen.renders:
-            self._screen.show(self._pace.ended(event.created_at))
+            self._screen.show(self._progress.ended(event.created_at))

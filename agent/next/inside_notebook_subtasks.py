@@ -6,7 +6,7 @@ from pydantic import Field
 
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.next.inside_plans import SUBTASK_SCHEMA, current, reading, stands
+from longhaul.agent.next.inside_notebook import SUBTASK_SCHEMA, current, reading, stands
 from longhaul.agent.next.inside_tool import InsideTool, told
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values import plan_notebook as book

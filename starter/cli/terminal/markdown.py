@@ -8,7 +8,7 @@ from longhaul.starter.cli.terminal.painting import without_blank_end
 from longhaul.starter.visible import harmless
 
 
-class Prose:
+class MarkdownText:
     """One block or more. A link shows where it leads to, and none can be clicked that says another thing."""
 
     def __init__(self, text: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.cli.terminal.happenings import asked, decided, happening, stillness
+from longhaul.starter.cli.terminal.event_lines import asked, decided, line_of, stillness
 
 
 def custom(name: str, **value: Any) -> AgentEvent:
@@ -61,7 +61,7 @@ def custom(name: str, **value: Any) -> AgentEvent:
     ],
 )
 def test_it_is_a_line(event: AgentEvent, said: str) -> None:
-    line = happening(event)
+    line = line_of(event)
 
     assert line is not None
     assert line.plain == said
@@ -78,7 +78,7 @@ def test_it_is_a_line(event: AgentEvent, said: str) -> None:
     ],
 )
 def test_what_goes_without_saying_is_not_said(event: AgentEvent) -> None:
-    assert happening(event) is None
+    assert line_of(event) is None
     assert stillness(event) is None
 
 
@@ -86,7 +86,7 @@ def test_who_stops_a_session_and_why_is_told_to_who_looks_on() -> None:
     lines = [stillness(custom("paused", by="ana", why="the tide")), stillness(custom("resumed", by=""))]
 
     assert [line.plain for line in lines if line] == ["paused by ana: the tide", "goes on, resumed"]
-    assert happening(custom("paused", by="ana", why="")) is None
+    assert line_of(custom("paused", by="ana", why="")) is None
 
 
 def test_nothing_in_it_can_steer_the_terminal() -> None:
@@ -126,7 +126,7 @@ def test_who_decided_what_and_who_is_waited_for() -> None:
 def test_tasks_are_told_as_a_list() -> None:
     tasks = [("completed", "Look"), ("in_progress", "Mend\x1b it"), ("pending", "Rest")]
 
-    told = happening(custom("tasks_changed", tasks=[{"state": state, "subject": subject} for state, subject in tasks]))
+    told = line_of(custom("tasks_changed", tasks=[{"state": state, "subject": subject} for state, subject in tasks]))
 
     assert told is not None
     assert told.plain == "  [x] Look\n  [>] Mend\\x1b it\n  [ ] Rest"

@@ -30,7 +30,7 @@ class _Call:
     open: str = ""
 
 
-class Running:
+class RunningCalls:
     """By call id, in the order of their beginning."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:

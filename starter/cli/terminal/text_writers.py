@@ -1,4 +1,5 @@
-"""Voices bring a text onto a screen while it is being made: piece by piece, or laid out with its growing end below."""
+"""Text writers bring a text onto a screen while it is being made: piece by piece, or laid out with its growing end
+below."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,8 +8,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from longhaul.starter import render
-from longhaul.starter.cli.terminal.paragraphs import Paragraphs
-from longhaul.starter.cli.terminal.prose import Prose
+from longhaul.starter.cli.terminal.markdown import MarkdownText
+from longhaul.starter.cli.terminal.markdown_blocks import MarkdownBlocks
 from longhaul.starter.cli.terminal.screen import Screen
 
 PIECES: dict[str, Callable[[str], Text]] = {
@@ -19,7 +20,7 @@ DRAWN_CHARS = 4_000
 """Of a block that is longer, its end alone is drawn while it grows, and as plain text."""
 
 
-class Voice(Protocol):
+class TextWriter(Protocol):
     def say(self, kind: str, piece: str) -> None:
         """The next piece; `kind` is the type of the event that brought it."""
 
@@ -31,7 +32,7 @@ class Voice(Protocol):
         ...
 
 
-class PlainVoice:
+class PlainWriter:
     """Each piece at once, as it is. What was shown stays."""
 
     def __init__(self, screen: Screen) -> None:
@@ -48,13 +49,13 @@ class PlainVoice:
         return True
 
 
-class ProseVoice:
+class MarkdownWriter:
     """A block is printed when it is finished; the one that grows stands below."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._kind = ""
-        self._paragraphs = Paragraphs()
+        self._paragraphs = MarkdownBlocks()
         self._printed = 0
 
     def say(self, kind: str, piece: str) -> None:
@@ -72,7 +73,7 @@ class ProseVoice:
 
     def drop(self) -> bool:
         stays = self._printed > 0
-        self._paragraphs = Paragraphs()
+        self._paragraphs = MarkdownBlocks()
         self._printed = 0
         self._screen.below.put("text", None)
         return stays
@@ -93,8 +94,8 @@ class ProseVoice:
 
 
 def _laid_out(kind: str, block: str) -> RenderableType:
-    return Prose(block) if kind == "TEXT_BLOCK_DELTA" else PIECES[kind](block.strip("\n"))
+    return MarkdownText(block) if kind == "TEXT_BLOCK_DELTA" else PIECES[kind](block.strip("\n"))
 
 
-def voice_for(screen: Screen) -> Voice:
-    return ProseVoice(screen) if screen.renders else PlainVoice(screen)
+def writer_for(screen: Screen) -> TextWriter:
+    return MarkdownWriter(screen) if screen.renders else PlainWriter(screen)

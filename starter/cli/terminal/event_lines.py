@@ -16,7 +16,7 @@ CONFIRMED = "USER_CONFIRM_RESULT"
 _FOUND = {True: "happened", False: "did not happen"}
 
 
-def happening(event: AgentEvent) -> Text | None:
+def line_of(event: AgentEvent) -> Text | None:
     """Of a CUSTOM event; None for one that goes without saying."""
     if event.name == "model_failed" and event.error is not None:
         return Text(f"✗ {one_line(event.model_name)}: {one_line(event.error.message)}", style="red")

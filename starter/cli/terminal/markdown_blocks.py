@@ -5,7 +5,7 @@ import re
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-class Paragraphs:
+class MarkdownBlocks:
     """One text, fed piece by piece; gives each block when the next one has begun."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from longhaul.agent.views.event import AgentEvent, Live
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.terminal.speech import LINES_SHOWN, Speech
+from longhaul.starter.cli.terminal.streamed_text import LINES_SHOWN, StreamedText
 
 
 class Terminal(Screen):
@@ -34,7 +34,7 @@ def recorded(delta: str, kind: str = "TEXT_BLOCK_DELTA") -> AgentEvent:
 
 
 def show(screen: Screen, *events: AgentEvent) -> None:
-    speech = Speech(screen)
+    speech = StreamedText(screen)
     for event in events:
         if event.seq:
             speech.recorded(event)

@@ -16,7 +16,7 @@ MOST_LINES = 12
 """Also of a high terminal: what has left it at its upper edge, when it becomes smaller, can't be taken away."""
 
 
-class Below:
+class BottomLines:
     """Parts that draw themselves whenever they are painted."""
 
     def __init__(self) -> None:

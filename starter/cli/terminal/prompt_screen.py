@@ -22,7 +22,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 Found = TypeVar("Found")
 
 
-class Desk(Screen):
+class PromptScreen(Screen):
     """A screen that renders. It has to be open for anything to stand below."""
 
     whole_by = "Ctrl-O"

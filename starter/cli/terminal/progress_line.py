@@ -1,4 +1,4 @@
-"""The pace says on one line how far a reply is: step, tokens, tasks, time."""
+"""Says on one line how far a reply is: step, tokens, tasks, time."""
 
 import time
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.cli.terminal.calls import moment, seconds
+from longhaul.starter.cli.terminal.running_calls import moment, seconds
 from longhaul.starter.visible import one_line
 
 LONGEST_TASK_CHARS = 60
 
 
-class Pace:
+class ProgressLine:
     """Fed with the recorded events of one reply."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.terminal.voices import PIECES, PlainVoice, Voice
+from longhaul.starter.cli.terminal.text_writers import PIECES, PlainWriter, TextWriter
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 from longhaul.starter.visible import harmless, one_line
@@ -13,12 +13,12 @@ LINES_SHOWN = 40
 """Of a tool's output while it runs."""
 
 
-class Speech:
+class StreamedText:
     """Shows live events, and of recorded text what was not shown yet."""
 
-    def __init__(self, screen: Screen, voice: Voice | None = None) -> None:
+    def __init__(self, screen: Screen, writer: TextWriter | None = None) -> None:
         self._screen = screen
-        self._voice = voice or PlainVoice(screen)
+        self._writer = writer or PlainWriter(screen)
         self._blocks: list[tuple[str, str, list[str]]] = []
         """Type of the deltas, block, and what was shown of it, in the order of their beginning."""
         self._output: dict[str, tuple[str, int]] = {}
@@ -40,23 +40,23 @@ class Speech:
         shown = self._shown(event.type)
         if shown and event.delta.startswith(shown):
             if rest := event.delta[len(shown) :]:
-                self._voice.say(event.type, rest)
-            self._voice.end()
+                self._writer.say(event.type, rest)
+            self._writer.end()
             return
         if shown:
-            self._voice.drop()
+            self._writer.drop()
             self._screen.show(Text("(not as it was shown; this counts:)", style="yellow"))
-        self._voice.say(event.type, event.delta)
-        self._voice.end()
+        self._writer.say(event.type, event.delta)
+        self._writer.end()
 
     def called(self) -> None:
         """The model call is recorded to its end."""
         self._blocks = []
-        self._voice.drop()
+        self._writer.drop()
 
     def left(self) -> None:
         """Nobody looks any more."""
-        self._voice.end()
+        self._writer.end()
 
     def returned(self, call_id: str) -> int:
         """A call has its result. How many lines of it that say something stand on the screen."""
@@ -65,10 +65,10 @@ class Speech:
 
     def _say(self, event: AgentEvent) -> None:
         if not self._blocks or self._blocks[-1][1] != event.block_id:
-            self._voice.end()
+            self._writer.end()
             self._blocks.append((event.type, event.block_id, []))
         self._blocks[-1][2].append(event.delta)
-        self._voice.say(event.type, event.delta)
+        self._writer.say(event.type, event.delta)
 
     def _shown(self, kind: str) -> str:
         """Of the first block of this kind; blank ones are not recorded."""
@@ -95,5 +95,5 @@ class Speech:
             self._screen.show(Text("(some of this is missing)", style="yellow"))
         elif event.name == RESTARTED and self._screen.shows_live:
             self._blocks = []
-            if self._voice.drop():
+            if self._writer.drop():
                 self._screen.show(Text("(begun anew: what was shown of it does not count)", style="yellow"))

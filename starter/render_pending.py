@@ -1,0 +1,169 @@
+"""Renders calls that wait, as people decide on them: what they would do, and the commands that answer them."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from longhaul.agent.permission.preview import Preview, argument_parts
+from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.values.conversation.server_questions import example, in_words
+from longhaul.agent.views.would_pass import WouldPass
+from longhaul.starter import render
+from longhaul.starter.visible import one_line, visible
+from longhaul.workflows.contract import PendingCall
+
+SHORT_DIGEST = 12
+LISTED_CHARS = 100
+_TOLD_BY_CHANGE = {"Write": ("content",), "Edit": ("old_string", "new_string")}
+"""Arguments of these tools that their diff says, as far as it is whole."""
+_DIFF_LINE_CHARS = 400
+"""A longer line of a diff may have been cut."""
+_BLANKS = re.compile(r"\S[ \t]{24,}\S|(?:\n[-+ ]?[ \t]*(?=\n)){24,}")
+"""Behind so many, something may leave the screen: the arguments have them counted."""
+
+
+def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
+    """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments."""
+    if call.waits_for == "budget":
+        return Text.assemble(("more budget", "bold yellow"), f": {one_line(call.reason)}")
+    shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
+    if call.path:
+        shown.append(f"  of {one_line(visible(call.path))}\n", "yellow")
+    shown.append_text(render.arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
+    if call.approvers > 1:
+        shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
+        by = ", ".join(one_line(visible(who)) for who in call.approved_by)
+        shown.append(f" (by {by}); somebody else has to approve it too" if by else "", "yellow")
+    if call.asked is not None:
+        shown.append("\n").append_text(render.behind_bar(visible(in_words(call.asked))))
+    elif call.reason:
+        shown.append("\n  why: ", "dim").append(one_line(visible(call.reason)))
+    for line in deadline(call):
+        shown.append(f"\n  {line}", "yellow")
+    if call.notice:
+        shown.append("\n").append_text(render.diff(told_apart(call.notice)))
+    if call.suggested_rules:
+        names = ", ".join(one_line(visible(render.rule_name(rule))) for rule in call.suggested_rules)
+        shown.append("\n  suggested rules: ", "dim").append(names)
+    return shown
+
+
+def passes(found: WouldPass) -> str:
+    """A sentence on what else a suggested rule would have let pass lately."""
+    tool = one_line(visible(found.rule.tool_name))
+    if not found.looked_at:
+        return f"no other call of {tool} was made here lately"
+    return (
+        f"of the last {found.looked_at} other calls of {tool} it would have let pass {found.count or 'none'}, unasked"
+    )
+
+
+def would_pass(found: Sequence[WouldPass]) -> Iterator[Text]:
+    """What suggested rules come to: a line for each, and one for each call that it would have let pass too."""
+    for one in found:
+        yield Text(f"  {one_line(visible(render.rule_name(one.rule)))}: {passes(one)}", "dim")
+        for passed in one.newest:
+            line = Text(f"  │ {one_line(visible(passed.gist))}", "dim")
+            line.truncate(LISTED_CHARS, overflow="ellipsis")
+            yield line
+
+
+def call_list(calls: Sequence[PendingCall]) -> Iterator[Text]:
+    """Calls of one turn that wait together, a line each: what there is to decide before the first is looked at."""
+    yield Text(f"\n{len(calls)} calls wait for you:", style="bold yellow")
+    for place, call in enumerate(calls, 1):
+        line = Text(f"  {place} ").append_text(render.call_line(visible(call.tool), visible(call.input)))
+        line.truncate(LISTED_CHARS, overflow="ellipsis")
+        yield line
+
+
+def is_cut(call: PendingCall) -> bool:
+    """Whether `pending_call` shows less than all of its arguments, or some in the change alone."""
+    return call.preview is not None and (_leaves_out(call.preview) or bool(_told_by_change(call)))
+
+
+def _leaves_out(seen: Preview) -> bool:
+    return any(part.left_out for part in seen.arguments)
+
+
+def _told_by_change(call: PendingCall) -> tuple[str, ...]:
+    """Arguments of which the diff that is shown says all."""
+    lines = call.notice.split("\n")
+    is_diff = call.notice.startswith("--- ") and "\n@@ " in call.notice
+    is_whole = not any(line.startswith("…") or len(line) > _DIFF_LINE_CHARS for line in lines)
+    return _TOLD_BY_CHANGE.get(call.tool, ()) if is_diff and is_whole and not _BLANKS.search(call.notice) else ()
+
+
+def _previewed(call: PendingCall, *, whole: bool) -> Text:
+    seen = call.preview or Preview(effect="")
+    shown, below = Text(), () if whole else _told_by_change(call)
+    for part in argument_parts(call.input, whole=True) if whole else seen.arguments:
+        if part.name in below:
+            shown.append(f"  {part.name}", "cyan").append(": in the change below\n", "dim")
+            continue
+        shown.append(f"  {part.name}\n", "cyan").append_text(render.behind_bar(part.text)).append("\n")
+    shown.append(f"  {seen.effect}", "dim").append(f"; in {seen.cwd}" if seen.cwd else "", "dim")
+    for part in seen.findings:
+        if part.name == "change":
+            continue  # it stands below, in colours
+        style = "bold red" if part.name == "warning" else "cyan"
+        shown.append(f"\n  {part.name}\n", style).append_text(render.behind_bar(part.text))
+    if _leaves_out(seen) and not whole:
+        shown.append("\n  not all of it is shown here; --show shows all", "yellow")
+    return shown
+
+
+def deadline(call: PendingCall) -> Iterator[str]:
+    """What has come of its deadline and what is to come, a sentence each."""
+    if call.expired_at:
+        yield f"overdue: nobody answered by {_minute(call.expired_at)}; it waits on"
+    elif call.escalated_at:
+        yield f"escalated to {one_line(visible(call.escalate_to))} at {_minute(call.escalated_at)}"
+    elif call.reminded_at:
+        yield f"reminded of at {_minute(call.reminded_at)}"
+    if call.wakes_at:
+        yield f"until {_minute(call.wakes_at)}, or until somebody tells of the event {one_line(visible(call.event))!r}"
+    if call.expires_at:
+        then = "denied" if call.on_expiry == "deny" else "overdue"
+        then = "given up" if then == "denied" and call.asked is not None else then
+        then = "given up, its outcome unknown" if then == "denied" and call.waits_for == "outside" else then
+        yield f"deadline {_minute(call.expires_at)}; then it is {then}"
+
+
+def _minute(moment: str) -> str:
+    return f"{one_line(moment[:16].replace('T', ' '))} UTC"
+
+
+def how_to_answer(session_id: str, call: PendingCall, flags: Sequence[str] = ()) -> Text:
+    """The commands that answer a call, ready to be pasted."""
+    if call.waits_for == "outside":
+        outputs = [example(call.asked), "decline"] if call.asked is not None else ["TEXT"]
+        return _commands([["result", session_id, call.call_id, "--output", text, *flags] for text in outputs])
+    if call.waits_for == "wake-up":
+        return _commands([["notify", session_id, call.event, *flags]])
+    if call.waits_for == "settlement":
+        words = ("--happened", "--did-not")
+        return _commands([["settle", session_id, call.call_id, word, *flags] for word in words])
+    if call.waits_for == "budget":
+        lacks = [f"--raise-{lack['name']}" for lack in json.loads(call.input)["lacks"]]
+        answers = [[*lacks[:1], "N"], ["--stop"], ["--summarise"]]
+        return _commands([["budget", session_id, *each, *flags] for each in answers])
+    seen = [f"--seen={short_digest(call)}"] if call.digest else []
+    answers = [["approve", session_id, call.call_id, *seen, *flags]]
+    if call.suggested_rules:
+        answers.append(["approve", session_id, call.call_id, "--accept-rules", *seen, *flags])
+    answers.append(["deny", session_id, call.call_id, "--reason", "TEXT", *flags])
+    return _commands(answers)
+
+
+def short_digest(call: PendingCall) -> str:
+    """Enough of what names the call as it was shown to tell it from any other state of the same call."""
+    return call.digest[:SHORT_DIGEST]
+
+
+def _commands(lines: Iterable[Sequence[str]]) -> Text:
+    # A pasted line must hold no control characters of a call id; such an id can be answered through --json only.
+    return Text("\n".join("  longhaul " + one_line(visible(shlex.join(words))) for words in lines))
