@@ -25,7 +25,7 @@ from longhaul.activities.attempt.lacking import Lacking
 from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.own_keys import own_keys
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.shutdown_report import Departures
+from longhaul.activities.attempt.shutdown import Departures
 from longhaul.activities.attempt.streaming import Waking, waking_through
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.await_command import Awaiting
@@ -64,7 +64,7 @@ from longhaul.activities.notify.opening import open_notifying
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.probe_call import Probing
 from longhaul.activities.process.box import Box, Limits
-from longhaul.activities.process.own_thread import NotingPool
+from longhaul.activities.process.threads import NotingPool
 from longhaul.activities.record_memory import Memorising
 from longhaul.activities.restore import Restoring
 from longhaul.activities.run_tool import Acting
@@ -83,17 +83,15 @@ from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.index import ALL_INDEXED
-from longhaul.starter.hosting import event_loop
 from longhaul.starter.hosting.announcing import announce, version_of
 from longhaul.starter.hosting.attributes import register_search_attributes
 from longhaul.starter.hosting.builds import build_of
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
-from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.hosting.own_process import asked_to_stop, keep_to_itself, new_event_loop
 from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
-from longhaul.starter.hosting.stopping import asked_to_stop
 from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
 from longhaul.starter.reach.connection import blobs_of, connect, keyring_in, let_go
 from longhaul.starter.reach.liveness import liveness_of
@@ -423,7 +421,7 @@ def main() -> int:
     try:
         logs = logs_wanted()
         begin_logs(logs.level, structured=logs.structured)
-        with asyncio.Runner(loop_factory=event_loop.new) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(serve(Settings()))
     except LonghaulError as error:
         print(f"longhaul worker: {error}", file=sys.stderr)

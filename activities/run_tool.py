@@ -29,8 +29,8 @@ from longhaul.activities.middlewares.side_models import SideModels, with_taken
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.side_model import SideModel
 from longhaul.activities.process.clipping import words_of
-from longhaul.activities.process.own_thread import noting_threads
 from longhaul.activities.process.progress import told_to
+from longhaul.activities.process.threads import noting_threads
 from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded

@@ -164,7 +164,7 @@ class Tool:
         """Do it. Raises ToolError (the model reads it), NeedsDecision, or anything else (becomes an error result).
 
         Cancellation arrives as `asyncio.CancelledError`; what was started must be dead when it leaves. Blocking work
-        belongs into `activities.process.own_thread.in_own_thread`, which notes a thread that could not be ended.
+        belongs into `activities.process.threads.in_own_thread`, which notes a thread that could not be ended.
         """
         raise NotImplementedError(f"{type(self).__name__}.run: an external tool is never run here")
 

@@ -25,12 +25,12 @@ def test_a_worker_is_closed_to_other_processes_of_its_user() -> None:
 def test_files_that_were_open_around_a_worker_are_not_handed_on_to_its_programs() -> None:
     """uvloop closes none of them."""
     began = (
-        "import asyncio; from longhaul.starter.hosting import event_loop; "
-        "from longhaul.starter.hosting.own_process import keep_to_itself; "
+        "import asyncio; "
+        "from longhaul.starter.hosting.own_process import keep_to_itself, new_event_loop; "
         "keep_to_itself(); run = asyncio.create_subprocess_exec; "
         "main = lambda: asyncio.wait_for(spawn(), 20)\n"
         "async def spawn(): await (await run('ls', '/proc/self/fd')).wait()\n"
-        "with asyncio.Runner(loop_factory=event_loop.new) as runner: runner.run(main())"
+        "with asyncio.Runner(loop_factory=new_event_loop) as runner: runner.run(main())"
     )
     kept, other = os.pipe()
 

@@ -23,6 +23,7 @@ from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.amount import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
@@ -30,7 +31,6 @@ from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.decisions import DecisionMade
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.spent import NOTHING_SPENT, ModelSpent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding

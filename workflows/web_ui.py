@@ -7,12 +7,19 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
+from longhaul.agent.letters.doubts import open_doubts
+from longhaul.agent.letters.pausing import told
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
 from longhaul.agent.views.index import IndexRow, row_of
-from longhaul.workflows.contract import DEADLINE, RISK, STATUS, TEAM, TOOLS, WAITING_SINCE, WAITS
+from longhaul.workflows import views
+from longhaul.workflows.contract import DEADLINE, RISK, STATUS, TEAM, TOOLS, WAITING_SINCE, WAITS, PendingCall, Waits
 from longhaul.workflows.details import details
-from longhaul.workflows.waits import waits
+
+MOST_CALLS = 16
+LARGEST_CALL_BYTES = 8_000
+LARGEST_BYTES = 24_000
+"""Of all calls: whoever lists a thousand sessions reads them all at once."""
 
 
 class Showing:
@@ -42,9 +49,9 @@ class Showing:
             changes = list(_changes(self._shown, row))
             self._shown = row
             workflow.upsert_search_attributes(changes)  # pyright: ignore[reportUnknownMemberType]  the SDK's own type
-        if (told := waits(self._record)) != self._told:
-            self._told = told
-            workflow.upsert_memo({WAITS: told or None})
+        if (waiting := waits(self._record)) != self._told:
+            self._told = waiting
+            workflow.upsert_memo({WAITS: waiting or None})
 
 
 def _row_before() -> IndexRow:
@@ -80,3 +87,30 @@ def _changes(before: IndexRow, row: IndexRow) -> list[SearchAttributeUpdate[Any]
 
 def _set_or_unset(key: SearchAttributeKey[Any], value: Any) -> SearchAttributeUpdate[Any]:
     return key.value_set(value) if value else key.value_unset()
+
+
+def waits(record: Record) -> str:
+    """`Waits` as JSON; empty where nobody is waited for."""
+    calls = _with_room(views.pending(record, MOST_CALLS))
+    lacks_budget = record.account is not None and record.account.question is not None
+    count = len(views.waiting(record)) + len(open_doubts(record)) + lacks_budget
+    found = Waits.model_validate(
+        {
+            **told(record),
+            "calls": calls,
+            "left_out": count - len(calls),
+            "hold": record.life.hold,
+            "host_away": record.life.host_away,
+        }
+    )
+    return "" if found == Waits() else found.model_dump_json()
+
+
+def _with_room(calls: list[PendingCall]) -> tuple[PendingCall, ...]:
+    taken, room = list[PendingCall](), LARGEST_BYTES
+    for call in calls:
+        length = len(call.model_dump_json().encode("utf-8", "replace"))
+        if length <= min(LARGEST_CALL_BYTES, room):
+            taken.append(call)
+            room -= length
+    return tuple(taken)

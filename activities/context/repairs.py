@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import assert_never
 
 from longhaul.activities.context.attachments import looked_into
-from longhaul.activities.context.many_images import too_large_among
-from longhaul.activities.context.text_only import is_text_only
+from longhaul.activities.context.image_limits import is_text_only, too_large_among
 from longhaul.activities.models.failures.refusals import RefusedContent
 from longhaul.activities.models.failures.verdicts import refusal_in
 from longhaul.activities.models.model import ModelReply, ModelRequest

@@ -15,7 +15,7 @@ from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, Kind
 from longhaul.activities.kinds.registry import Kinds
 from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.process.own_thread import in_own_thread
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     Msg,

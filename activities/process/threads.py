@@ -1,12 +1,19 @@
-"""Blocking work beside the loop, which is over when the call is over."""
+"""Blocking work in threads, beside the loop: of our own tools, which is over when its call is over, and of functions
+that nobody can end from outside. One that is still at it when its call is over is noted, so that nobody says of it that
+it was stopped."""
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+GRACE_SECONDS = 1.0
+"""So long a cancelled call waits for its thread to end: who interrupts waits too."""
 
 
 async def in_thread(work: Callable[[threading.Event], Result]) -> Result:
@@ -26,3 +33,87 @@ async def in_thread(work: Callable[[threading.Event], Result]) -> Result:
         if not task.cancelled():
             task.exception()  # Looked at, so that the loop does not complain of an error that nobody retrieved.
         raise
+
+
+class CallThreads:
+    """What one call does in threads."""
+
+    def __init__(self) -> None:
+        self._begun: list[Future[Any]] = []
+        self._left: list[Future[Any]] = []
+
+    def note(self, work: Future[Any]) -> None:
+        self._begun.append(work)
+
+    def leave(self, work: Future[Any]) -> None:
+        """Of a call that is over: it had its time to end."""
+        self._left.append(work)
+
+    async def run_on(self) -> bool:
+        """Whether a thread is still at it, of a call that is over; those that may still end get GRACE_SECONDS."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + GRACE_SECONDS
+        while all(work.done() for work in self._left):
+            if all(work.done() for work in self._begun):
+                return False
+            if loop.time() > until:
+                return True
+            await asyncio.sleep(GRACE_SECONDS / 20)
+        return True
+
+
+_of_call: ContextVar[CallThreads | None] = ContextVar("longhaul_threads", default=None)
+
+
+@contextlib.contextmanager
+def noting_threads() -> Iterator[CallThreads]:
+    """Within the block, what is done in threads is noted."""
+    threads = CallThreads()
+    token = _of_call.set(threads)
+    try:
+        yield threads
+    finally:
+        _of_call.reset(token)
+
+
+class NotingPool(ThreadPoolExecutor):
+    """The event loop's own threads, where `asyncio.to_thread` goes: what a call begins there is noted with it."""
+
+    def submit(self, fn: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
+        work = super().submit(fn, *arguments, **named)
+        if threads := _of_call.get():
+            threads.note(work)
+        return work
+
+
+async def in_own_thread(work: Callable[[threading.Event], Result]) -> Result:
+    """What `work` returns or raises, of whatever kind. Its argument is set when the call is cancelled.
+
+    A cancelled call gives the thread GRACE_SECONDS. What it comes to in that time counts; after it the thread is left
+    behind. No pool: threads that never end would use it up for everybody, and hold up the worker's exit.
+    """
+    loop, ended, stop = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    outcome, context = Future[Result](), copy_context()
+
+    def run() -> None:
+        try:
+            outcome.set_result(context.run(work, stop))
+        except BaseException as error:  # noqa: BLE001  raised again where the call is awaited
+            outcome.set_exception(error)
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+            loop.call_soon_threadsafe(ended.set)
+
+    thread = threading.Thread(target=run, name="longhaul-tool", daemon=True)
+    thread.start()
+    try:
+        await ended.wait()
+    except asyncio.CancelledError:
+        stop.set()
+        with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await ended.wait()
+        if not outcome.done():
+            if threads := _of_call.get():
+                threads.leave(outcome)
+            raise
+    return outcome.result()

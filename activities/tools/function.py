@@ -15,7 +15,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import ArgsKwargs
 
 from longhaul.activities.process.clipping import words_of
-from longhaul.activities.process.own_thread import in_own_thread
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.function_output import Pieces, tool_output
 from longhaul.agent.entries.doubts import Finding

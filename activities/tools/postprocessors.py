@@ -13,7 +13,7 @@ from typing import Any
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.process.clipping import words_of
-from longhaul.activities.process.own_thread import in_own_thread
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.conversation.messages import TextBlock

@@ -3,9 +3,9 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import judge_of, tariff_of
 from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.sampling import Sampled
-from longhaul.agent.values.spent import ModelSpent
 
 MOST_MODELS = 50
 """Names of further ones, which a provider may make up, are counted as one."""

@@ -1,8 +1,10 @@
-"""Sums of what model calls take, and the keys under which a session puts some aside for its sub-agents."""
+"""Sums of what model calls take, by session and by model, and the keys under which a session puts some aside for its
+sub-agents."""
 
 from typing import Literal
 
 from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.conversation.messages import Usage
 
 NANOS = 1_000_000_000
 GIVEN_BACK = "given back"
@@ -45,3 +47,15 @@ class Amount(OpenValue):
 
 
 NOTHING = Amount()
+
+
+class ModelSpent(OpenValue):
+    """Of all its calls whose end was heard of; or of those that were lost, as estimated."""
+
+    calls: int = 0
+    usage: Usage = Usage()
+    nanos: int = sparse(0)
+    """Billionths of a dollar; 0 where nobody knows its price, or the session has no budget."""
+
+
+NOTHING_SPENT = ModelSpent()

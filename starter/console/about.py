@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from longhaul.agent.permission.preview import brief
-from longhaul.agent.values.amount import NANOS
+from longhaul.agent.values.amount import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render
 from longhaul.starter.console.markdown import fitted

@@ -1,10 +1,14 @@
-"""Closes a worker's process to other processes of its user."""
+"""A worker's process: closed to other processes of its user, stopped by two signals, on uvloop where it exists."""
 
+import asyncio
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
+
+from longhaul.starter.hosting.saying import say
 
 _PR_SET_DUMPABLE = 4
 _STDERR = 2
@@ -25,3 +29,30 @@ def _close_to_children() -> None:
         if int(place.name) > _STDERR:
             with contextlib.suppress(OSError):  # the one through which we look is closed by now
                 os.set_inheritable(int(place.name), False)  # noqa: FBT003  it takes no names
+
+
+def asked_to_stop(seconds: float) -> asyncio.Event:
+    """Set by the first SIGINT or SIGTERM, which is answered by a line on stderr. `seconds`: what running calls get."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _take, number, stop, seconds)
+    return stop
+
+
+def _take(number: signal.Signals, stop: asyncio.Event, seconds: float) -> None:
+    if stop.is_set():
+        say("leaving at once; what still runs is repeated elsewhere, or told to be of unknown outcome")
+        # Commands die with this process: their supervisors hold a pipe from it.
+        os._exit(128 + number)
+    say(f"stopping: calls that run get {seconds:g} s to end; a second signal leaves at once")
+    stop.set()
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """To be given to whoever runs one: `asyncio.Runner(loop_factory=new_event_loop)`."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop  # noqa: PLC0415  there is none for Windows
+
+    return uvloop.new_event_loop()

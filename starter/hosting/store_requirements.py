@@ -23,7 +23,7 @@ async def check_lasting(settings: Settings) -> None:
     for variable, setting in places:
         if setting.partition("://")[0].partition("+")[0] not in ("redis", "rediss"):
             continue
-        from longhaul.stores.state.redis_memory import why_forgetful  # noqa: PLC0415  only who uses Redis loads it
+        from longhaul.stores.state.redis_connection import why_forgetful  # noqa: PLC0415  only who uses Redis loads it
 
         try:
             why = await why_forgetful(setting)

@@ -1,8 +1,9 @@
-"""Reads which Redis a URL means, and makes a client for it."""
+"""Reads which Redis a URL means, makes a client for it, and tells whether it throws away what it was given when memory
+is short: nothing may be kept in one that does."""
 
 import ssl
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from redis.asyncio import Redis
@@ -10,6 +11,7 @@ from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ConstantBackoff
+from redis.exceptions import RedisClusterException, RedisError
 
 from longhaul.stores.state.store import BadStoreSetting
 
@@ -112,3 +114,25 @@ def connect(target: Target) -> tuple[Client, tuple[Redis, ...]]:
             )
             master: Redis = asked.master_for(target.master)
             return master, tuple(asked.sentinels)
+
+
+async def why_forgetful(url: str) -> str:
+    """Empty for one that keeps all, and for one that does not answer or does not tell. Raises BadStoreSetting."""
+    client, beside = connect(target_of(url)[0])
+    try:
+        told: dict[str, Any] = await client.info("memory")
+    except (RedisError, RedisClusterException, OSError):
+        return ""
+    finally:
+        for opened in (client, *beside):
+            await opened.aclose()
+    # A cluster answers node by node.
+    nodes = [told] if "maxmemory_policy" in told else [node for node in told.values() if isinstance(node, dict)]
+    return next((why for node in nodes if (why := _why(cast(dict[str, Any], node)))), "")
+
+
+def _why(node: dict[str, Any]) -> str:
+    policy, limit = str(node.get("maxmemory_policy", "noeviction")), int(node.get("maxmemory", 0))
+    if policy == "noeviction" or (limit == 0 and not policy.startswith("allkeys-")):
+        return ""
+    return f"its maxmemory-policy is {policy}" + (f" with a maxmemory of {limit:,} bytes" if limit else "")

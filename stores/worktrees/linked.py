@@ -55,3 +55,9 @@ def line_of(file: Path) -> str:
         return read_regular(file, CAP_BYTES).removesuffix("\n")
     except GitProblem:
         return ""
+
+
+def repository_of(root: Path) -> Path | None:
+    """The folder of the repository that `root` is a working tree of, when it lies elsewhere; None otherwise."""
+    own = own_folder(root)
+    return None if own is None else own.parent.parent

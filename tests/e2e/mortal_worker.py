@@ -24,7 +24,7 @@ from temporalio.worker import (
 
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.providers import Providers
-from longhaul.starter.hosting import event_loop
+from longhaul.starter.hosting.own_process import new_event_loop
 from longhaul.starter.reach.connection import connect
 from longhaul.starter.settings import Settings
 from longhaul.worker import READY, build
@@ -73,5 +73,5 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=event_loop.new) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve())

@@ -3,12 +3,12 @@
 from longhaul.agent.fold.amounts import MOST_MODELS, OTHERS
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.steps import Idle
+from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.stops import StopReason
 from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
-from longhaul.agent.values.spent import ModelSpent
 from longhaul.workflows import views
 from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text
 

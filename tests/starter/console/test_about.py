@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spent import ModelSpent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.console.about import amounts, step_of
 from longhaul.starter.console.visit import Visit

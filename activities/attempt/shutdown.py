@@ -1,8 +1,10 @@
-"""Tells a session of the work that this worker could not end before it was shut down; another worker repeats it."""
+"""A worker's shutdown, as an attempt meets it: a session is told of work that could not be ended, which another worker
+repeats; what another one can do as well is dropped at once, instead of holding the shutdown up."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -70,3 +72,20 @@ async def _tell_session(arguments: Sequence[Any]) -> None:
 def call_id_of(arguments: Sequence[Any]) -> str:
     """Of the tool call that a dynamic activity was started with."""
     return RunTool.model_validate_json(arguments[0][0].payload.data).call_id
+
+
+@asynccontextmanager
+async def while_polling() -> AsyncIterator[None]:
+    """Cancel the block when the worker stops polling: a query to its own session might find nobody who answers it."""
+    block = asyncio.current_task()
+    leaving = asyncio.create_task(activity.wait_for_worker_shutdown())
+    if block is not None:
+        leaving.add_done_callback(lambda done: None if done.cancelled() else block.cancel())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if leaving.done() and not activity.is_cancelled():
+            raise ApplicationError("its worker is being shut down", type=LEAVING) from None
+        raise
+    finally:
+        leaving.cancel()
