@@ -4,6 +4,7 @@ out."""
 from longhaul.agent.permission.command_patterns import rule_words
 from longhaul.agent.permission.globs import literal_folder
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
+from longhaul.agent.values.spec.known_names import FILE_TOOLS
 
 
 def ruled_folders(context: PermissionContext, workspace_root: str) -> tuple[str, ...]:
@@ -13,13 +14,9 @@ def ruled_folders(context: PermissionContext, workspace_root: str) -> tuple[str,
     return tuple(folder for folder in found if folder not in ("", "~", workspace_root.rstrip("/")))
 
 
-PATH_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
-"""Tools whose deny and ask rules speak of paths, whichever tool it is that reaches them."""
-
-
 def ruled_paths(context: PermissionContext) -> tuple[tuple[str, str], ...]:
     """Tool and pattern of each deny and ask rule about paths: searches leave out what they match."""
-    strict = (rule for rule in context.rules if rule.behavior is not Behavior.ALLOW and rule.tool_name in PATH_TOOLS)
+    strict = (rule for rule in context.rules if rule.behavior is not Behavior.ALLOW and rule.tool_name in FILE_TOOLS)
     return tuple(dict.fromkeys((rule.tool_name, rule.rule_content) for rule in strict if rule.rule_content))
 
 

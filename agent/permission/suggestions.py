@@ -5,6 +5,7 @@ from longhaul.agent.permission.companions import need_rules
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.spec.known_names import FILE_TOOLS
 
 
 def names(text: str) -> frozenset[str]:
@@ -14,7 +15,6 @@ def names(text: str) -> frozenset[str]:
 
 MAX_SUGGESTIONS = 5
 MAX_COMMAND_CHARACTERS = 200
-FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Grep", "Glob"})
 
 INTERPRETERS = names(
     "sh bash dash zsh ksh ash fish csh tcsh python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua"

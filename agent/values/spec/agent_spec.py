@@ -15,6 +15,7 @@ from longhaul.agent.values.permission import PermissionContext, only_known_keys
 from longhaul.agent.values.plan_notebook import with_notebook
 from longhaul.agent.values.spec.knowledge import Knowledge
 from longhaul.agent.values.spec.known_names import (
+    DEFAULT_TOOLS,
     CondenserName,
     Effort,
     FullModelName,
@@ -217,9 +218,7 @@ class AgentSpec(Value):
     of a profile, of `models` or of the workers' operator."""
     models: dict[str, ModelProfile] = sparse({}, max_length=50)
     """The agent's own profiles of models, by name."""
-    tools: Given[Names, Sequence[str | CodeWithName]] = stated(
-        ("Bash", "Read", "Write", "Edit", "Grep", "Glob", "recall")
-    )
+    tools: Given[Names, Sequence[str | CodeWithName]] = stated(DEFAULT_TOOLS)
     """Those that it may call, by name, also of modules of the workers."""
     tool_groups: dict[str, ToolGroup] = sparse({}, max_length=50)
     """Further tools by group, which the agent itself switches on and off. `plan_related` is the plan notebook, where it

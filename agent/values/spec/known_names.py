@@ -31,8 +31,11 @@ EffortName = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[str, ...] = get_args(EffortName)
 """Of reasoning, ascending: `activities.models.requests.efforts` knows which models have which."""
 
+FILE_TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
+"""Their rules speak of paths, and hold for whichever tool reaches these."""
+DEFAULT_TOOLS = ("Bash", *FILE_TOOLS, "recall")
 TOOLS = (
-    *("Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "Grep", "Glob", "Skill", "recall"),
+    *(*DEFAULT_TOOLS, "BashOutput", "KillShell", "Skill"),
     *("Agent", "AgentList", "AgentSend", "AgentStop"),
     *("todo_write", "plan_enter", "plan_exit", "reset_equipped_tools", "sleep", "wait_for"),
     *("create_plan", "revise_current_plan", "update_subtask_state", "finish_subtask", "view_subtasks", "finish_plan"),

@@ -182,7 +182,7 @@ def notify(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul notify nightly deployed --payload "build 81 is out"
     """
-    from longhaul.starter.cli.work import wake_ups
+    from longhaul.starter.cli.work import steering as answering
 
-    told = wake_ups.EventTold(event, payload, request_id)
-    on_session(s, user, agent, lambda screen, name: wake_ups.notify(screen, name, told), as_json=as_json)
+    told = answering.EventTold(event, payload, request_id)
+    on_session(s, user, agent, lambda screen, name: answering.notify(screen, name, told), as_json=as_json)

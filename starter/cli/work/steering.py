@@ -1,4 +1,4 @@
-"""Commands that answer or steer a session: result, settle, interrupt, say, observe."""
+"""Commands that answer or steer a session: result, settle, interrupt, say, observe, notify."""
 
 import sys
 from dataclasses import dataclass
@@ -127,4 +127,21 @@ async def observe(screen: Screen, name: Name, text: str) -> int:
     screen.show(Text(one_line(f"{session.id} has observed it")))
     answer: dict[str, Any] = {"session": session.id, "observed": 1}
     screen.document(answer)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventTold:
+    name: str
+    payload: str = ""
+    request_id: str | None = None
+
+
+async def notify(screen: Screen, name: Name, told: EventTold) -> int:
+    """Tell of an event."""
+    async with opened(name) as session:
+        woken = await session.notify(told.name, told.payload, request_id=told.request_id, by=whoami())
+    what = "has woken up" if woken else "is not waiting for it just now, and is told when it does"
+    screen.show(Text(one_line(f"{session.id} {what}")))
+    screen.document({"session": session.id, "event": told.name, "woken": woken})
     return 0
