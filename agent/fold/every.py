@@ -5,7 +5,7 @@ happens next (`agent.decision` does), and nobody but `Record` calls it.
 """
 
 from collections.abc import Callable
-from typing import Any, assert_never, cast
+from typing import Any, assert_never, cast, get_args
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import (
@@ -72,15 +72,18 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.HubEntry, hubs.apply),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )
-"""Unions of entries, and what knows them all; every other one is a SingleEntry."""
+"""Unions of entries, and what knows them all, the first that has one; every other one is a SingleEntry."""
+
+_KNOWN_BY: dict[type[Any], Callable[[Ledger, Any], None]] = {
+    kind: known_by for kinds, known_by in reversed(_BY_SUBJECT) for kind in get_args(kinds) or (kinds,)
+}
 
 
 def _apply(ledger: Ledger, entry: e.AnyEntry) -> None:
-    for kinds, known_by in _BY_SUBJECT:
-        if isinstance(entry, kinds):
-            known_by(ledger, entry)
-            return
-    _apply_single(ledger, cast(e.SingleEntry, entry))
+    if (known_by := _KNOWN_BY.get(type(entry))) is not None:
+        known_by(ledger, entry)
+    else:
+        _apply_single(ledger, cast(e.SingleEntry, entry))
 
 
 def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:

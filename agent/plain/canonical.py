@@ -2,13 +2,16 @@
 
 import base64
 import hashlib
-import json
+from json import JSONEncoder
 from typing import Any
+
+_JSON = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+"""Made once: several digests are taken in every step."""
 
 
 def canonical_json(value: Any) -> bytes:
     """JSON with sorted keys, no spaces and ASCII escapes; lone surrogates survive, NaN raises ValueError."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
+    return _JSON.encode(value).encode("ascii")
 
 
 def digest_of(value: Any) -> str:

@@ -143,9 +143,15 @@ class Usage(OpenValue):
     """A provider has left counts out, and they are the worker's own."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        names = (name for name in Usage.model_fields if name != "estimated")
-        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Usage(**counts, estimated=self.estimated or other.estimated)
+        # Spelt out: each entry of a session adds some up, and so does each replay.
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_input_tokens=self.cache_input_tokens + other.cache_input_tokens,
+            cache_creation_input_tokens=self.cache_creation_input_tokens + other.cache_creation_input_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            estimated=self.estimated or other.estimated,
+        )
 
 
 class ErrorInfo(OpenValue):
