@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -35,6 +36,8 @@ from longhaul.stores.loading import module_at, names_in, setting_of
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """No dot: names with one belong to our own activities."""
+FITTING_KEPT, FITTING_CHARS = 200, 4_000
+"""Arguments that need not be held against their schema once more. Of long ones the schema is the smaller part."""
 
 
 class Toolbox:
@@ -44,6 +47,8 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self._add(tool)
+        self._fitting = OrderedDict[tuple[str, str], None]()
+        """Names and arguments that were found to fit: a call is looked at when it is said, and again when it runs."""
         self._descriptors = {name: describe(tool) for name, tool in self._tools.items()}
         self._validators = {
             name: _validator(tool) for name, tool in self._tools.items() if not isinstance(tool, GenerateResponse)
@@ -86,12 +91,18 @@ class Toolbox:
         if isinstance(tool := self._tools[name], GenerateResponse):
             tool.check(arguments)
             return arguments
+        if (name, raw_input) in self._fitting:
+            return arguments
         try:
             error = best_match(self._validators[name].iter_errors(arguments))
         except (Unresolvable, RecursionError, re.error) as cause:
             raise ArgumentsError(f"the schema of {name} can't be applied: {type(cause).__name__}") from None
         if error is not None:
             raise ArgumentsError(sentence(error))
+        if len(raw_input) <= FITTING_CHARS:
+            self._fitting[name, raw_input] = None
+            if len(self._fitting) > FITTING_KEPT:
+                self._fitting.popitem(last=False)
         return arguments
 
     def _add(self, tool: Tool) -> None:

@@ -17,6 +17,9 @@ from longhaul.activities.contract import RecordedPlace
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.requests import said_once
 from longhaul.activities.models.requests.said_once import SaidOnce
+from longhaul.activities.tools import registry
+from longhaul.activities.tools.globs import Glob
+from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.conversation.messages import Usage, UserMsg
 from longhaul.starter.hosting import parked
 from longhaul.starter.hosting.parked import ParkedRuns
@@ -32,7 +35,7 @@ HOLDERS = {
 }
 
 FILLED = {"Contexts._sessions", "Offloaders._opened", "ParkedRuns._waiting", "SaidOnce._said"} | {
-    *("Specs._known", "TokenCounter._fixed", "Workspaces._seen"),
+    *("Specs._known", "TokenCounter._fixed", "Toolbox._fitting", "Workspaces._seen"),
 }
 """Over sessions: filled by a test below."""
 BY_THEIR_OWN_NUMBER = {
@@ -229,6 +232,14 @@ async def contexts_of(folder: Path, sessions: int) -> object:
     return kept
 
 
+async def arguments(folder: Path, calls: int) -> object:
+    del folder
+    kept = Toolbox([Glob()])
+    for number in range(calls):
+        kept.validate("Glob", f'{{"pattern": "{number}"}}')
+    return kept
+
+
 FILLS: dict[str, tuple[Fill, int]] = {
     "Contexts._sessions": (contexts_of, 200),
     "Offloaders._opened": (offloads, opening.KEPT_OFFLOADERS),
@@ -236,6 +247,7 @@ FILLS: dict[str, tuple[Fill, int]] = {
     "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
     "Specs._known": (prompts, specs.KEPT),
     "TokenCounter._fixed": (fixed, tokens.FIXED_KEPT),
+    "Toolbox._fitting": (arguments, registry.FITTING_KEPT),
     "Workspaces._seen": (places, workspaces.KEPT_PLACES + 1),
 }
 
