@@ -7,6 +7,7 @@ long name keeps its start and ends in `~` and a sha-256. The empty name is `=`, 
 
 import hashlib
 import string
+from functools import lru_cache
 from pathlib import Path
 
 LONGEST = 120
@@ -16,6 +17,7 @@ _FIRST = frozenset(string.ascii_letters + string.digits)
 _PLAIN = _FIRST | frozenset("._-")
 
 
+@lru_cache(maxsize=4_096)
 def safe_name(raw: str) -> str:
     """One name of a path: never empty, `.` or `..`, and without separators, control characters or a leading dot."""
     if not raw:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from longhaul.activities.context.contexts import SessionContext
 from longhaul.activities.context.repairs import Repairing
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, with_origin
+from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, signed, with_origin
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.repairs import rewritten
 from longhaul.agent.values.conversation.messages import Msg, message_digest
@@ -48,7 +48,7 @@ class FitCall:
         reply = await self._repairing.asked(fitting(request, origin, Beginnings(request, chain)), call, origin)
         self._note_repair()
         chain = self._session.chain if as_recorded else chain
-        behind = Beginnings(request, chain).before(len(chain))
+        behind = Beginnings(request, chain).before(len(chain)) if any(map(signed, reply.content)) else ""
         return replace(reply, content=with_origin(reply.content, origin, behind))
 
     def _note_repair(self) -> None:

@@ -6,6 +6,7 @@ One item is one line of JSON. Lines come from a store that others may write to, 
 
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, cast, get_args
 
 Kind = Literal["begin", "text", "thinking", "tool_call", "output", "lost", "end", "wake"]
@@ -62,10 +63,14 @@ _NUMBERS = ("turn", "attempt", "index", "block")
 _TEXTS = ("call", "text", "tool_call_id", "name")
 
 
+_ALL_OF = attrgetter(*_SHORT)
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
 def encode(item: Item) -> bytes:
     """One line with its newline. Lone surrogates survive as escapes."""
-    told = {short: value for name, short in _SHORT.items() if (value := getattr(item, name)) not in ("", 0)}
-    return json.dumps(told, separators=(",", ":")).encode("ascii") + b"\n"
+    told = {short: value for short, value in zip(_SHORT.values(), _ALL_OF(item), strict=True) if value not in ("", 0)}
+    return _JSON.encode(told).encode("ascii") + b"\n"
 
 
 def decode(line: bytes) -> Item | None:

@@ -7,6 +7,7 @@ messages ("Preserved thinking", platform.claude.com). Of other models it is boun
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from longhaul.activities.models.model import ModelRequest
@@ -53,8 +54,13 @@ class Beginnings:
     """What stands before each message of one request."""
 
     def __init__(self, request: ModelRequest, chain: Sequence[str]) -> None:
-        self._frame = digest_of([request.system, [[tool.name, tool.digest] for tool in request.tools]])
+        self._request = request
         self._chain = chain
+
+    @cached_property
+    def _frame(self) -> str:
+        """Asked for where there are thoughts alone: a system prompt is long."""
+        return digest_of([self._request.system, [[tool.name, tool.digest] for tool in self._request.tools]])
 
     def before(self, place: int) -> str:
         return digest_of([self._frame, self._chain[place - 1] if place else ""])[:_DIGEST_CHARS]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Literal
 
 from longhaul.activities.models.failures.errors import ProviderError, ScriptError
@@ -33,6 +34,9 @@ _STATUS_AND_CODE = {
 }
 
 Block = TextBlock | ThinkingBlock | ToolCallBlock
+
+_LENGTH = attrgetter("text_length")
+"""In C: it is asked of every message of the context with every call."""
 
 
 class ScriptedModel:
@@ -129,7 +133,7 @@ def _usage(line: ScriptLine, request: ModelRequest, content: tuple[Block, ...]) 
     read = given.input_tokens
     if read is None:
         tools = sum(len(tool.name) + len(tool.description) for tool in request.tools)
-        read = _tokens(len(request.system) + tools + sum(message.text_length for message in request.messages))
+        read = _tokens(len(request.system) + tools + sum(map(_LENGTH, request.messages)))
     wrote = given.output_tokens
     if wrote is None:
         wrote = _tokens(sum(len(_written(block)[1]) for block in content))
