@@ -6,7 +6,8 @@ activity was cancelled is learnt with a beat, so whoever hears of a cancellation
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from contextvars import copy_context
 
 from temporalio import activity
 
@@ -35,7 +36,6 @@ async def beating(
         yield
         return
     watch = _Watch(timeout.total_seconds(), details, presses or details)
-    beats = asyncio.create_task(watch.beat())
     _watching.add(watch)
     for begun in _listening:
         begun.set()
@@ -51,7 +51,7 @@ async def beating(
         raise
     finally:
         _watching.remove(watch)
-        beats.cancel()
+        watch.end()
 
 
 def _last_beat(details: Callable[[], tuple[str, ...]]) -> None:
@@ -67,11 +67,10 @@ def pause_seconds(timeout: float) -> float:
 def poke(workflow_id: str) -> None:
     """Let what this worker runs of the workflow beat now, and a few times soon: it may have been cancelled. On the
     worker's loop."""
-    loop = asyncio.get_running_loop()
     for watch in _watching:
         if watch.workflow_id == workflow_id:
             for seconds in AFTER_A_POKE_SECONDS:
-                loop.call_later(seconds, watch.poked.set)
+                watch.poke_within(seconds)
 
 
 def calls() -> int:
@@ -92,43 +91,56 @@ async def some_call() -> None:
 
 
 class _Watch:
+    """Timers, and no task of its own: most calls are done before their first beat is due."""
+
     def __init__(self, timeout: float, details: Callable[[], tuple[str, ...]], presses: Callable[[], object]) -> None:
         self._details, self._presses = details, presses
         self._told: object = presses() if not details() else None
         self.workflow_id = activity.info().workflow_id
-        self.poked = asyncio.Event()
         self.late = 0.0
-        self._last = asyncio.get_running_loop().time()
-        self._timeout = timeout
+        self._timeout, self._pause = timeout, pause_seconds(timeout)
+        self._between = self._pause if details is tuple else NOTED_PAUSE_SECONDS
         self._block = asyncio.current_task()
+        self._context = copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._timer = self._armed()
 
-    async def beat(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            # First the pause: a call that is done by then costs the server no heartbeat at all. After a stall there is
-            # none left to make, so that the block is cancelled before it comes to do more.
-            await self._until_due()
-            self.poked.clear()
-            self._told = self._presses()
-            activity.heartbeat(*self._details())
-            gap, self._last = loop.time() - self._last, loop.time()
-            if gap > self._timeout and self._block is not None:
-                self.late = gap
-                self._block.cancel()
-                return
+    def poke_within(self, seconds: float) -> None:
+        self._loop.call_later(seconds, self._poked, context=self._context)
 
-    async def _until_due(self) -> None:
-        """The pause is over, somebody pokes, or there are new details."""
-        loop = asyncio.get_running_loop()
-        pause = pause_seconds(self._timeout)
-        due = self._last + pause
-        between = pause if self._details is tuple else NOTED_PAUSE_SECONDS
-        while not self.poked.is_set() and (now := loop.time()) < due:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(min(due, now + between)):
-                    await self.poked.wait()
-            if self._presses() != self._told:
-                return
+    def end(self) -> None:
+        self._timer.cancel()
+        self._block = None
+
+    def _armed(self) -> asyncio.TimerHandle:
+        due = min(self._last + self._pause, self._loop.time() + self._between)
+        return self._loop.call_at(due, self._look, context=self._context)
+
+    def _look(self) -> None:
+        """Beat when the pause is over, or there are new details."""
+        if self._loop.time() >= self._last + self._pause or self._presses() != self._told:
+            self._beat()
+        else:
+            self._timer = self._armed()
+
+    def _poked(self) -> None:
+        if self._block is not None:
+            self._timer.cancel()
+            self._beat()
+
+    def _beat(self) -> None:
+        # The first beat comes after the first pause: a call that is done by then costs the server no heartbeat at all.
+        # After a stall there is no pause left to make, so that the block is cancelled before it comes to do more.
+        self._told = self._presses()
+        activity.heartbeat(*self._details())
+        gap, self._last = self._loop.time() - self._last, self._loop.time()
+        if gap > self._timeout and self._block is not None:
+            self.late = gap
+            block, self._block = self._block, None
+            block.cancel()
+            return
+        self._timer = self._armed()
 
 
 _watching = set[_Watch]()
