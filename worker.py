@@ -344,6 +344,8 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         # A killed worker's sessions move on after this instead of the stock ten seconds.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         max_cached_workflows=1_000,
+        # More at once is a task and a lock for each payload of every task, and hardly any lies outside the history.
+        max_workflow_task_external_storage_concurrency=1,
         **around,
     )
     be_patient(worker)
