@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 from temporalio.client import Client
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
@@ -81,6 +82,7 @@ from longhaul.activities.tools.registry import Toolbox, default_tools, load_modu
 from longhaul.activities.tools.skills.skill_loaders import SkillLoaders, load_skill_loaders
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
+from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.index import ALL_INDEXED
 from longhaul.starter.hosting.announcing import announce, version_of
@@ -156,7 +158,8 @@ async def build(
         told = streams if keys is None else EncryptedStreams(streams, keys)
         waking = await opened.enter_async_context(waking_through(told, secrets.masker))
         hints = Hints(streams, client.namespace, settings.task_queue)
-        mcp = McpServers(open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp"), secrets)
+        offered = open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp")
+        mcp = McpServers(offered, secrets, worker=uuid4().hex[:12] if settings.mcp or settings.mcp_allow else "")
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs, keys=keys), waking, secrets)
         made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
@@ -221,7 +224,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     identity: str,
     lasting: LongTerm,
 ) -> list[Worker]:
-    """That of the queue first; then that of this host's own queue, where the host has a name."""
+    """That of the queue first; then that of this host's own queue, where the host has a name, and that of its own."""
     outputs, loaders = Outputs(), load_skill_loaders(settings.tools)
     toolbox, risks = (
         toolbox_of(settings, segments, lasting, outputs, loaders),
@@ -280,6 +283,19 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     def dropped(run_id: str) -> None:
         forget(worker, run_id)
 
+    acting = Acting(
+        contexts,
+        toolbox,
+        workspaces,
+        examination,
+        returning,
+        live,
+        secrets,
+        wrapping,
+        mcp,
+        SideModels(providers),
+        Boxes(box_of(settings)),
+    )
     of_host = (
         preparation.prepare_reply,
         Thinking(
@@ -290,19 +306,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         TakingIn(contexts, returning).take_result,
         Probing(toolbox, workspaces, secrets).probe_call,
         Awaiting(workspaces, returning, outputs, wrapping).await_command,
-        Acting(
-            contexts,
-            toolbox,
-            workspaces,
-            examination,
-            returning,
-            live,
-            secrets,
-            wrapping,
-            mcp,
-            SideModels(providers),
-            Boxes(box_of(settings)),
-        ).run_tool,
+        acting.run_tool,
     )
     around: dict[str, Any] = {
         "identity": identity,
@@ -349,10 +353,22 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         **around,
     )
     be_patient(worker)
-    if not settings.host:
-        return [worker]
-    queue = host_queue(settings.task_queue, settings.host)
-    return [worker, Worker(client, task_queue=queue, activities=[*of_host, greet_host], **around)]
+    beside: list[Worker] = []
+    if settings.host:
+        of_queue = host_queue(settings.task_queue, settings.host)
+        beside.append(Worker(client, task_queue=of_queue, activities=[*of_host, greet_host], **around))
+    if mcp.worker:
+        # Few pollers: what comes there is about the servers that this one keeps for sessions.
+        beside.append(
+            Worker(
+                client,
+                task_queue=worker_queue(settings.task_queue, mcp.worker),
+                activities=[acting.run_tool],
+                **around,
+                max_concurrent_activity_task_polls=2,
+            )
+        )
+    return [worker, *beside]
 
 
 def around_workflows(client: Client) -> list[Interceptor]:

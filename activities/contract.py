@@ -247,8 +247,6 @@ EXAMINE_CALLS = "longhaul.examine_calls"
 
 NOT_HERE = "NotHere"
 """Error type: this worker can't do it (tool or workspace missing), another one may; nothing was done."""
-CONNECTION = "mcp_connection"
-"""In the metadata of an MCP tool's result: which process, or session of the server, it came through."""
 PROBE_SECONDS = 20.0
 """A look that takes longer could not tell."""
 

@@ -1,4 +1,5 @@
-"""Takes the steps that touch files to where the files are: to any worker, or to those of the one host that has them.
+"""Takes steps to where they can be taken: to any worker, to those of the one host that has the session's files, or to
+the one worker that keeps an MCP server for it.
 
 A host that is away is noticed by a step that nobody takes. The session says so and waits, for as long as it takes: a
 task in the host's own queue is answered when somebody polls there again, and the step is taken anew.
@@ -16,6 +17,7 @@ from temporalio.workflow import ActivityConfig
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
+from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.workflows import retry_policies
 from longhaul.workflows.underway import Underway, WorkInterrupted
@@ -45,8 +47,7 @@ class AtFiles:
         host = self._record.spec.host
         if not host:
             return await self._underway.run(name, ask, answer, how)
-        bound = self._bound(host, how)
-        bound["schedule_to_start_timeout"] = timedelta(seconds=retry_policies.AWAY_SECONDS)
+        bound = _bound(host_queue(workflow.info().task_queue, host), how)
         while True:
             try:
                 return await self._underway.run(name, ask, answer, bound)
@@ -56,6 +57,22 @@ class AtFiles:
             self._raise_if_interrupted()
             await self._until_back(host, name, call_id)
             self._raise_if_interrupted()
+
+    async def run_at(
+        self, holder: str, name: str, ask: object, answer: type[Answer], how: ActivityConfig, *, once: bool
+    ) -> Answer | None:
+        """The same at the worker that keeps what the call is about; None where it is away, and did nothing."""
+        if not holder:
+            return None
+        try:
+            return await self._underway.run(
+                name, ask, answer, _bound(worker_queue(workflow.info().task_queue, holder), how)
+            )
+        except ActivityError as error:
+            if not _may_begin(error, once=once):
+                raise
+        self._raise_if_interrupted()
+        return None
 
     def _raise_if_interrupted(self) -> None:
         """An interrupt in the same task as the end of an activity finds nothing any more that it could cancel."""
@@ -70,13 +87,16 @@ class AtFiles:
                 f"on as soon as one runs there with LONGHAUL_HOST={host}"
             )
             self._write(e.WorkerLacks(worker="", doing=doing, call_id=call_id, why=why, host=host))
-        how = self._bound(host, retry_policies.greet_host(host))
+        how = retry_policies.greet_host(host)
+        how["task_queue"] = host_queue(workflow.info().task_queue, host)
         back = await self._underway.run(GREET_HOST, GreetHost(host=host), e.HostBack, how)
         if self._record.life.host_away:
             self._write(back)
 
-    def _bound(self, host: str, how: ActivityConfig) -> ActivityConfig:
-        return {**how, "task_queue": host_queue(workflow.info().task_queue, host)}
+
+def _bound(queue: str, how: ActivityConfig) -> ActivityConfig:
+    """To whoever polls there, if that begins soon."""
+    return {**how, "task_queue": queue, "schedule_to_start_timeout": timedelta(seconds=retry_policies.AWAY_SECONDS)}
 
 
 def _may_begin(error: ActivityError, *, once: bool) -> bool:

@@ -22,6 +22,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.mcp import holder_of
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import activity_failures, at_once, retry_policies
 from longhaul.workflows.background import Background
@@ -226,9 +227,11 @@ class Doing:
             summary = activity_inputs.summary_of(call)
             how = retry_policies.run_tool(tool, effect, self._record.provided.liveness, summary)
             ask = activity_inputs.run_tool(self._record, call)
-            outcome = (
-                await self._at_files.run(tool.name, ask, e.ToolOutcome, how, call_id, once=effect is Effect.ONCE)
-            ).root
+            holder, once = holder_of(ask.connection), effect is Effect.ONCE
+            came = await self._at_files.run_at(holder, tool.name, ask, e.ToolOutcome, how, once=once)
+            if came is None:
+                came = await self._at_files.run(tool.name, ask, e.ToolOutcome, how, call_id, once=once)
+            outcome = came.root
         except WorkInterrupted:
             outcome = activity_failures.call_interrupted(call)
         except ActivityError as error:

@@ -24,6 +24,7 @@ from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
+from longhaul.agent.values.spec.mcp import connection_of
 
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 """The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""
@@ -47,8 +48,9 @@ _NO_SESSION = "Session terminated"
 class McpConnection:
     """Open from `opened` until `close`, or until the server is gone: `is_lost`."""
 
-    def __init__(self, server: Server, secrets: WorkerSecrets, on_change: Callable[[], None]) -> None:
-        self.id = randomness.token_hex(8)
+    def __init__(self, server: Server, secrets: WorkerSecrets, on_change: Callable[[], None], worker: str = "") -> None:
+        """`worker`: as `connection_of`."""
+        self.id = connection_of(worker, randomness.token_hex(8))
         self.is_lost = False
         self._server, self._secrets, self._on_change = server, secrets, on_change
         self._closing = asyncio.Event()

@@ -39,9 +39,15 @@ class Lease:
 
 class Connections:
     def __init__(
-        self, secrets: WorkerSecrets, on_change: Callable[[str], None], idle_seconds: float = IDLE_SECONDS
+        self,
+        secrets: WorkerSecrets,
+        on_change: Callable[[str], None],
+        idle_seconds: float = IDLE_SECONDS,
+        worker: str = "",
     ) -> None:
-        """`on_change` is called with a server's key when it says that its tools have changed."""
+        """`on_change` is called with a server's key when it says that its tools have changed. `worker`: as
+        `connection_of`."""
+        self._worker = worker
         self._secrets, self._on_change, self._idle_seconds = secrets, on_change, idle_seconds
         self._kept: dict[tuple[str, str], Lease] = {}
         self._open: set[McpConnection] = set()
@@ -50,7 +56,7 @@ class Connections:
     def new(self, server: Server) -> "McpConnection":
         from longhaul.activities.mcp.connection import McpConnection  # noqa: PLC0415  needs the extra
 
-        connection = McpConnection(server, self._secrets, lambda: self._on_change(server.key))
+        connection = McpConnection(server, self._secrets, lambda: self._on_change(server.key), self._worker)
         self._open.add(connection)
         connection.when_ended(lambda: self._open.discard(connection))
         return connection

@@ -11,7 +11,6 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from longhaul.activities.contract import CONNECTION
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.connection import McpConnection
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerLost
@@ -27,6 +26,7 @@ from longhaul.agent.plain.visible import visible
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.mcp import CONNECTION
 
 PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries of a call that is known not to have begun, or that may run twice."""

@@ -58,14 +58,17 @@ class McpServers:
         offered: OfferedServers | None = None,
         secrets: WorkerSecrets | None = None,
         idle_seconds: float = IDLE_SECONDS,
+        worker: str = "",
     ) -> None:
-        """`idle_seconds`: so long a server that keeps state is kept while nobody uses it."""
+        """`idle_seconds`: so long a server that keeps state is kept while nobody uses it. `worker`: by which queue of
+        its own this one is asked for what it holds."""
+        self.worker = worker
         self._offered = offered or OfferedServers()
         self._secrets = secrets or WorkerSecrets()
         self._listings: dict[str, ToolList] = {}
         self._failed: dict[str, tuple[float, str]] = {}
         self._listing: dict[str, asyncio.Task[ToolList]] = {}
-        self._connections = Connections(self._secrets, self._outdated, idle_seconds)
+        self._connections = Connections(self._secrets, self._outdated, idle_seconds, worker)
 
     async def beside(
         self, toolbox: Toolbox, clients: Iterable[MCPClient], named: Mapping[str, str] | None = None

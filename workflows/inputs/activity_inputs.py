@@ -256,7 +256,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         filled=record.marks_secrets,
         runtime=runtime(record),
         mcp=record.spec.mcp_of(call.block.name),
-        connection=_connection(record, call.block.name),
+        connection=record.state.tool_context.mcp_connections.get(server_of(call.block.name)),
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
         asked=call.asked,
         sampling=_sampling(record, call.block.name),
@@ -278,17 +278,6 @@ def _sampling(record: Record, tool: str) -> world.SamplingLeave | None:
     config = record.spec.call_config.for_model(model, record.spec.model)
     number = record.spent.samples
     return world.SamplingLeave(model=model, config=config, calls=calls, tokens=tokens, call_number=number)
-
-
-def _connection(record: Record, tool: str) -> str | None:
-    """By the newest result that says so, as far as the context goes back."""
-    if record.spec.mcp_of(tool) is None:
-        return None
-    for message in reversed(record.state.context):
-        for block in message.get_tool_results():
-            if server_of(block.name) == server_of(tool) and world.CONNECTION in block.metadata:
-                return str(block.metadata[world.CONNECTION])
-    return None
 
 
 def probe_call(record: Record, doubt: Doubt) -> world.ProbeCall:

@@ -173,6 +173,8 @@ class ToolContext(Living):
     cwd: str = ""
     """Working directory of the session; empty until the workspace is bound."""
     activated_groups: tuple[str, ...] = ()
+    mcp_connections: dict[str, str] = sparse({})
+    """By server that keeps state: what the newest result came through."""
 
 
 class AgentState(Living):

@@ -43,6 +43,25 @@ def server_of(tool: str) -> str:
     return tool[len(MCP) :].partition("__")[0] if tool.startswith(MCP) else ""
 
 
+CONNECTION = "mcp_connection"
+"""In the metadata of an MCP tool's result: which process, or session of the server, it came through."""
+
+
+def connection_of(worker: str, number: str) -> str:
+    """Its name. `worker`: the one that holds it, by its own queue; empty: it has none."""
+    return f"{worker}.{number}" if worker else number
+
+
+def holder_of(connection: str | None) -> str:
+    """The worker that holds a connection of this name; empty: nobody can be asked for it."""
+    return (connection or "").rpartition(".")[0]
+
+
+def worker_queue(task_queue: str, worker: str) -> str:
+    """Name of the task queue of one worker alone."""
+    return f"{task_queue}~{worker}"
+
+
 class StdioMCPConfig(Value):
     """A program of the worker's machine, which is spoken to through its input and output."""
 

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from longhaul.activities.contract import CONNECTION
 from longhaul.activities.mcp.allowed_servers import open_servers
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.spec.mcp import MCPClient
+from longhaul.agent.values.spec.mcp import CONNECTION, MCPClient
 from tests.activities.mcp.serving import CLIENT, SECRETS, free_port, servers, serving, small, tools_of, used
 from tests.activities.mcp.small import TOOLS
 from tests.activities.process.pids import alive, until

@@ -110,6 +110,18 @@ async def test_a_server_that_keeps_state_keeps_it_for_its_session_until_it_is_lo
     assert said.endswith(": sun")
 
 
+async def test_calls_of_a_session_go_to_the_worker_that_keeps_its_server(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
+    words = [f"hour {number}" for number in range(10)]
+    notes = [calls("mcp__harbour__note", text=text) for text in words]
+    session = unserved.session(*notes[:5], {"text": "Kept."}, *notes[5:], {"text": "Kept too."}, **UNASKED)
+    async with unserved.another_worker(), unserved.another_worker(), unserved.another_worker():
+        came = [*results(await session.reply("Note the hours.")), *results(await session.reply("And the others."))]
+
+    pid = came[0][1].partition(":")[0]
+    assert [text for _, text in came] == [f"{pid}: {', '.join(words[: number + 1])}" for number in range(10)]
+
+
 @pytest.mark.timeout(120)
 async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(unserved: Stage) -> None:
     unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
