@@ -153,6 +153,10 @@ class PrepareReply(OpenValue):
     runtime: Runtime = sparse(Runtime())
     structured_schema: dict[str, Any] | None = sparse(None)
     """What the reply's answer has to fit; None = words."""
+    outdated: tuple[str, ...] = sparse(())
+    """MCP servers whose lists are to be made anew, whatever is known here."""
+    is_under_way: bool = sparse(False)
+    """The reply has begun: it is for the tools alone."""
 
 
 class RestoreInput(OpenValue):

@@ -104,7 +104,7 @@ class Preparation:
     async def _prepare(self, ask: PrepareReply) -> Prepared:
         self._check_names(ask.spec)
         plain = self._toolbox.descriptors(ask.spec.all_tools)
-        served, unreachable = await self._mcp.for_reply(ask.spec.mcps)
+        served, unreachable = await self._mcp.for_reply(ask.spec.mcps, ask.outdated)
         tools = (
             *(_as_told(tool, ask.spec) for tool in plain),
             *served.descriptors([name for name in served.names if self._toolbox.get(name) is None]),
@@ -113,7 +113,7 @@ class Preparation:
         root, nonce = await self._bind(ask)
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)
-        hints = (*await self._hints(ask), *await self._retrieved(ask))
+        hints = () if ask.is_under_way else (*await self._hints(ask), *await self._retrieved(ask))
         told = await asyncio.to_thread(self._told, ask, Path(root), window)
         await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
         fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
@@ -127,7 +127,11 @@ class Preparation:
             prompt_digest="" if now == before else now,
             wrapped=self._wrapping.middlewares.for_everybody,
             hooked_interrupts=bool(ask.spec.kind) or self._wrapping.of_reply(ask).hears_interrupts,
-            hints=(*told.hints, *hints, *(hint_message(why, "mcp") for why in unreachable)),
+            hints=(
+                *(() if ask.is_under_way else told.hints),
+                *hints,
+                *(hint_message(why, "mcp") for why in unreachable),
+            ),
             workspace_root=root,
             workspace_nonce=nonce,
             user_rules=of_user.rules,

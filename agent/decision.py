@@ -29,6 +29,7 @@ from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
 from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
 from longhaul.agent.next.memory import memorised
 from longhaul.agent.next.notices import should_notify
+from longhaul.agent.next.prepared import must_list_anew
 from longhaul.agent.next.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
 from longhaul.agent.next.stop_reasons import next_model, too_often, without_a_model
 from longhaul.agent.next.structured_output import ended as ended_in_form
@@ -59,7 +60,7 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck_detection import stuck, why
 
-BEHAVIOUR = 4
+BEHAVIOUR = 5
 """The newest version of these rules. A rule that changes what a live session does takes a new number, asks for the
 session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it (CONTRIBUTING.md)."""
 
@@ -100,7 +101,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Checkpoint() if should_save(record, load) else Park("person")
     if joining := to_join(record, reply):
         return Join(joining)
-    return _next_of_reply(record, reply)
+    return Prepare(reply.reply_id) if must_list_anew(record, reply) else _next_of_reply(record, reply)
 
 
 def _must_tell(record: Record, load: Load) -> bool:
@@ -209,8 +210,7 @@ def _unsaved_end(record: Record) -> bool:
 
 
 def _shorter(record: Record) -> Compress | None:
-    cut = next_cut(record)
-    return Compress(cut) if cut is not None else None
+    return None if (cut := next_cut(record)) is None else Compress(cut)
 
 
 def _next_of_reply(record: Record, reply: ReplyContext) -> Step:

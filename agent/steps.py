@@ -38,7 +38,8 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Start the first request of the queue: find tools and workspace."""
+    """Start the first request of the queue: find tools and workspace. Or, in the midst of its reply, find the tools
+    anew."""
 
     reply_id: str
 

@@ -98,10 +98,12 @@ class Doing:
             return
         ask = activity_inputs.prepare_reply(self._record, workflow.info().workflow_id)
         try:
-            prepared = await self.fused.prepare(ask)
+            prepared = None if ask.is_under_way else await self.fused.prepare(ask)
             if prepared is None:
                 prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, retry_policies.prepare())
         except WorkInterrupted:
+            if ask.is_under_way:
+                return  # it is ended as any reply in its midst
             words = parting_words(self._record)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
         except ActivityError as error:

@@ -52,6 +52,8 @@ class McpConnection:
         """`worker`: as `connection_of`."""
         self.id = connection_of(worker, randomness.token_hex(8))
         self.is_lost = False
+        self.offers_others = False
+        """The server has said so since somebody has looked."""
         self._server, self._secrets, self._on_change = server, secrets, on_change
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -202,6 +204,7 @@ class McpConnection:
 
     async def _heard(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
+            self.offers_others = True
             self._on_change()
 
     async def _read_errors(self, descriptor: int) -> None:

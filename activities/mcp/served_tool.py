@@ -26,7 +26,7 @@ from longhaul.agent.plain.visible import visible
 from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.spec.mcp import CONNECTION
+from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED
 
 PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries of a call that is known not to have begun, or that may run twice."""
@@ -111,8 +111,7 @@ class ServedTool(Tool):
                 ) from error
             finally:
                 connection.meanwhile.samples = None
-            told = {SAMPLED: samples.told} if samples.told else {}
-            output = output_of(result, {**told, **({CONNECTION: connection.id} if self._server.is_stateful else {})})
+            output = output_of(result, self._noted(connection, samples))
             self._raise_asked(connection, call)
             unanswered = [
                 UNASKED.format(self._server.name, one.message[:500]) for one in connection.meanwhile.take().values()
@@ -122,6 +121,15 @@ class ServedTool(Tool):
             *map(visible, map(call.masker.masked, unanswered)),
         ]
         return _behind("\n".join(notes), output) if notes else output
+
+    def _noted(self, connection: McpConnection, samples: Samples) -> dict[str, Any]:
+        """For the metadata of the result."""
+        changed, connection.offers_others = connection.offers_others, False
+        return {
+            **({SAMPLED: samples.told} if samples.told else {}),
+            **({CONNECTION: connection.id} if self._server.is_stateful else {}),
+            **({TOOLS_CHANGED: True} if changed else {}),
+        }
 
     async def _answer(self, connection: McpConnection, call: ToolCall, samples: Samples) -> types.CallToolResult:
         """Raises NeedsInput where it is for a person to go on."""

@@ -103,11 +103,16 @@ class McpServers:
         known = [self._listings.get(server.key) for server in servers if server]
         return toolbox.beside([listing.toolbox for listing in known if listing]) if any(known) else toolbox
 
-    async def for_reply(self, clients: Iterable[MCPClient]) -> tuple[Toolbox, tuple[str, ...]]:
+    async def for_reply(
+        self, clients: Iterable[MCPClient], outdated: Iterable[str] = ()
+    ) -> tuple[Toolbox, tuple[str, ...]]:
         """The tools of these servers as they are now, and a sentence about each that can't be reached, and each tool
-        that is named and that none has. A list that was made before counts where no new one can be had. Raises NotHere
-        as `beside`."""
+        that is named and that none has. A list that was made before counts where no new one can be had, or where it is
+        young and nobody has called it `outdated`. Raises NotHere as `beside`."""
         servers = [self._server(client) for client in clients]
+        for server in servers:
+            if server.name in outdated:
+                self._outdated(server.key)
         found = await asyncio.gather(*map(self.newest, servers))
         boxes = [box for box, _ in found if box is not None]
         return Toolbox(()).beside(boxes), tuple(why for _, told in found for why in told)

@@ -24,7 +24,7 @@ from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadline import RiskFound, deadline_of
 from longhaul.agent.values.plan import PLAN_EXIT
 from longhaul.agent.values.spec.known_names import MCP
-from longhaul.agent.values.spec.mcp import CONNECTION, server_of
+from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, server_of
 
 FACTS_LAST_MS = 60_000
 """Findings older than this are made again before an approved call runs: files change while people think."""
@@ -181,6 +181,8 @@ def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
     if (connection := entry.result.metadata.get(CONNECTION)) and (server := server_of(entry.result.name)):
         known = ledger.state.tool_context.mcp_connections
         ledger.state.tool_context.mcp_connections = {**known, server: str(connection)}
+    if entry.result.metadata.get(TOOLS_CHANGED) and (server := server_of(entry.result.name)):
+        ledger.provided.outdated = tuple(dict.fromkeys((*ledger.provided.outdated, server)))
     call = ledger.current.calls[entry.result.id]
     _taint(ledger, call, outside=entry.outside)
     call.response = "" if entry.outside or _is_others_word(ledger, call) else response_in(entry.result)

@@ -19,6 +19,7 @@ from longhaul.agent.fold import (
     hubs,
     inside,
     offers,
+    prepared,
     repairs,
     requests,
     server_questions,
@@ -35,7 +36,7 @@ from longhaul.agent.fold.ledger.ledger import KEPT_REFUSALS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Anchor, Heard
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.fold.reminders import stamped, standing_hints
-from longhaul.agent.fold.rules import take_rules, take_user_rules
+from longhaul.agent.fold.rules import take_rules
 from longhaul.agent.permission import rulebook
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.times import iso
@@ -44,7 +45,6 @@ from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.prompt import cut_short, hint_message
 from longhaul.agent.values.conversation.stops import REFUSALS
 from longhaul.agent.values.permission import Scope
-from longhaul.agent.values.spec.memory import brought_by
 
 
 def apply(ledger: Ledger, entry: e.AnyEntry) -> None:
@@ -94,7 +94,7 @@ def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
         case e.ModelFailed():
             _model_failed(ledger, entry)
         case e.Prepared():
-            _prepare(ledger, entry)
+            prepared.apply(ledger, entry)
         case e.Observed():
             _observe(ledger, entry)
         case e.Configured():
@@ -142,28 +142,6 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"middlewares": entry.middlewares})
         # Nobody has looked at these yet: who has nothing to say to an interrupt says nothing.
         ledger.provided.hooked_interrupts = ledger.provided.hooked_interrupts or bool(entry.middlewares)
-
-
-def _prepare(ledger: Ledger, entry: e.Prepared) -> None:
-    ledger.current.prepared = True
-    ledger.state.behaviour = entry.behaviour
-    if entry.user_rules is not None:
-        take_user_rules(ledger, entry.user_rules, entry.user_rules_digest)
-    ledger.provided.spec_digest = entry.spec_digest
-    ledger.provided.indexed = max(ledger.provided.indexed, entry.indexed)
-    ledger.provided.fixed_tokens, ledger.provided.window = entry.fixed_tokens, entry.context_length
-    ledger.provided.liveness = entry.liveness
-    if entry.system_prompt is not None:
-        ledger.provided.system_prompt, ledger.provided.prompt_digest = entry.system_prompt, entry.prompt_digest
-    if entry.tools is not None:
-        ledger.provided.tools = {tool.name: tool for tool in entry.tools}
-    ledger.provided.workspace_root, ledger.provided.workspace_nonce = entry.workspace_root, entry.workspace_nonce
-    ledger.state.tool_context.cwd = ledger.state.tool_context.cwd or entry.workspace_root
-    ledger.provided.wrapped, ledger.provided.hooked_interrupts = entry.wrapped, entry.hooked_interrupts
-    ledger.append(stamped(entry.hints, entry))
-    if not ledger.state.tainted:
-        ledger.state.tainted = brought_by(entry.hints)
-    ledger.context.reminders = standing_hints(ledger)
 
 
 def _cut_short(ledger: Ledger, entry: e.ModelSaid) -> None:

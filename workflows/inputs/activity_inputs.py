@@ -55,6 +55,8 @@ def prepare_reply(record: Record, session_key: str) -> world.PrepareReply:
         user_rules_digest=record.rules.user_digest,
         runtime=runtime_of_reply(record),
         structured_schema=record.reply.structured_schema if record.reply else None,
+        outdated=record.provided.outdated,
+        is_under_way=record.reply is not None and record.reply.prepared,
     )
 
 

@@ -114,6 +114,8 @@ class Provided:
     indexed: int = 1
     liveness: float = FAST_SECONDS
     """Both as in `entries.Prepared`."""
+    outdated: Annotated[tuple[str, ...], Field(exclude_if=lambda servers: not servers)] = ()
+    """MCP servers that have said since that they offer other tools."""
 
 
 @dataclass

@@ -46,6 +46,9 @@ def server_of(tool: str) -> str:
 CONNECTION = "mcp_connection"
 """In the metadata of an MCP tool's result: which process, or session of the server, it came through."""
 
+TOOLS_CHANGED = "mcp_tools_changed"
+"""The same, where its server has said that it offers other tools now."""
+
 
 def connection_of(worker: str, number: str) -> str:
     """Its name. `worker`: the one that holds it, by its own queue; empty: it has none."""

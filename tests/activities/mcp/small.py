@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "sound", "grown"]
+TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "sound", "grow", "grown"]
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
@@ -61,6 +61,12 @@ def unwell(name: str, given: dict[str, object]) -> str:
             sys.stdout.flush()
             said = json.loads(sys.stdin.readline())["result"]
             return f"moored at {said['content']['name']}" if said["action"] == "accept" else "adrift"
+        case "grow":
+            Path(os.environ["GROWN"]).touch()
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            return "grown"
+        case "grown":
+            return "new"
         case "sound":
             asked = [{"role": "user", "content": {"type": "text", "text": str(given["words"])}}]
             wanted = {"messages": asked, "maxTokens": 40}

@@ -12,6 +12,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter import render_pending
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import free_port, serving, small
+from tests.activities.mcp.small import TOOLS
 from tests.activities.process.pids import alive, until
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
@@ -199,6 +200,30 @@ async def test_all_of_five_hundred_tools_of_a_server_can_be_called(unserved: Sta
         done = await session.reply("How is the tide?")
 
     assert [said for _, said in results(done)] == ["tide_0 is high", "tide_499 is high"]
+
+
+async def test_what_a_server_offers_after_a_call_is_there_in_the_next_step(unserved: Stage, tmp_path: Path) -> None:
+    growing = {"mcp_config": small(GROWN=str(tmp_path / "grown"))}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": growing}})
+    before = {name for name in TOOLS if name != "grown"}
+    session = unserved.session(
+        {**calls("mcp__harbour__grow"), "expect": {"tools": named(before)}},
+        {**calls("mcp__harbour__grown"), "expect": {"tools": named({*before, "grown"})}},
+        calls("mcp__harbour__add", a=1, b=2),
+        {"text": "Grown."},
+        **UNASKED,
+    )
+    # The lists of the other worker are as old as the reply.
+    async with unserved.another_worker(), unserved.another_worker():
+        done = await session.reply("Grow.")
+        scheduled = await unserved.scheduled(session)
+
+    assert [said for _, said in results(done)] == ["grown", "new", "3"]
+    assert [name for name in scheduled if name == "longhaul.prepare_reply"] == ["longhaul.prepare_reply"]
+
+
+def named(tools: set[str]) -> list[str]:
+    return [f"mcp__harbour__{name}" for name in TOOLS if name in tools]
 
 
 async def test_what_a_server_has_a_model_asked_is_the_sessions_to_pay(unserved: Stage, tmp_path: Path) -> None:
