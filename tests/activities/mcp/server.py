@@ -35,6 +35,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.activities.mcp.small import begun
+
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc000000301010018"
     "dd8db00000000049454e44ae426082"
@@ -101,6 +103,15 @@ async def slow(path: str) -> str:
         mark.write_text("given up")  # noqa: ASYNC240  nothing may be waited for here
         raise
     return "done"
+
+
+@server.tool()
+async def linger(path: str) -> str:
+    """The first of its calls ends with its server alone."""
+    times = await asyncio.to_thread(begun, path)
+    if times == 1:
+        await asyncio.sleep(600)
+    return f"begun {times} times"
 
 
 @server.tool()

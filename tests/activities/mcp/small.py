@@ -8,7 +8,21 @@ import os
 import sys
 from pathlib import Path
 
-TOOLS = ["add", "note", "environment", "end", "long", "slow", "endless", "babble", "moor", "sound", "grow", "grown"]
+TOOLS = [
+    "add",
+    "note",
+    "environment",
+    "end",
+    "long",
+    "slow",
+    "endless",
+    "babble",
+    "moor",
+    "sound",
+    "grow",
+    "linger",
+    "grown",
+]
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
@@ -28,6 +42,8 @@ def called(name: str, given: dict[str, object]) -> str:
             os._exit(3)
         case "long":
             return "x" * int(str(given["megabytes"])) * 1_000_000
+        case "linger" | "grow" | "grown":
+            return changing(name, given)
         case "slow":
             mark = Path(str(given["path"]))
             mark.write_text("begun", encoding="utf-8")
@@ -38,6 +54,30 @@ def called(name: str, given: dict[str, object]) -> str:
             return f"{name} is high"
         case _:
             return unwell(name, given)
+
+
+def changing(name: str, given: dict[str, object]) -> str:
+    """What is not the same the second time."""
+    match name:
+        case "linger":
+            times = begun(str(given["path"]))
+            if times == 1:
+                sys.stdin.read()
+            return f"begun {times} times"
+        case "grow":
+            Path(os.environ["GROWN"]).touch()
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            return "grown"
+        case _:
+            return "new"
+
+
+def begun(path: str) -> int:
+    """How often, this time included."""
+    with Path(path).open("a+", encoding="utf-8") as mark:
+        mark.write("x")
+        mark.flush()
+        return mark.tell()
 
 
 def unwell(name: str, given: dict[str, object]) -> str:
@@ -61,12 +101,6 @@ def unwell(name: str, given: dict[str, object]) -> str:
             sys.stdout.flush()
             said = json.loads(sys.stdin.readline())["result"]
             return f"moored at {said['content']['name']}" if said["action"] == "accept" else "adrift"
-        case "grow":
-            Path(os.environ["GROWN"]).touch()
-            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
-            return "grown"
-        case "grown":
-            return "new"
         case "sound":
             asked = [{"role": "user", "content": {"type": "text", "text": str(given["words"])}}]
             wanted = {"messages": asked, "maxTokens": 40}
