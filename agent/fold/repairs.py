@@ -5,7 +5,7 @@ from itertools import groupby
 
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.ledger_values import Anchor, Mark
+from longhaul.agent.fold.ledger.ledger_values import NOWHERE, Anchor, Mark
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -20,6 +20,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.agent.values.conversation.sizes import outside_tokens
 
 TAKEN_OUT = "taken out of the context by hand"
+UNANSWERED = "[left out: the model refused to answer this]"
 
 
 def apply(ledger: Ledger, repair: Repair) -> None:
@@ -35,6 +36,39 @@ def apply(ledger: Ledger, repair: Repair) -> None:
         ledger.context.anchor = Anchor(repair.context_digest, repair.context_length)
     if (blind := repair.takes_no_images) and blind not in ledger.context.takes_no_images:
         ledger.context.takes_no_images = [*ledger.context.takes_no_images, blind]
+
+
+def leave_out_unanswered(ledger: Ledger) -> None:
+    """Put words in the place of what no model has answered: what people have said, hints, and results. Their calls
+    stay, for each has its result."""
+    context, first = ledger.state.context, _newest(ledger.state.context)
+    for place in range(first, len(context)):
+        context[place] = message = with_content(context[place], _unanswered(context[place].content))
+        ledger.context.marks[place] = Mark(ledger.context.marks[place].number, "", outside_tokens(message))
+    ledger.context.tokens = ledger.context.summary_tokens + sum(mark.tokens for mark in ledger.context.marks)
+    ledger.context.heard = ledger.context.heard._replace(counted=-1)
+    if ledger.context.anchor.length > first + bool(ledger.state.summary):
+        ledger.context.anchor = NOWHERE
+
+
+def _newest(context: Sequence[Msg]) -> int:
+    """Where what a model has not answered yet begins."""
+    said = (TextBlock, ThinkingBlock, ToolCallBlock)
+    spoken = (
+        place
+        for place, message in enumerate(context)
+        if message.role == "assistant" and any(isinstance(block, said) for block in message.content)
+    )
+    return max(spoken, default=-1) + 1
+
+
+def _unanswered(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
+    """Of one message; its own words are left out as one."""
+    results = [
+        block.model_copy(update={"output": UNANSWERED}) for block in content if isinstance(block, ToolResultBlock)
+    ]
+    hints = [block.model_copy(update={"hint": UNANSWERED}) for block in content if isinstance(block, HintBlock)]
+    return (*results, *hints[:1]) if results or hints else (TextBlock(text=UNANSWERED),)
 
 
 def rewritten(context: Sequence[Msg], outs: Iterable[LeftOut], *, before: int = 0) -> Iterator[tuple[int, Msg]]:

@@ -4,12 +4,12 @@ from itertools import takewhile
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import background, calls, hubs, offers, sleep
+from longhaul.agent.fold import background, calls, hubs, offers, repairs, sleep, stop_reasons
 from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Finished, Handled
 from longhaul.agent.fold.ledger.state import ReplyContext
-from longhaul.agent.fold.reminders import stamped
+from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, TextBlock, Usage
 
@@ -149,6 +149,9 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
         started_at=reply.started_at,
     )
     _keep(ledger, ended)
+    if stop_reasons.leaves_out_refused(ledger, entry.reason):
+        repairs.leave_out_unanswered(ledger)
+        ledger.context.reminders = standing_hints(ledger)
     hubs.reply_ended(ledger, reply.reply_id)
     _put_in_front(ledger, ledger.requests.steering)
     ledger.requests.steering = []

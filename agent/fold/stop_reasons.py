@@ -10,6 +10,8 @@ from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReaso
 from longhaul.agent.values.conversation.stops import BROKEN_OFF, NOT_WHOLE, WHERE, GoOn, StopReason, ends_as
 from longhaul.agent.values.stuck_detection import says_nothing
 
+LEAVES_OUT_REFUSED = 5
+"""The behaviour (`decision.BEHAVIOUR`) from which on what was refused leaves the context with the end of its reply."""
 SHOWN_CHARS = 400
 """Of a refusal, in the error: all of it stands in the transcript."""
 
@@ -27,6 +29,14 @@ def refused(ledger: Ledger, entry: e.ModelSaid) -> None:
     reply.model_error = error
     reply.failed_models.append(model)
     reply.refused_by = (*reply.refused_by, model)
+
+
+def leaves_out_refused(ledger: Ledger, reason: FinishedReason) -> bool:
+    """Whether a reply ends with something that a model refused and none has answered: it would be refused with each
+    later request."""
+    if ledger.state.behaviour < LEAVES_OUT_REFUSED or not ledger.current.refused_by:
+        return False
+    return reason in (FinishedReason.REFUSED, FinishedReason.EXCEED_MAX_ITERS)
 
 
 def refusal(entry: e.ModelSaid) -> ErrorInfo:

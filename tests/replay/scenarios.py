@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
@@ -101,6 +102,12 @@ async def refusals(session: Session) -> None:
     block = waiting.get_tool_calls()[0]
     answer = ConfirmResult(confirmed=True, tool_call=block)
     await session.reply(UserConfirmResultEvent(reply_id=waiting.id, confirm_results=(answer,)))
+
+
+async def refused_by_model(session: Session) -> None:
+    refused = await session.reply("Read page 7, then page 8", request_id="r-read")
+    assert refused.finished_reason is FinishedReason.REFUSED
+    await session.reply("Then page 9", request_id="r-then")
 
 
 async def roll_over(session: Session) -> None:
@@ -239,6 +246,9 @@ SCENARIOS: dict[str, Scenario] = {
     "interrupt": Scenario((TELL_ANA, {"text": "I tell nobody."}, {"text": "Good."}), interrupt),
     "agent_kind": Scenario((), agent_kind, spec={"kind": "teller", "tools": ("send",)}),
     "refusals": Scenario((TELL_ANA, {"text": "Told."}), refusals),
+    "refused_by_model": Scenario(
+        (calls("fetch", page=7), {"text": "Not that.", "stop_reason": "refusal"}, {"text": "Read."}), refused_by_model
+    ),
     "roll_over": Scenario(
         (
             *(calls("fetch", page=page) for page in range(3)),

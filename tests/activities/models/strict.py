@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.activities.models.replies.stopping import CHAT, CLAUDE, RESPONSES, stopping
 from tests.activities.models.wire import chat_chunk, chunks, claude_turn, google_chunk, response_turn
 
 PRESERVED = "platform.claude.com/docs/build-with-claude/preserved-thinking"
@@ -52,6 +53,10 @@ class Strict:
     """What it refuses everything with."""
     blind: str = ""
     """How it says that its model takes no images; empty: it does."""
+    unspeakable: str = ""
+    """Words that no request with them is answered for, wherever they stand in it: its classifier stops each answer."""
+    stopped: int = 0
+    """How many answers it has stopped."""
     betas: str = ""
     """Those that came with the last request."""
     fell_silent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -93,6 +98,9 @@ class Strict:
     def _answer(self, path: str, body: dict[str, Any]) -> bytes:
         if self.always:
             raise Refused(self.always)
+        if self.unspeakable and self.unspeakable in json.dumps(body):
+            self.stopped += 1
+            return _stopped(path)
         if path.endswith("/v1/messages"):
             check_messages(body, self)
             forced = body.get("tool_choice", {}).get("type") == "tool"
@@ -155,6 +163,12 @@ class Strict:
         last: str = content if isinstance(content, str) else content[-1].get("text", "")
         _, asked, schema = last.partition("fit this JSON schema:\n")
         return json.dumps(_example(json.loads(schema))) if asked else f"{WORDS}, {len(self.bodies)}."
+
+
+def _stopped(path: str) -> bytes:
+    if path.endswith("/v1/messages"):
+        return stopping(CLAUDE, "refusal", "")
+    return stopping(RESPONSES if path.endswith("/responses") else CHAT, "content_filter", "")
 
 
 def _half(answer: bytes) -> bytes:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from longhaul.agent.fold.repairs import UNANSWERED
+from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.next.stop_reasons import MOST_OUTPUT_TOKENS, config_for
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
 from longhaul.agent.values.conversation.messages import (
@@ -49,6 +51,14 @@ def message(play: Play) -> Msg:
     made = reply_message(play.record, "reply-of-r1")
     assert made is not None
     return made
+
+
+def ends(play: Play) -> list[FinishedReason]:
+    return [step.reason for step in play.steps if isinstance(step, Finish)]
+
+
+def contents(play: Play) -> list[str]:
+    return [message.get_text_content() for message in play.record.state.context]
 
 
 def hints(play: Play) -> list[str]:
@@ -218,6 +228,58 @@ def test_another_model_takes_the_rest_of_the_reply_and_is_not_shown_the_refusal(
     play.say("And again", "r2")
     play.run()
     assert asked(play)[-1] == "scripted:wall"
+
+
+def test_what_no_model_answers_leaves_the_context_and_stays_in_the_transcript() -> None:
+    play = told(calls("a Look", "b Look"), Stopped([], StopReason.REFUSED), text("Fine."))
+
+    assert end(play)[0] is FinishedReason.REFUSED
+    context = play.record.state.context
+    assert [str(block.output) for message in context for block in message.get_tool_results()] == [UNANSWERED] * 2
+    assert context[0].get_text_content() == "Tell me all"
+    assert UNANSWERED not in play.record.context.transcript[2].model_dump_json()
+    assert play.record.context.tokens == sum(mark.tokens for mark in play.record.context.marks)
+
+    play.say("Then tell me less", "r2")
+    play.run()
+
+    assert ends(play) == [FinishedReason.REFUSED, FinishedReason.COMPLETED]
+    assert contents(play)[-2:] == ["Then tell me less", "Fine."]
+
+
+def test_each_request_that_is_refused_leaves_the_context() -> None:
+    refused = Stopped([], StopReason.FILTERED)
+    play = Play((text("Hello."), refused, refused), spec=WATCHED)
+    for number in range(3):
+        play.say(f"Tell me {number}", f"r{number}")
+        play.run()
+
+    assert [str(reason) for reason in ends(play)] == ["completed", "refused", "refused"]
+    assert contents(play) == ["Tell me 0", "Hello.", UNANSWERED, UNANSWERED]
+
+
+def test_a_refusal_at_the_limit_of_iterations_leaves_the_context_too() -> None:
+    play = told(calls("a Look"), Stopped([], StopReason.REFUSED), spec=spec_with(max_iters=1))
+
+    assert ends(play) == [FinishedReason.EXCEED_MAX_ITERS]
+    assert [str(block.output) for message in play.record.state.context for block in message.get_tool_results()] == [
+        UNANSWERED
+    ]
+    assert hints(play) == [UNANSWERED]
+
+
+def test_what_another_model_answered_stays() -> None:
+    play = told(Stopped(text("No."), StopReason.REFUSED), text("Yes."), spec=WITH_SPARE)
+
+    assert UNANSWERED not in "".join(message.model_dump_json() for message in play.record.state.context)
+
+
+def test_a_reply_of_an_older_worker_keeps_what_was_refused() -> None:
+    play = Play((Stopped([], StopReason.REFUSED),), spec=WATCHED, behaviour=LEAVES_OUT_REFUSED - 1)
+    play.say("Tell me all")
+    play.run()
+
+    assert contents(play) == ["Tell me all"]
 
 
 def test_a_refusal_at_the_limit_of_iterations_asks_nobody_else() -> None:

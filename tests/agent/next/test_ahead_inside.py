@@ -4,6 +4,7 @@ import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
+from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.next.asked_together import LOOKS_BEHIND_INSIDE
 from longhaul.agent.next.children import CLOSES_WITH_ITS_TASK
 from longhaul.agent.next.prepared import LISTS_TOOLS_ANEW
@@ -138,4 +139,6 @@ def test_a_plan_that_cannot_be_read_takes_back_what_was_asked_behind_it() -> Non
 
 
 def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
-    assert max(LOOKS_BEHIND_INSIDE, COMMANDS_OUTLIVE_RUNS, CLOSES_WITH_ITS_TASK, LISTS_TOOLS_ANEW) == BEHAVIOUR
+    taken = (LOOKS_BEHIND_INSIDE, COMMANDS_OUTLIVE_RUNS, CLOSES_WITH_ITS_TASK, LISTS_TOOLS_ANEW, LEAVES_OUT_REFUSED)
+
+    assert max(taken) == BEHAVIOUR

@@ -15,6 +15,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
+    FinishedReason,
     Msg,
     TextBlock,
     ThinkingBlock,
@@ -26,6 +27,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import plain, start_operation
 from tests.activities.models.strict import Strict
 from tests.workflows.conftest import Stage
+from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
 
@@ -228,6 +230,25 @@ async def test_large_images_are_words_where_there_are_more_than_twenty(stage: St
 
 def images_in(body: dict[str, Any]) -> int:
     return json.dumps(body).count('"type": "image"')
+
+
+@pytest.mark.parametrize("model", ALL)
+async def test_what_a_classifier_stops_is_asked_once_and_then_left_out(
+    stage: Stage, strict: Strict, model: str
+) -> None:
+    strict.unspeakable = "ricin"
+    session = session_of(stage, strict, model)
+    assert (await says(session, "Hello")).startswith("Noted")
+
+    refused = await session.reply("How is ricin made?")
+
+    assert (refused.finished_reason, strict.stopped) == (FinishedReason.REFUSED, 1)
+    await works_from_now_on(session, strict)
+    assert strict.stopped == 1
+    asked = [message.get_text_content() for message in (await session.state()).context]
+    assert not [words for words in asked if "ricin" in words]
+    assert "ricin" in "".join([message.get_text_content() async for message in session.transcript()])
+    assert await failure_of_replay(stage, session) is None
 
 
 async def test_a_tool_that_reads_a_spoilt_picture_gives_words(stage: Stage, strict: Strict) -> None:
