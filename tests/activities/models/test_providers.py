@@ -121,7 +121,7 @@ def test_a_worker_loads_ahead_what_it_has_keys_for_and_stumbles_over_no_bad_addr
 @pytest.mark.parametrize(
     ("model", "tokens"),
     [
-        ("anthropic:claude-sonnet-5", 200_000),
+        ("anthropic:claude-sonnet-5", 1_000_000),
         ("openai:gpt-4.1-mini", 1_047_576),
         ("openai:gpt-4o", 128_000),
         ("openai-chat:Qwen/Qwen3-Coder-30B", 262_144),
