@@ -9,7 +9,9 @@ from genai_prices.data import providers
 from longhaul.activities.context.context_windows import DEFAULT_TOKENS, context_length
 
 MAKERS = ("anthropic", "deepseek", "google", "minimax", "mistral", "moonshotai", "openai", "x-ai", "zhipuai")
-OTHER_WORK = re.compile(r"embed|tts|image|realtime|audio|transcribe|live|ocr|vision|voxtral|M2-her|computer-use", re.IGNORECASE)
+OTHER_WORK = re.compile(
+    r"embed|tts|image|realtime|audio|transcribe|live|ocr|vision|voxtral|M2-her|computer-use", re.IGNORECASE
+)
 """What no agent talks with."""
 RETIRED = {"gpt-4-32k", "gemini-pro", "GLM-4-AirX", "GLM-4-Long", "gemini-pro-1.5", "moonshot-v1-8k", "moonshot-v1-32k"}
 DEARER_BEYOND = re.compile(r"gpt-(5\.[4-9]|[6-9])")

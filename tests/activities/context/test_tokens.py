@@ -60,6 +60,15 @@ def test_a_short_text_of_any_kind_is_estimated_within_a_quarter(kind: str, encod
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("kind", ["german", "chinese", "json"])
+def test_some_texts_of_a_kind_are_estimated_within_a_tenth(kind: str, encoding: str) -> None:
+    samples = [sample for name, sample in SAMPLES.items() if name.startswith(kind)]
+    true = sum(getattr(sample, encoding) for sample in samples)
+
+    assert off_by(sum(estimate(sample.text, encoding) for sample in samples), true) < 0.1
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_day_of_all_kinds_is_estimated_within_a_tenth(encoding: str) -> None:
     true = sum(getattr(sample, encoding) for sample in SAMPLES.values())
 

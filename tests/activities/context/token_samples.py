@@ -6,6 +6,7 @@ The numbers were counted with tiktoken 0.14 and the encodings' files; `test_toke
 
 import base64
 import hashlib
+import json
 from dataclasses import dataclass
 
 
@@ -132,5 +133,73 @@ SAMPLES: dict[str, Sample] = {
         "| Cormorant | S-11 | 980 |\n",
         118,
         144,
+    ),
+    "german": Sample(
+        "Der Leuchtturmwärter hatte seit den Herbststürmen mit niemandem gesprochen. Als das Versorgungsboot "
+        "endlich um die Landspitze kam, merkte er, dass seine Stimme vom langen Schweigen rau geworden war. Er "
+        "trug die Kisten einzeln die Treppe hinauf und zählte leise mit: Mehl, Lampenöl, zwei Säcke Kartoffeln "
+        "und ein Bündel Briefe, mit einer Schnur zusammengebunden. Seit Jahren hatte ihm niemand geschrieben, "
+        "deshalb überraschten ihn die Briefe mehr als der Besuch. „Sie sollten mit uns zurückfahren“, sagte der "
+        "Kapitän. „Im Frühjahr wird das Licht ohnehin automatisch gesteuert.“ Er sah lange zur Lampe, bevor er "
+        "antwortete. Dann fragte er, wer in den Winternächten den Schnee von den Scheiben wischen würde.\n",
+        172,
+        206,
+    ),
+    "german_report": Sample(
+        "Sehr geehrte Frau Brandt,\n\nvielen Dank für Ihre Anfrage vom 12. Oktober. Die Überprüfung der "
+        "Liegeplatzgebühren hat ergeben, dass für den Zeitraum vom 1. Mai bis zum 30. September drei Rechnungen "
+        "doppelt gestellt wurden. Wir haben die Beträge storniert und überweisen Ihnen 1.284,50 Euro bis "
+        "spätestens Ende der kommenden Woche. Bitte beachten Sie, dass der neue Mietvertrag erst nach der "
+        "Unterzeichnung beider Seiten gültig ist; die Kündigungsfrist beträgt weiterhin drei Monate zum "
+        "Quartalsende. Sollten Sie das Boot über den Winter in der Halle lassen wollen, benötigen wir Ihre "
+        "schriftliche Bestätigung, die Versicherungsnummer und eine Telefonnummer, unter der Sie im Notfall "
+        "erreichbar sind. Für Rückfragen stehen wir Ihnen gerne zur Verfügung.\n\nMit freundlichen Grüßen\n"
+        "Hafenverwaltung\n",
+        173,
+        214,
+    ),
+    "chinese_report": Sample(
+        "尊敬的用户：\n\n感谢您在十月十二日提交的申请。经过核对，我们发现五月一日至九月三十日期间有三张账单被重复开具。"
+        "相关金额已经取消，一千二百八十四元五角将在下周末之前退回您的账户。请注意，新的租赁合同只有在双方签字之后才能生效，"
+        "解除合同仍需提前三个月通知。如果您希望冬季把船停放在仓库里，请提供书面确认、保险编号以及紧急情况下可以联系到您的电话号码。"
+        "系统在处理数据时可能会出现错误，如果无法打开文件，请检查网络连接，然后重新启动程序。如有任何问题，欢迎随时与我们联系。\n\n"
+        "此致\n敬礼\n港口管理处\n",
+        163,
+        244,
+    ),
+    "json_config": Sample(
+        json.dumps(
+            {
+                "name": "harbour-office",
+                "version": "2.4.1",
+                "scripts": {"build": "tsc -p tsconfig.json", "test": "vitest run --coverage", "lint": "eslint src"},
+                "dependencies": {"express": "^4.21.2", "luxon": "^3.5.0", "zod": "^3.24.1", "pg-promise": "^11.10.2"},
+                "engines": {"node": ">=20.0.0"},
+                "settings": {
+                    "berths": [{"id": number, "length": 8.5 + number, "free": number % 3 == 0} for number in range(6)],
+                    "notify": {"email": "office@harbour.example", "retries": 3, "backoffSeconds": [1, 5, 30]},
+                },
+            },
+            indent=2,
+        ),
+        354,
+        354,
+    ),
+    "json_rows": Sample(
+        json.dumps(
+            [
+                {
+                    "id": 7_000 + 37 * number,
+                    "ship": ("Albatross", "Cormorant", "Gannet", "Puffin")[number % 4],
+                    "arrived": f"2026-03-{10 + number}T0{number % 9}:26:00Z",
+                    "tonnes": 120.5 + number * 13.25,
+                    "paid": number % 2 == 0,
+                    "note": None if number % 3 else "moved to the inner basin",
+                }
+                for number in range(8)
+            ]
+        ),
+        441,
+        442,
     ),
 }
