@@ -1,7 +1,7 @@
 """OpenAI through its Responses API, always streamed and stateless: the whole conversation goes with each call."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import openai
@@ -24,8 +24,17 @@ from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage
 
 NOT_ENCRYPTED = "The server gives out no reasoning that it would take back."
-_NOT_ENCRYPTED = re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE)
-"""Azure's deployments of models that do not reason, and servers that know no such field."""
+NOT_SUMMARISED = "The server gives out no summaries of its model's reasoning, so that none are shown."
+_NOT_GIVEN: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "encrypted": (
+        re.compile(r"encrypted.content is not supported|['`\"]include['`\"\[]", re.IGNORECASE),
+        NOT_ENCRYPTED,
+    ),
+    "summarised": (re.compile(r"reasoning.{0,3}summar", re.IGNORECASE), NOT_SUMMARISED),
+}
+"""How servers refuse to give out what a request asks for beside the answer, and what is said of it. The first: Azure's
+deployments of models that do not reason, and servers that know no such field; the second: OpenAI, to organisations that
+it has not verified."""
 
 
 class OpenAIResponsesModel:
@@ -33,14 +42,15 @@ class OpenAIResponsesModel:
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
         self._client = client
-        self._not_encrypted = set[str]()
-        """Models whose server gives out no reasoning that it would take back."""
+        self._not_given = set[tuple[str, str]]()
+        """Models, and what their servers have refused to give out."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
 
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
-        payload = build_payload(request, notes, encrypted=request.model not in self._not_encrypted)
+        wanted = {what: (request.model, what) not in self._not_given for what in _NOT_GIVEN}
+        payload = build_payload(request, notes, **wanted)
         without = noted(request.profile, refused_by_responses(request.model), notes)
         payload = profiled(payload, request, without=without)
         reply = _Reply(on_delta, notes)
@@ -54,11 +64,12 @@ class OpenAIResponsesModel:
                     **sent(payload, "input", timeout_of(request.config)),
                 )
         except openai.APIStatusError as error:
-            if "include" not in payload or not _NOT_ENCRYPTED.search(str(error)):
-                raise
-            # Remembered: each call of the session would be refused once.
-            self._not_encrypted.add(request.model)
-            return await self._call(request, [*notes, NOT_ENCRYPTED], on_delta)
+            for what, (words, note) in _NOT_GIVEN.items():
+                if wanted[what] and words.search(str(error)):
+                    # Remembered: each call of the session would be refused once.
+                    self._not_given.add((request.model, what))
+                    return await self._call(request, [*notes, note], on_delta)
+            raise
         host, thinks = self._client.base_url.host, is_reasoning_model(request.model)
         await read_all(stream, reply.take, silence_of(request.config, host, thinks_unseen=thinks))
         return reply.finish(request)
@@ -123,6 +134,8 @@ class _Reply:
                     self._assembly.add(index, "tool_call", item.arguments or "")
             case "reasoning":
                 self._assembly.open(index, "thinking")
+                if not self._assembly.text_of(index):
+                    self._assembly.add(index, "thinking", "\n\n".join(part.text for part in item.summary or ()))
                 if item.encrypted_content:
                     self._assembly.keep(index, item_id=item.id, encrypted_content=item.encrypted_content)
             case "message":

@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from longhaul.activities.models.model import AnswerSchema, ModelRequest
 from longhaul.activities.models.requests.arrangement import arrange
-from longhaul.activities.models.requests.efforts import effort_of, may_reason
+from longhaul.activities.models.requests.efforts import NONE, effort_of, may_reason
 from longhaul.activities.models.requests.nested_schemas import with_plain_parts
 from longhaul.activities.models.requests.openai_parts import (
     arguments_text,
@@ -40,9 +40,12 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What a request has to include, so that a reply's reasoning can be sent back."""
 
 
-def build_payload(request: ModelRequest, notes: list[str], *, encrypted: bool = True) -> dict[str, Any]:
+def build_payload(
+    request: ModelRequest, notes: list[str], *, encrypted: bool = True, summarised: bool = True
+) -> dict[str, Any]:
     """The keyword arguments of `responses.create`; what had to be left out or changed goes into `notes`. `encrypted`:
-    the server is asked for reasoning that it takes back, unless its model is known to have none."""
+    the server is asked for reasoning that it takes back, unless its model is known to have none. `summarised`: for
+    summaries of it, which people are shown, where the model is known to reason."""
     payload: dict[str, Any] = {
         "model": request.model,
         "input": _items(request, notes),
@@ -60,18 +63,22 @@ def build_payload(request: ModelRequest, notes: list[str], *, encrypted: bool = 
             payload["tool_choice"] = {"type": "function", "name": request.must_call}
     if request.answer is not None:
         _force(payload, request.answer)
-    _set_reasoning(payload, request, notes)
+    _set_reasoning(payload, request, notes, summarised=summarised)
     if encrypted and may_reason(request.model):
         payload["include"] = [ENCRYPTED]
     return {name: value if name == "input" else scrub_json(value) for name, value in payload.items()}
 
 
-def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str]) -> None:
+def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[str], *, summarised: bool) -> None:
     config = request.config
     if config.thinking_budget_tokens is not None:
         notes.append("The thinking budget was left out: OpenAI takes a reasoning effort instead.")
-    if (effort := effort_of(request.model, config.reasoning_effort, notes)) is not None:
-        payload["reasoning"] = {"effort": effort}
+    effort = effort_of(request.model, config.reasoning_effort, notes)
+    reasoning = {} if effort is None else {"effort": effort}
+    if summarised and effort != NONE and request.purpose == "reply" and is_reasoning_model(request.model):
+        reasoning["summary"] = "auto"
+    if reasoning:
+        payload["reasoning"] = reasoning
     if config.temperature is not None:
         if _reasons(request):
             notes.append("The temperature was left out: reasoning models take none.")

@@ -6,7 +6,7 @@ For what aimock can't show (it keeps a normalised request) or do (a connection c
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -191,10 +191,15 @@ def claude_turn(thought: tuple[str, str] | None, text: str, *calls: tuple[str, s
 
 
 def response_turn(
-    encrypted: str, text: str, *calls: tuple[str, str, dict[str, Any]] | None, reasoning_id: str = "rs_1"
+    encrypted: str,
+    text: str,
+    *calls: tuple[str, str, dict[str, Any]] | None,
+    reasoning_id: str = "rs_1",
+    summary: Sequence[str] = (),
 ) -> bytes:
-    """Encrypted reasoning, then calls or words."""
-    reasoning = {"type": "reasoning", "id": reasoning_id, "summary": [], "encrypted_content": encrypted}
+    """Encrypted reasoning with its summary, then calls or words."""
+    told = [{"type": "summary_text", "text": part} for part in summary]
+    reasoning = {"type": "reasoning", "id": reasoning_id, "summary": told, "encrypted_content": encrypted}
     item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     item["content"] = [{"type": "output_text", "text": text, "annotations": []}]
     made = [

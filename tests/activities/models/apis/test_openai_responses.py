@@ -73,7 +73,7 @@ async def test_reasoning_goes_back_with_what_it_led_to(by_wire: Caller, wire: Wi
         {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":  "Oslo"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "sun"},
     ]
-    assert wire.bodies[0]["reasoning"] == {"effort": "low"}
+    assert wire.bodies[0]["reasoning"] == {"effort": "low", "summary": "auto"}
     assert wire.bodies[0]["include"] == ["reasoning.encrypted_content"]
     assert "temperature" not in wire.bodies[0]
     assert reply.notes == ("The temperature was left out: reasoning models take none.",)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.conversation.messages import Msg, UserMsg
+from longhaul.agent.values.conversation.messages import Msg, ThinkingBlock, UserMsg
 from tests.activities.models.loops import assert_each_goes_on_where_the_last_one_ended, step
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import Answer, Wire, events, response_event, response_says, response_turn
@@ -134,3 +134,46 @@ async def test_a_model_that_is_known_not_to_reason_is_not_asked(by_wire: Caller,
     await by_wire.call(f"openai:{model}", "Hi")
 
     assert "include" not in wire.bodies[0]
+
+
+UNVERIFIED = {
+    "message": "Your organization must be verified to generate reasoning summaries. Please go to: "
+    "https://platform.openai.com/settings/organization/general and click on Verify Organization.",
+    "type": "invalid_request_error",
+    "param": "reasoning.summary",
+    "code": "unsupported_value",
+}
+"""github.com/OpenHands/software-agent-sdk/issues/987, 2026-11-24."""
+
+
+async def test_what_a_model_thinks_is_asked_for_in_summary_and_shown(by_wire: Caller, wire: Wire) -> None:
+    wire.answers = [Answer(response_turn("gAAA", "Rain.", None, summary=["Clouds.", "So rain."]))]
+
+    reply = await by_wire.call("openai:gpt-5.1", "Hi", reasoning_effort="low")
+
+    assert wire.bodies[0]["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert [block.thinking for block in reply.content if isinstance(block, ThinkingBlock)] == ["Clouds.\n\nSo rain."]
+
+
+async def test_an_organisation_that_is_not_verified_is_asked_without_from_then_on(by_wire: Caller, wire: Wire) -> None:
+    refusal = Answer(json.dumps({"error": UNVERIFIED}).encode(), 400, {"content-type": "application/json"})
+    wire.answers = [refusal, Answer(response_says("One")), Answer(response_says("Two"))]
+
+    first = await by_wire.call("openai:gpt-5.1", "Hi")
+    second = await by_wire.call("openai:gpt-5.1", "Hi")
+
+    assert [body.get("reasoning") for body in wire.bodies] == [{"summary": "auto"}, None, None]
+    assert [body["include"] for body in wire.bodies] == [INCLUDED] * 3
+    assert first.notes == ("The server gives out no summaries of its model's reasoning, so that none are shown.",)
+    assert second.notes == ()
+
+
+@pytest.mark.parametrize(("model", "effort"), [("gpt-4.1", None), ("our-own-deployment", "low"), ("gpt-5.1", "none")])
+async def test_no_summary_is_asked_of_what_does_not_reason(
+    by_wire: Caller, wire: Wire, model: str, effort: str | None
+) -> None:
+    wire.answers = [Answer(response_says("ok"))]
+
+    await by_wire.call(f"openai:{model}", "Hi", reasoning_effort=effort)
+
+    assert "summary" not in wire.bodies[0].get("reasoning", {})

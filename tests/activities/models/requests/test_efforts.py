@@ -132,8 +132,8 @@ async def test_claude_is_asked_for_an_effort(
     ("model", "wanted", "sent"),
     [
         ("openai:gpt-5.2", "none", {"effort": "none"}),
-        ("openai:gpt-5.6", "max", {"effort": "max"}),
-        ("openai:gpt-5.1", "xhigh", {"effort": "high"}),
+        ("openai:gpt-5.6", "max", {"effort": "max", "summary": "auto"}),
+        ("openai:gpt-5.1", "xhigh", {"effort": "high", "summary": "auto"}),
         ("openai:my-deployment", "xhigh", {"effort": "xhigh"}),
         ("openai:gpt-4.1", "high", None),
         ("openai-chat:gpt-5.2", "xhigh", "xhigh"),
