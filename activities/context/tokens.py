@@ -34,7 +34,7 @@ MESSAGE_TOKENS = 4
 CALL_TOKENS = 8
 """Framing of a call or of a result, the id included."""
 TOOL_TOKENS = 8
-TOOLS_TOKENS = dict.fromkeys(("anthropic", "bedrock", "foundry", "vertex"), 346)
+TOOLS_TOKENS = dict.fromkeys(("anthropic", "bedrock", "bedrock-mantle", "foundry", "vertex"), 346)
 """What a provider tells the model about tools as such, as soon as there is one (platform.claude.com, "Tool use")."""
 
 INLINE_BYTES = 100_000

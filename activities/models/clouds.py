@@ -25,6 +25,7 @@ _SIGNS_IN_BY: Mapping[str, tuple[tuple[str, ...], str]] = {
     "azure": (("azure.identity",), "azure"),
     "azure-chat": (("azure.identity",), "azure"),
     "bedrock": (("boto3",), "bedrock"),
+    "bedrock-mantle": (("boto3",), "bedrock"),
     "foundry": (("azure.identity",), "azure"),
     "vertex": (("google.auth", "requests"), "vertex"),
 }
@@ -58,6 +59,8 @@ class Cloud:
         match self.provider:
             case "bedrock":
                 return f"https://bedrock-runtime.{self.region}.amazonaws.com"
+            case "bedrock-mantle":
+                return f"https://bedrock-mantle.{self.region}.api.aws/anthropic"
             case "vertex":
                 return f"https://{_OF_GOOGLE.get(self.region, f'{self.region}-aiplatform.googleapis.com')}/v1"
             case _:
@@ -97,6 +100,8 @@ def make_cloud_model(cloud: Cloud, key: str | None, base_url: str) -> Model:
             return OpenAIChatModel(_azure(cloud, key, base_url), rewrites=bool(cloud.api_version))
         case "bedrock":
             return AnthropicModel(_bedrock(cloud, key, base_url), rewrites=True)
+        case "bedrock-mantle":
+            return AnthropicModel(_mantle(cloud, key, base_url))
         case "vertex":
             return AnthropicModel(_vertex(cloud, key, base_url), rewrites=True)
         case _:
@@ -112,6 +117,18 @@ def _bedrock(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAn
         base_url=base_url,
         max_retries=0,
         default_headers=_headers(anthropic.Omit()),
+    )
+
+
+def _mantle(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnthropicBedrockMantle":
+    import anthropic  # noqa: PLC0415
+
+    return anthropic.AsyncAnthropicBedrockMantle(
+        api_key=key,
+        aws_region=cloud.region,
+        base_url=base_url,
+        max_retries=0,
+        default_headers=left_out(anthropic.Omit(), key or "", *ANTHROPIC),
     )
 
 

@@ -44,6 +44,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "azure": Provider("responses", "AZURE_OPENAI_API_KEY"),
     "azure-chat": Provider("chat", "AZURE_OPENAI_API_KEY"),
     "bedrock": Provider("messages", "AWS_BEARER_TOKEN_BEDROCK"),
+    "bedrock-mantle": Provider("messages", "AWS_BEARER_TOKEN_BEDROCK"),
     "foundry": Provider("messages", "ANTHROPIC_FOUNDRY_API_KEY"),
     "vertex": Provider("messages", IDENTITY),
 }

@@ -22,6 +22,7 @@ PROVIDER_NAMES = {
     "azure": "azure.ai.openai",
     "azure-chat": "azure.ai.openai",
     "bedrock": "aws.bedrock",
+    "bedrock-mantle": "aws.bedrock",
     "foundry": "azure.ai.inference",
     "vertex": "gcp.vertex_ai",
     "ai:azure": "azure.ai.openai",

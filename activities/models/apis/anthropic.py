@@ -25,6 +25,7 @@ from longhaul.activities.models.sign_in import signing_in
 Client = (
     anthropic.AsyncAnthropic
     | anthropic.AsyncAnthropicBedrock
+    | anthropic.AsyncAnthropicBedrockMantle
     | anthropic.AsyncAnthropicFoundry
     | anthropic.AsyncAnthropicVertex
 )

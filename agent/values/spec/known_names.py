@@ -22,7 +22,7 @@ PROVIDERS = (
     *(f"{_AI}:{vendor}" for vendor in VENDORS),
 )
 """Of models, by prefix: `activities.models.providers` has their addresses."""
-CLOUDS = ("azure", "azure-chat", "bedrock", "foundry", "vertex")
+CLOUDS = ("azure", "azure-chat", "bedrock", "bedrock-mantle", "foundry", "vertex")
 """That profiles alone name: a call needs more than the name of a model there, as a region or a project."""
 OFFLOADERS = ("workspace", "redis", "none")
 CONDENSERS = ("summary", "drop_oldest", "mask_observations")

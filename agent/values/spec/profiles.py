@@ -53,12 +53,13 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "azure": ("base_url",),
     "azure-chat": ("base_url",),
     "bedrock": ("region",),
+    "bedrock-mantle": ("region",),
     "foundry": ("base_url",),
     "vertex": ("region", "project"),
 }
 """Of clouds."""
 _OF_CLOUDS: Mapping[str, tuple[str, ...]] = {
-    "region": ("bedrock", "vertex"),
+    "region": ("bedrock", "bedrock-mantle", "vertex"),
     "project": ("vertex",),
     "api_version": ("azure", "azure-chat"),
 }

@@ -161,12 +161,28 @@ def bedrock(asked: Asked) -> bytes:
 
 def bedrock_signed(asked: Asked) -> bytes:
     _check_invoked(asked)
+    _check_signature(asked, "bedrock")
+    return framed("Aye.")
+
+
+def _check_signature(asked: Asked, service: str) -> None:
     if not asked.headers["authorization"].startswith("AWS4-HMAC-SHA256 "):
         raise Refused("signed in with no signature")
-    expected = signature_of(asked, asked.headers["authorization"])
+    expected = signature_of(asked, asked.headers["authorization"], service)
     if not asked.headers["authorization"].endswith(f"Signature={expected}"):
         raise Refused("The request signature we calculated does not match the signature you provided.")
-    return framed("Aye.")
+
+
+def mantle(asked: Asked) -> bytes:
+    check(asked, "/anthropic/v1/messages", "model", "messages", "max_tokens", "stream")
+    signed_in(asked, authorization=f"Bearer {KEY}")
+    return claude_says("Aye.")
+
+
+def mantle_signed(asked: Asked) -> bytes:
+    check(asked, "/anthropic/v1/messages", "model", "messages", "max_tokens", "stream")
+    _check_signature(asked, "bedrock-mantle")
+    return claude_says("Aye.")
 
 
 def _check_invoked(asked: Asked) -> None:
@@ -174,11 +190,11 @@ def _check_invoked(asked: Asked) -> None:
     check(asked, path, "anthropic_version", "messages", "max_tokens", without=("model", "stream"))
 
 
-def signature_of(asked: Asked, authorization: str) -> str:
+def signature_of(asked: Asked, authorization: str, service: str) -> str:
     """AWS's Signature Version 4 of what came, by the secret that both sides know."""
     fields = dict(part.split("=", 1) for part in authorization.partition(" ")[2].split(", "))
     scope = fields["Credential"].partition("/")[2]
-    if not scope.endswith("/us-east-1/bedrock/aws4_request"):
+    if not scope.endswith(f"/us-east-1/{service}/aws4_request"):
         raise Refused(f"Credential should be scoped to a valid region: {scope}")
     lines = "".join(f"{name}:{asked.headers[name]}\n" for name in fields["SignedHeaders"].split(";"))
     digest = hashlib.sha256(asked.raw).hexdigest()

@@ -42,6 +42,16 @@ CLOUDY: dict[str, tuple[dict[str, Any], Callable[[Asked], bytes], str]] = {
         strict_clouds.bedrock_signed,
         "",
     ),
+    "bedrock-mantle": (
+        {"provider": "bedrock-mantle", "model": CLAUDE, "region": "us-east-1"},
+        strict_clouds.mantle,
+        "/anthropic",
+    ),
+    "bedrock-mantle, signed": (
+        {"provider": "bedrock-mantle", "model": CLAUDE, "region": "us-east-1", "api_key_env": "identity"},
+        strict_clouds.mantle_signed,
+        "/anthropic",
+    ),
     "foundry": ({"provider": "foundry", "model": "claude-opus-4-8"}, strict_clouds.foundry, "/anthropic"),
     "foundry, by token": (
         {"provider": "foundry", "model": "claude-opus-4-8", "api_key_env": "identity"},
@@ -57,6 +67,7 @@ CLOUDY: dict[str, tuple[dict[str, Any], Callable[[Asked], bytes], str]] = {
 }
 """A profile, what its server demands, and where below the server it is."""
 REGIONAL = {
+    "bedrock-mantle": "https://bedrock-mantle.us-east-1.api.aws/anthropic",
     "bedrock": "https://bedrock-runtime.us-east-1.amazonaws.com",
     "vertex": "https://us-east5-aiplatform.googleapis.com/v1",
 }
@@ -184,6 +195,7 @@ async def test_no_number_of_projects_is_too_many_for_a_worker() -> None:
     ("table", "told"),
     [
         ({"provider": "bedrock"}, "region: bedrock needs one"),
+        ({"provider": "bedrock-mantle"}, "region: bedrock-mantle needs one"),
         ({"provider": "vertex", "region": "us-east5"}, "project: vertex needs one"),
         ({"provider": "azure"}, "base_url: azure needs one"),
         ({"provider": "foundry"}, "base_url: foundry needs one"),
@@ -208,6 +220,7 @@ def test_a_clouds_model_by_name_alone_is_told_to_need_a_profile() -> None:
     ("kind", "absent", "extra"),
     [
         ("bedrock", "boto3", "bedrock"),
+        ("bedrock-mantle, signed", "boto3", "bedrock"),
         ("vertex", "google.auth", "vertex"),
         ("foundry, by token", "azure.identity", "azure"),
     ],

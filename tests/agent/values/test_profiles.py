@@ -17,6 +17,7 @@ OF_CLOUDS = {"region", "project", "api_version"}
 """What a cloud needs is tried in tests/activities/models/test_clouds.py."""
 WHERE = {
     "bedrock": {"region": "us-east-1"},
+    "bedrock-mantle": {"region": "us-east-1"},
     "vertex": {"region": "us-east5", "project": "ours"},
     **{name: {"base_url": "https://ours.example"} for name in ("azure", "azure-chat", "foundry")},
 }
