@@ -318,6 +318,9 @@ class KindStep(OpenValue):
     end: int
     """The request: from `first` to before `end`."""
     structured_schema: dict[str, Any] | None = sparse(None)
+    agents: tuple[str, ...] = sparse(())
+    """Those that it may give tasks, as the agent's file has them in order."""
+    config: dict[str, bool | int | float | str] = sparse({})
 
 
 class CallModel(OpenValue):

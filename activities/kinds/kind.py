@@ -5,7 +5,7 @@ next step begins the reply anew and is given what was recorded. So a kind asks i
 world, and does the same each time; `activities.kinds.rules` looks at its module.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -75,11 +75,21 @@ Asked = tuple[KindCall, ...] | Thought | KindWords
 class KindSession:
     """What a kind may ask of its session. Each thing that is awaited is one recorded step."""
 
-    def __init__(self, heard: tuple[Msg, ...] = (), schema: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        heard: tuple[Msg, ...] = (),
+        schema: dict[str, Any] | None = None,
+        agents: tuple[str, ...] = (),
+        config: Mapping[str, bool | int | float | str] | None = None,
+    ) -> None:
         self.heard = heard
         """What was said before this request, by people, other agents and the agent itself, oldest first."""
         self.structured_schema = schema
         """The form that the answer has to fit; None = words. A dict that is returned is the answer in that form."""
+        self.agents = agents
+        """Names of the agents that it may `ask`, in the order of the agent's file."""
+        self.config = dict(config or {})
+        """`kind_config` of the agent's file."""
 
     def call(self, tool: str, **arguments: Any) -> KindCall:
         """Call a tool of the agent's. Permission decides on it as on a call of a model; it may wait for a person."""

@@ -1,4 +1,5 @@
-"""The agent kinds of one worker, by name: the classes under `@agent_kind` of the modules of LONGHAUL_TOOLS."""
+"""The agent kinds of one worker, by name: pipelines, and the classes under `@agent_kind` of the modules of
+LONGHAUL_TOOLS."""
 
 import inspect
 import re
@@ -6,6 +7,7 @@ from collections.abc import Mapping
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.kinds.kind import AgentKind
+from longhaul.activities.kinds.pipelines import PIPELINES
 from longhaul.activities.kinds.rules import KindSetupError, check_module
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean
 from longhaul.stores.loading import module_at, names_in, setting_of
@@ -38,15 +40,16 @@ def is_kind(value: object) -> bool:
 
 
 def load_kinds(names: str) -> Kinds:
-    """Those of the modules in `names`, which have been imported for their tools. Raises KindSetupError for two of one
-    name, a wrong one, and a module that does what a kind's may not."""
-    found = dict[str, type[AgentKind]]()
+    """The pipelines, and those of the modules in `names`, which have been imported for their tools. Raises
+    KindSetupError for two of one name, a wrong one, and a module that does what a kind's may not."""
+    found: dict[str, type[AgentKind]] = {kind.kind_name: kind for kind in PIPELINES}
     for module in names_in(names):
         for value in vars(module_at(module, setting_of("tool"))).values():
             if is_kind(value) and found.setdefault(value.kind_name, value) is not value:
                 raise KindSetupError(f"two agent kinds have the name {value.kind_name!r}; rename one")
     for name, kind in found.items():
-        _check(name, kind)
+        if kind not in PIPELINES:
+            _check(name, kind)
     return Kinds(found)
 
 

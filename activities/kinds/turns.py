@@ -58,7 +58,8 @@ class KindTurns:
         """Raises NotHere for a kind that this worker does not have, ModelFailed for code that fails, and what `think`
         does."""
         kind, done = self._kinds.get(step.name), recorded(messages[step.since :])
-        session = KindSession(_heard(messages[step.heard : step.since]), step.structured_schema)
+        heard = _heard(messages[step.heard : step.since])
+        session = KindSession(heard, step.structured_schema, step.agents, step.config)
         request = _request(messages[step.first : step.end])
         found = await _bounded(step.name, partial(next_of, kind, request, session, ask.agent, done))
         if isinstance(found, KindAnswer):

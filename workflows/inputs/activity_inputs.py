@@ -129,6 +129,8 @@ def _kind_step(record: Record) -> world.KindStep | None:
         first=index_of(first),
         end=index_of(end),
         structured_schema=record.reply.structured_schema,
+        agents=tuple(record.spec.agents),
+        config=record.spec.kind_config,
     )
 
 

@@ -213,6 +213,8 @@ class AgentSpec(Value):
     kind: str = sparse("", max_length=100)
     """Code of the workers' operator that makes its replies, in the place of a model; empty: a model reasons and acts.
     What the code asks its model is asked of `model`, which it may do without."""
+    kind_config: dict[str, bool | int | float | str] = sparse({}, max_length=50)
+    """What that code reads as `KindSession.config`."""
     model: FullModelName = Field(default="", max_length=1000)
     """`anthropic:NAME`, `openai:NAME` (Responses), `openai-chat:NAME` (Chat Completions), `scripted:FILE`; or the name
     of a profile, of `models` or of the workers' operator."""
@@ -287,6 +289,12 @@ class AgentSpec(Value):
 
     _named = field_validator("agents", mode="before")(named_by_keys)
     _with_notebook = field_validator("tool_groups", mode="before")(with_notebook)
+
+    @model_validator(mode="after")
+    def _kind_is_there_to_be_set(self) -> "AgentSpec":
+        if self.kind_config and not self.kind:
+            raise ValueError("kind_config: it is read by the code of a kind, and `kind` names none")
+        return self
 
     @model_validator(mode="after")
     def _agents_are_within_bounds(self) -> "AgentSpec":

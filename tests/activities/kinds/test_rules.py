@@ -17,6 +17,7 @@ class Own(AgentKind):
         return "done"
 """
 HEAD = "from longhaul import AgentKind, agent_kind\n"
+OURS = ("sequential", "round_robin", "fanout")
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_modules_of_the_same_package_are_looked_at_too(folder: Path) -> None:
 def test_a_worker_takes_the_kinds_of_its_modules_by_name(folder: Path) -> None:
     (folder / "pier.py").write_text(HEAD + KIND.format(name="own"))
 
-    assert load_kinds("pier").names == ("own",)
+    assert load_kinds("pier").names == (*OURS, "own")
 
 
 def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
@@ -84,7 +85,7 @@ def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (folder / "desk_kinds.py").write_text(code)
 
-    assert load_kinds("desk_kinds").names == ("router",)
+    assert load_kinds("desk_kinds").names == (*OURS, "router")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_the_kind_of_the_page_is_taken(folder: Path) -> None:
     [
         (KIND.format(name="two words"), "can't be the name of an agent kind"),
         (KIND.format(name="own") + KIND.format(name="own"), "two agent kinds have the name 'own'"),
+        (KIND.format(name="fanout"), "two agent kinds have the name 'fanout'"),
         ('@agent_kind("own")\nclass Own(AgentKind):\n    pass\n', "'own' defines no reply"),
         (KIND.format(name="own").replace("async def", "def"), "reply has to be an async function"),
         ("import socket\n" + KIND.format(name="own"), "line 2, imports 'socket'"),
