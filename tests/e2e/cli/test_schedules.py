@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.client.agent_files.agents import load_agent
+from longhaul.starter.client.agent_files.agents import find_sections, load_agent
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.workflows.letters import until
@@ -101,9 +101,18 @@ def test_the_agent_of_the_page_is_one_and_each_of_its_settings_is_explained() ->
 
     assert {"sleep", "wait_for"} <= {*spec.tools}
     assert spec.permission.mode == "dont_ask"
-    assert table["permission"]["mode"] in page
-    for setting in ("max_iters", "[permission.deadline]", "outage_wait_seconds", "LONGHAUL_NOTIFY", "--overlap skip"):
-        assert setting in page
+    assert spec.permission.deadline is not None
+    assert spec.permission.deadline.escalate_to
+    assert spec.budget is not None
+    assert spec.budget.on_exhaustion == "summarise"
+    assert [*find_sections(str(ROOT / "agents" / "caretaker.toml")).schedules] == ["week"]
+    settings = ("max_iters", "[permission.deadline]", "outage_wait_seconds", "LONGHAUL_NOTIFY", "[budget]", "catch_up")
+    chosen = ('mode = "dont_ask"', 'on_exhaustion = "summarise"', 'overlap = "skip"')
+    for words in (*settings, *chosen):
+        assert words in page
+    assert [table["permission"]["mode"], table["budget"]["on_exhaustion"], table["schedules"]["week"]["overlap"]] == [
+        words.split('"')[1] for words in chosen
+    ]
 
 
 def test_the_commands_of_the_page_are_the_commands_that_there_are(cli: Cli) -> None:
