@@ -1,5 +1,6 @@
 """A workspace that lies on one host: the session parks while nobody works there, says so, and goes on."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -113,9 +114,10 @@ async def test_a_session_parks_while_its_host_is_away_and_goes_on_when_it_is_bac
     assert session.id not in [card.session_id for card, _ in inbox.parked]
 
 
+@pytest.mark.parametrize("away_seconds", [0, pytest.param(60, marks=pytest.mark.chaos)])
 @pytest.mark.parametrize("tool", ["dawdle", "look_long"])
 async def test_what_was_under_way_when_its_host_died_is_told_or_done_again(
-    elsewhere: Stage, den: Den, tool: str
+    elsewhere: Stage, den: Den, tool: str, away_seconds: float
 ) -> None:
     """A `once` call is not begun again; a look is."""
     book = elsewhere.folder / "book"
@@ -130,6 +132,7 @@ async def test_what_was_under_way_when_its_host_died_is_told_or_done_again(
     await until(begun)
     await den.leave()
     await parked(elsewhere, session)
+    await asyncio.sleep(away_seconds)
     book.with_suffix(".enough").touch()
     await den.come()
     done = await session.wait(reply)
