@@ -124,6 +124,35 @@ async def test_a_tool_of_ones_own_reaches_no_file_process_socket_or_network(
     assert neighbour.poll() is None
 
 
+async def test_a_command_reaches_no_socket_process_or_network_either(
+    root: Path, listening: tuple[str, int], neighbour: "subprocess.Popen[bytes]"
+) -> None:
+    there, port = listening
+    found = await run(
+        "Bash",
+        root,
+        command=f"test -e {there} && echo reached; (echo > /dev/tcp/127.0.0.1/{port}) && echo reached; "
+        f"kill {neighbour.pid} && echo reached; ls -d /proc/[0-9]* | wc -l",
+    )
+
+    assert "reached" not in str(found.output)
+    assert int(str(found.output).split()[-1]) < 10, "the processes of the sandbox alone"
+    assert neighbour.poll() is None
+
+
+def test_each_tool_is_in_the_sandbox_or_touches_no_file_of_the_workspace() -> None:
+    """One that is new fails here until it is said where it works."""
+    elsewhere = {
+        "Bash": "makes the sandbox itself, tests above",
+        "BashOutput": "reads what the worker has kept of a command in the background",
+        "Skill": "reads the operator's skills",
+    }
+    own = {tool.name for tool in load_modules("tests.activities.tools.sealed_tools")}
+
+    assert {name for name, tool in TOOLS.items() if not tool.boxed_from} == {*elsewhere}
+    assert own <= {name for name, tool in TOOLS.items() if tool.boxed_from}
+
+
 async def test_a_tool_of_ones_own_runs_programs_in_it_with_its_secrets(root: Path) -> None:
     found = await run("run_program", root, command="cat poem.txt; echo made > made.txt; ls /home /root")
 
