@@ -23,6 +23,8 @@ from tests.e2e.processes import WorkerProcess
 from tests.e2e.tree_provider import FOREMEN, HANDS, SIGNING
 
 PATIENCE_SECONDS = 900.0
+KILL_SECONDS = 15.0
+"""That a kill and a new start may take on a busy machine, beside that patience."""
 STARTS = 20
 """Tries to start a worker: the server may be away just then."""
 WORKERS = 2
@@ -49,7 +51,7 @@ class Storm:
         """Ask the lead, kill so often, approve what asks for it in between: the tree is at work till the last kill."""
         self.workers = [await _started(self.stage, self.url) for _ in range(WORKERS)]
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS + kills * KILL_SECONDS):
                 await self.job.start("lead")
                 answering = asyncio.create_task(self._approve(kills))
                 for _ in range(kills):

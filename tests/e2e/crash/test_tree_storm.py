@@ -17,7 +17,7 @@ from tests.e2e.tree_provider import FOREMEN, HANDS, INPUT_TOKENS, OUTPUT_TOKENS,
 from tests.e2e.tree_storm import Storm, below, standing, tree
 from tests.workflows.letters import until
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(4_200)]
 SEED = 7
 
 
