@@ -51,6 +51,7 @@ def run_within(seconds: float, command: Sequence[str], settings: Mapping[str, st
             return f"not done after {seconds:g} seconds"
         finally:
             kill_group(process.pid)
+            process.wait()  # an interrupt leaves the block without it
     if process.returncode == 0:
         return ""
     lines = complaint.strip().splitlines()

@@ -67,13 +67,14 @@ async def serve(layout: Layout) -> int:
     if layout.worker:
         check_installed()
     directory = (layout.data_dir or settings.data_dir / "dev").expanduser().absolute()
+    # On this thread although it blocks: a child bound to its parent dies with the thread that started it.
+    temporal = _found_temporal()
     stop, hurry = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _take_signal, stop, hurry)
     server = DevServer(
         DevServerSettings(
-            # On this thread although it blocks: a child bound to its parent dies with the thread that started it.
-            temporal=find_temporal(say),
+            temporal=temporal,
             directory=directory,
             port=layout.port,
             ui_port=layout.ui_port,
@@ -86,6 +87,17 @@ async def serve(layout: Layout) -> int:
         async with _workers(layout, keeper, settings.graceful_shutdown_timeout + WORKER_STOP_SECONDS, hurry):
             ended = await _first(stop, server)
     return ended
+
+
+def _found_temporal() -> Path:
+    """It may be built for minutes: Ctrl-C and SIGTERM end that, which the loop, standing still, would not hear. Raises
+    KeyboardInterrupt."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return find_temporal(say)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _take_signal(stop: asyncio.Event, hurry: asyncio.Event) -> None:

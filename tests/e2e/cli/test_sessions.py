@@ -162,6 +162,30 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
     assert own("sessions").code == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_dev_is_stopped_while_it_fetches_or_builds_what_it_needs(cli: Cli, number: signal.Signals) -> None:
+    builds = cli.folder / "bin" / "go"
+    builds.parent.mkdir()
+    builds.write_text(f"#!/bin/sh\necho $$ > {cli.folder}/builds\nexec sleep 1000\n")
+    builds.chmod(0o755)
+    nowhere = {
+        "XDG_CACHE_HOME": str(cli.folder / "cache"),
+        "PATH": f"{builds.parent}:/bin",
+        "LONGHAUL_TEMPORAL_CLI": "",
+    }
+    away = {"HTTPS_PROXY": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+
+    with subprocess.Popen(
+        [*CLI, "dev"], env=cli.environment | nowhere | away, cwd=cli.folder, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert cli.waits_for("builds")
+        process.send_signal(number)
+        code = process.wait(SURE_SECONDS)
+
+    assert code == 130
+    assert not Path(f"/proc/{(cli.folder / 'builds').read_text().strip()}").exists()
+
+
 async def test_a_session_whose_workers_are_gone_does_not_hold_up_the_inbox(cli: Cli, app: Longhaul) -> None:
     await app.client.start_workflow(
         WORKFLOW,
