@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from longhaul.agent.plain.extras import missing
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
-from longhaul.starter.visible import harmless
+from longhaul.starter.visible import harmless, one_line, visible
 
 Schema = dict[str, Any]
 _SKIPPED = "leave empty to leave it out"
@@ -84,10 +84,11 @@ class InputField:
     choices: tuple[str, ...]
     required: bool
 
-    def question(self) -> str:
-        """On one line: the name, what is expected, and what an empty answer means."""
+    def question(self, kept: str = "") -> str:
+        """On one line: the name, what is expected, and what an empty answer means. `kept`: what it leaves as it is."""
         expected = f"one of {', '.join(self.choices)}" if self.choices else self.kind
-        words = [expected, *([self.about] if self.about else []), *([] if self.required else [_SKIPPED])]
+        empty = f"leave empty to keep {kept}" if kept else "" if self.required else _SKIPPED
+        words = [word for word in (expected, self.about, empty) if word]
         return f"{self.name} ({'; '.join(words)})"
 
     def read(self, line: str) -> Any:
@@ -126,14 +127,17 @@ def fields_of(schema: Schema) -> Iterator[InputField]:
         yield InputField(name, kind, _about(meant, name), choices, name in wanted)
 
 
-def fill_in(schema: Schema, ask: Callable[[str], str], tell: Callable[[str], object]) -> dict[str, Any]:
-    """The value that somebody types, field by field; what can't be read is told, and asked for again. `ask` raises
-    EOFError where nobody types any more."""
-    value = dict[str, Any]()
+def fill_in(
+    schema: Schema, ask: Callable[[str], str], tell: Callable[[str], object], kept: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The value that somebody types, field by field; what can't be read is told, and asked for again. `kept`: the value
+    before, of which an empty line keeps a field. `ask` raises EOFError where nobody types any more."""
+    value = dict(kept or {})
     for field in fields_of(schema):
+        before = _short(value[field.name]) if field.name in value else ""
         while True:
-            line = ask(f"{harmless(field.question())}: ")
-            if not line.strip() and not field.required:
+            line = ask(f"{one_line(visible(field.question(before)))}: ")
+            if not line.strip() and (before or not field.required):
                 break
             try:
                 value[field.name] = field.read(line)

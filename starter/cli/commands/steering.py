@@ -21,7 +21,10 @@ def approve(  # noqa: PLR0913  one parameter a flag
     *,
     edit: Annotated[str | None, typer.Option(help="Other arguments, as a JSON object; for one call.")] = None,
     editor: Annotated[
-        bool, typer.Option("--editor", help="Change the arguments in $EDITOR first; for one call.")
+        bool,
+        typer.Option(
+            "--editor", help="Change the arguments in $EDITOR first, or field by field where none is set; for one call."
+        ),
     ] = False,
     accept_rules: Annotated[bool, typer.Option("--accept-rules", help="Take all suggested rules along.")] = False,
     rule: Annotated[list[str] | None, typer.Option(help="A suggested rule to take along, as it is shown.")] = None,

@@ -16,13 +16,15 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
+from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
-from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key
+from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key, read
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.structured_input import fields_of, fill_in
 from longhaul.starter.client.wire import decision_on
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall
@@ -123,17 +125,28 @@ def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[Permission
 
 
 async def edited_by_hand(screen: Screen, call: PendingCall, session: Session) -> str | None:
-    """Other arguments from the person's editor, or typed on one line where none is set; asked for until they fit the
+    """Other arguments from the person's editor, or typed field by field where none is set; asked for until they fit the
     tool's schema. None when the person leaves it."""
     schema = next((tool.input_schema for tool in await session.tools() if tool.name == call.tool), {})
     editor, text = own_editor(), call.input
     while True:
-        text = _from_editor(editor, text) if editor else ask("new arguments (a JSON object): ") or ""
+        try:
+            text = _from_editor(editor, text) if editor else _typed(screen, text, schema)
+        except EOFError:
+            return None
         if not (wrong := why_unfit(call.tool, text, schema)):
             return json.dumps(json.loads(text), ensure_ascii=False)
         screen.show(Text(one_line(wrong), style="red"))
         if ask_key("[e]dit it again, [q] leave it: ", "eq") != "e":
             return None
+
+
+def _typed(screen: Screen, arguments: str, schema: dict[str, Any]) -> str:
+    """Field by field; all of it as JSON where there are no fields to be asked for. Raises EOFError."""
+    before = parsed(arguments)
+    if before is None or not any(fields_of(schema)):
+        return read("new arguments (a JSON object): ")
+    return json.dumps(fill_in(schema, read, lambda said: screen.show(Text(said, "red")), before))
 
 
 def own_editor() -> str:

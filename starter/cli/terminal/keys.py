@@ -50,6 +50,18 @@ def ask_key(question: str, keys: str) -> str | None:
                 return answer or None
 
 
+def typed_before() -> str:
+    """What was typed before anybody read keys, as text: by then Enter is a newline in it, and what is no character is
+    left out."""
+    if not _can_read_keys():
+        return ""
+    with _by_keys():
+        typed = b""
+        while select.select([sys.stdin], [], [], 0)[0] and (more := os.read(sys.stdin.fileno(), 4096)):
+            typed += more
+    return "".join(char for char in typed.decode(errors="replace") if char.isprintable() or char == "\n")
+
+
 def _answer_in(typed: str, question: str, keys: str) -> str | None:
     """The key; empty for Ctrl-D. None for what is no answer: then it is asked again where that was meant as one."""
     if typed in ("\x04", ""):
@@ -90,6 +102,13 @@ def ask(question: str) -> str | None:
     sys.stdout.flush()
     _forget_typed_ahead()
     return read_line(question)
+
+
+def read(question: str) -> str:
+    """The same. Raises EOFError for Ctrl-D."""
+    if (said := ask(question)) is None:
+        raise EOFError
+    return said
 
 
 def read_line(question: str) -> str | None:

@@ -69,11 +69,11 @@ class LiveChat:
         self._typing: asyncio.Task[None] | None = None
         self._commands = Commands(session, self.screen, self, approver)
 
-    async def run(self) -> int:
-        """Until Ctrl-D, /quit, or Ctrl-C twice. What the session does goes on."""
+    async def run(self, typed: str = "") -> int:
+        """Until Ctrl-D, /quit, or Ctrl-C twice. What the session does goes on. `typed`: what was typed before."""
         greeting = f"session {one_line(self.session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
         self.screen.remark(Text(greeting, "dim"))
-        self._typing = asyncio.create_task(self.screen.open())
+        self._typing = asyncio.create_task(self.screen.open(typed))
         work = [asyncio.create_task(self._see()), asyncio.create_task(self._listen())]
         with self._signals():
             await asyncio.wait([self._typing, *work], return_when=asyncio.FIRST_COMPLETED)

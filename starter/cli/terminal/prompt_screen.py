@@ -55,12 +55,16 @@ class PromptScreen(Screen):
             output=_output(self.out, self._take_more_rows),
         )
 
-    async def open(self) -> None:
-        """Give each line that is typed to `take`, until Ctrl-D."""
+    async def open(self, typed: str = "") -> None:
+        """Give each line that is typed to `take`, until Ctrl-D. `typed`: what was typed before."""
+        *lines, begun = typed.split("\n")
+        for line in lines:
+            self._take(line)
         while True:
             try:
                 # It returns by keys alone that are not ours: what was typed is not lost by them.
-                self._take(await self._prompt.prompt_async(self._message, handle_sigint=False))
+                self._take(await self._prompt.prompt_async(self._message, default=begun, handle_sigint=False))
+                begun = ""
             except EOFError:
                 return
 

@@ -16,7 +16,7 @@ from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.finding import connected
 from longhaul.starter.cli.opening import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
-from longhaul.starter.cli.terminal.keys import read_line, returns_as_typed
+from longhaul.starter.cli.terminal.keys import read_line, returns_as_typed, typed_before
 from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.slash_commands import Commands
@@ -53,18 +53,20 @@ async def chat(wishes: Wishes, screen: Screen, *, play: bool = False, which: Whi
         screen.notices = app.settings.notices
         session = await (open_session(app, wishes) if which == "named" else found_again(app, screen, wishes, which))
         may_type = screen.renders and screen.answers
+        typed = typed_before() if may_type else ""
         with returns_as_typed() if may_type else nullcontext():
-            return await _chat_on(app, session, screens, play=play)
+            return await _chat_on(app, session, screens, typed, play=play)
 
 
-async def _chat_on(app: Longhaul, session: Session, screens: list[Screen], *, play: bool) -> int:
+async def _chat_on(app: Longhaul, session: Session, screens: list[Screen], typed: str, *, play: bool) -> int:
     """With this session, and with each that is put in its place."""
     screen = screens[0]
     while True:
         chatting = _chat_with(app, session, screen, play=play)
         chatting.screen.notices = screen.notices
         screens.append(chatting.screen)  # what is typed there must not be written over
-        code = await chatting.run()
+        code = await chatting.run(typed)
+        typed = ""
         if chatting.next is None:
             return code
         session = chatting.next
@@ -98,7 +100,7 @@ class PlainChat:
         self._commands = Commands(session, screen, self, whoami())
         self._outcome: Outcome | None = None
 
-    async def run(self) -> int:
+    async def run(self, _: str = "") -> int:
         greeting = f"session {one_line(self._session.id)}; /help says more, Ctrl-D leaves, Ctrl-C interrupts"
         self.screen.remark(Text(greeting, style="dim"))
         async with interrupting(self._conversation):

@@ -98,7 +98,7 @@ async def _decide_there(
 
 
 async def _from_editor(screen: Screen, session: Session, call: PendingCall) -> str:
-    if not own_editor():
+    if not (own_editor() or screen.answers):
         raise Misuse("--editor: neither VISUAL nor EDITOR is set; set one, or give the arguments with --edit")
     edited = await edited_by_hand(screen, call, session)
     if edited is None:

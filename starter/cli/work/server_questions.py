@@ -7,7 +7,7 @@ from rich.text import Text
 from longhaul.agent.letters.server_questions import ACTIONS
 from longhaul.agent.values.conversation.server_questions import WARNING, ServerAsked, ServerQuestion
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.terminal.keys import ask
+from longhaul.starter.cli.terminal.keys import ask, read
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.structured_input import fill_in
 from longhaul.starter.visible import visible
@@ -30,7 +30,7 @@ def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, 
     if action != "accept" or question.url:
         return {"action": action}
     try:
-        return {"action": action, "content": fill_in(question.fields, _line, lambda said: screen.show(Text(said)))}
+        return {"action": action, "content": fill_in(question.fields, read, lambda said: screen.show(Text(said)))}
     except EOFError:
         raise _left() from None
 
@@ -41,13 +41,6 @@ def _action(screen: Screen) -> str:
             return found[0]
         screen.show(Text(f"{visible(said)[:60]!r} is none of {', '.join(ACTIONS)}"))
     raise _left()
-
-
-def _line(question: str) -> str:
-    """Raises EOFError."""
-    if (said := ask(question)) is None:
-        raise EOFError
-    return said
 
 
 def _left() -> Misuse:

@@ -37,6 +37,23 @@ def test_one_may_type_while_the_agent_works(cli: Cli) -> None:
     assert seen.shown.count("The harbour is full.") == 1
 
 
+def test_what_is_typed_before_the_chat_has_begun_is_said(cli: Cli) -> None:
+    model = cli.script({"text": "Good morning."}, {"text": "Good night."})
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.types("hel\x1blo\nhalf a senten")
+        terminal.until("Good morning.")
+        terminal.until("> half a senten")
+        terminal.types("ce\n")
+        terminal.until("Good night.")
+        terminal.types("/quit\n")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "> hello" in seen.shown
+    assert "> half a sentence" in seen.shown
+
+
 def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> None:
     model = cli.script({**WANTS_TO_EDIT, "chunk_chars": 2, "delay_ms": 100}, {"text": "Done."})
 

@@ -68,6 +68,24 @@ async def test_a_list_of_questions_is_answered_in_one_letter(cli: Cli, app: Long
     assert [one["call_id"] for one in letter.value["decisions"]] == ["write-amber", "write-birch", "write-cedar"]
 
 
+def test_without_an_editor_arguments_are_changed_field_by_field(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
+    bare = Cli(cli.environment | {"EDITOR": "", "VISUAL": ""}, cli.folder)
+
+    seen = at_a_terminal(
+        bare, "run", "Greet the moon", "--model", model,
+        answers=[
+            (QUESTION, "e"), ("file_path (", "\n"), ("old_string (", "\n"), ("new_string (", "sun\n"),
+            ("replace_all (", "perhaps\n"), ("neither yes nor no", "\n"),
+        ],
+    )  # fmt: skip
+
+    assert seen.code == 0, seen.text
+    assert "leave empty to keep 'world'" in seen.shown
+    assert "m\\u202eoon" in seen.shown
+    assert (cli.folder / "greeting.txt").read_text() == "hello sun\n"
+
+
 def test_a_call_may_be_left_waiting(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT)
 
