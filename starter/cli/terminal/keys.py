@@ -51,15 +51,16 @@ def ask_key(question: str, keys: str) -> str | None:
 
 
 def typed_before() -> str:
-    """What was typed before anybody read keys, as text: by then Enter is a newline in it, and what is no character is
-    left out."""
+    """What was typed before anybody read keys, as text. Enter is a newline in it, whatever the terminal made of it by
+    then; what is no character is left out."""
     if not _can_read_keys():
         return ""
     with _by_keys():
         typed = b""
         while select.select([sys.stdin], [], [], 0)[0] and (more := os.read(sys.stdin.fileno(), 4096)):
             typed += more
-    return "".join(char for char in typed.decode(errors="replace") if char.isprintable() or char == "\n")
+    text = typed.decode(errors="replace").replace("\r", "\n")
+    return "".join(char for char in text if char.isprintable() or char == "\n")
 
 
 def _answer_in(typed: str, question: str, keys: str) -> str | None:
