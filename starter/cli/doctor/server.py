@@ -31,6 +31,7 @@ TIMER = timedelta(milliseconds=20)
 SLOW_SECONDS = 0.4
 """A stock server rounds the 20 ms up to about a second; ours needs a few milliseconds more than 20."""
 CONNECT_SECONDS = 10.0
+WORKERS_KEYS = "worker's keys"
 ANSWER_TIME = timedelta(seconds=10)
 """For a worker to say what it has around it."""
 
@@ -91,7 +92,7 @@ async def environment(client: Client, settings: Settings) -> AsyncIterator[Check
         yield Check("worker's environment", ok=False, detail=f"no worker tells it ({error})", mend=mend)
         return
     yield Check("worker's release", ok=True, detail=told.release or "not installed as a package")
-    yield Check("worker's keys", ok=True, detail=", ".join(told.keys) or "none of a model provider is set")
+    yield Check(WORKERS_KEYS, ok=True, detail=", ".join(told.keys) or "none of a model provider is set")
     mend = "run `make setup`, or install ripgrep, where the worker runs"
     yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", mend)
     detail = told.sandbox or "bubblewrap works there"

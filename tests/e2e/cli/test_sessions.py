@@ -119,6 +119,7 @@ def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> N
     assert checks["worker's keys"]["detail"] == "none of a model provider is set", (
         "its own, and not those of this shell"
     )
+    assert "ANTHROPIC_API_KEY" not in checks, "it need not be set here"
     assert checks["worker's rg"]["ok"], checks["worker's rg"]
     assert "sk-violet" not in answer.out
 
