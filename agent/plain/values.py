@@ -39,7 +39,7 @@ else:
             return tuple[item, ...]
 
 
-class Copied(BaseModel):
+class QuicklyCopied(BaseModel):
     """Copied as pydantic copies, in one step where there is nothing but fields: of each entry, message and call there
     are several copies, and each takes a dozen calls otherwise."""
 
@@ -55,13 +55,13 @@ class Copied(BaseModel):
         return made
 
 
-class Value(Copied):
+class Value(QuicklyCopied):
     """A frozen record of our own making: an unknown field is a mistake and is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class OpenValue(Copied):
+class OpenValue(QuicklyCopied):
     """A frozen record that others write too: fields that we do not know are dropped, never an error."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

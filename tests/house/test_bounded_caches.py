@@ -58,7 +58,7 @@ BY_THE_OPERATOR = {
     "Encodings._searches": "the encodings that there are",
     "McpServers._failed": "the servers of the settings, and those that are tried again",
     "McpServers._listing": "listings under way",
-    "OpenAIResponsesModel._not_encrypted": "models of one client that refused a field",
+    "OpenAIResponsesModel._not_given": "fields that models of one client refused",
     "Providers._models": "pairs of address and key that operators and agents may name; CLOUDS_KEPT of clouds",
     "Providers._limits": "keys",
     "Toolbox._tools": "the tools of the settings",

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from longhaul.agent.permission.facts import CallFacts, Confined
-from longhaul.agent.plain.values import Copied, sparse
+from longhaul.agent.plain.values import QuicklyCopied, sparse
 from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     Msg,
@@ -26,7 +26,7 @@ from longhaul.agent.values.stuck_detection import UNWATCHED, Watch
 from longhaul.agent.values.tasks import NO_TASKS, TasksContext
 
 
-class Living(Copied):
+class Living(QuicklyCopied):
     """A part of the state. Only `agent.fold` changes it, by recorded entries."""
 
     model_config = ConfigDict(extra="ignore")
