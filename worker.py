@@ -87,7 +87,7 @@ from longhaul.agent.values.spec.workspace import host_queue
 from longhaul.agent.views.index import ALL_INDEXED
 from longhaul.starter.hosting.announcing import announce, version_of
 from longhaul.starter.hosting.attributes import register_search_attributes
-from longhaul.starter.hosting.builds import build_of
+from longhaul.starter.hosting.builds import build_of, own_build_id
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
 from longhaul.starter.hosting.own_process import asked_to_stop, keep_to_itself, new_event_loop
@@ -322,8 +322,8 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         "max_heartbeat_throttle_interval": timedelta(seconds=0.1),
         "default_heartbeat_throttle_interval": timedelta(seconds=0.1),
         "graceful_shutdown_timeout": timedelta(seconds=settings.graceful_shutdown_timeout),
-        **version_of(settings),
     }
+    versioned = {**around, **version_of(settings)}
     worker = Worker(
         client,
         task_queue=settings.task_queue,
@@ -350,21 +350,23 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         max_cached_workflows=1_000,
         # More at once is a task and a lock for each payload of every task, and hardly any lies outside the history.
         max_workflow_task_external_storage_concurrency=1,
-        **around,
+        **versioned,
     )
     be_patient(worker)
     beside: list[Worker] = []
     if settings.host:
         of_queue = host_queue(settings.task_queue, settings.host)
-        beside.append(Worker(client, task_queue=of_queue, activities=[*of_host, greet_host], **around))
+        beside.append(Worker(client, task_queue=of_queue, activities=[*of_host, greet_host], **versioned))
     if mcp.worker:
-        # Few pollers: what comes there is about the servers that this one keeps for sessions.
+        # Few pollers: what comes there is about the servers that this one keeps for sessions. Of no version: no other
+        # worker ever polls there, and a build is not promoted while a queue of the one before is missing.
         beside.append(
             Worker(
                 client,
                 task_queue=worker_queue(settings.task_queue, mcp.worker),
                 activities=[acting.run_tool],
                 **around,
+                build_id=own_build_id(),
                 max_concurrent_activity_task_polls=2,
             )
         )

@@ -1,4 +1,4 @@
-"""Versioned workers and a workspace of one host: the host's workers have to be of the promoted build too."""
+"""Versioned workers with further queues: those of hosts need workers of the promoted build, a worker's own does not."""
 
 import json
 import uuid
@@ -10,6 +10,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.session import Session
 from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
 from longhaul.starter.provision.dev_server import DevServer
+from tests.activities.mcp.serving import small
 from tests.e2e.crash.crash_stage import Stage, until
 from tests.e2e.processes import worker
 from tests.e2e.test_rollout import Builds
@@ -63,3 +64,41 @@ async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_
             await until(parked, "the session says that its host is away")
             async with worker(builds.of("two", LONGHAUL_HOST="den")):
                 assert (await session.wait(reply)).get_text_content() == "Again."
+
+
+async def test_a_worker_that_keeps_a_server_for_a_session_holds_up_no_promotion(
+    temporal_server: DevServer, tmp_path: Path
+) -> None:
+    stage = await Stage.on(temporal_server.address, tmp_path)
+    builds = Builds(stage, f"keeps-{uuid.uuid4().hex[:6]}")
+    served = json.dumps({"harbour": {"mcp_config": small(), "is_stateful": True}})
+    session = at_harbour(stage, tmp_path, "fog", "rain", "sun")
+
+    async def known(build: str) -> bool:
+        return build in [one.build for one in await versions(stage.app.client, builds.deployment)]
+
+    async with worker(builds.of("one", LONGHAUL_MCP=served)):
+        await until(lambda: known("one"), "the server knows build one")
+        await set_current(stage.app.client, builds.deployment, "one")
+        noted = (await session.reply("Note three things.")).get_tool_results()
+        async with worker(builds.of("two", LONGHAUL_MCP=served)):
+            await until(lambda: known("two"), "the server knows build two")
+            code, _ = await builds.rollout(builds.of("two"), "promote", "two")
+
+    assert noted[2].get_text().endswith(": fog, rain, sun")
+    assert code == 0
+
+
+def at_harbour(stage: Stage, folder: Path, *words: str) -> Session:
+    """A session that has a server keep these words, each by a call of its own."""
+    notes = [{"tool_calls": [{"name": "mcp__harbour__note", "input": {"text": word}}]} for word in words]
+    script = folder / "harbour.jsonl"
+    script.write_text("".join(f"{json.dumps(line)}\n" for line in [*notes, {"text": "Noted."}]))
+    spec = {
+        "name": "harbour",
+        "model": f"scripted:{script}",
+        "tools": [],
+        "mcps": [{"name": "harbour"}],
+        "permission": {"mode": "bypass"},
+    }
+    return stage.app.session(f"harbour-{uuid.uuid4().hex[:6]}", agent=AgentSpec.model_validate(spec))
