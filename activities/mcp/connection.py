@@ -19,6 +19,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
+from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
 from longhaul.activities.process.clipping import words_of
@@ -46,20 +47,19 @@ _NO_SESSION = "Session terminated"
 
 
 class McpConnection:
-    """Open from `opened` until `close`, or until the server is gone: `is_lost`."""
+    """Open from `opened` until `close`, or until the server is gone: `is_lost`. `offers_others`: other tools than
+    before, as it has said since somebody has looked."""
 
     def __init__(self, server: Server, secrets: WorkerSecrets, on_change: Callable[[], None], worker: str = "") -> None:
-        """`worker`: as `connection_of`."""
         self.id = connection_of(worker, randomness.token_hex(8))
-        self.is_lost = False
-        self.offers_others = False
-        """The server has said so since somebody has looked."""
+        self.is_lost = self.offers_others = False
         self._server, self._secrets, self._on_change = server, secrets, on_change
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._status = Outcomes()
         self.meanwhile = MeanwhileAsked()
         self._tail = bytearray()
+        self._log = ServerLog(server.name, secrets.masker.masked)
         self._task = asyncio.create_task(self._live())
 
     async def opened(self) -> None:
@@ -180,6 +180,8 @@ class McpConnection:
                     message_handler=self._heard,
                     elicitation_callback=self.meanwhile.answer,
                     sampling_callback=self.meanwhile.sample if self._server.samples else None,
+                    logging_callback=self._log.told,
+                    log_level=WANTED,
                     cache=None,
                     mode=mode,
                 )
@@ -214,6 +216,7 @@ class McpConnection:
         )
         try:
             while piece := await reader.read(TAIL_BYTES):
+                self._log.heard(piece)
                 self._tail += piece
                 del self._tail[:-TAIL_BYTES]
                 await asyncio.sleep(0.001)  # a flood must not take the loop from other sessions

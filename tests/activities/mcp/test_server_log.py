@@ -1,0 +1,55 @@
+"""What servers log stands in the worker's log: masked, harmless, bounded."""
+
+import asyncio
+import logging
+
+import pytest
+from mcp_types import LoggingMessageNotificationParams
+
+from longhaul.activities.mcp import server_log
+from longhaul.activities.mcp.server_log import MOST_LINES, ServerLog
+from tests.activities.mcp.serving import CLIENT, SECRETS, servers, small, used
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    return [(one.levelno, one.getMessage()) for one in caplog.records if one.name == server_log.__name__]
+
+
+async def test_what_a_program_says_of_itself_is_in_the_log_of_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    shell = {"command": "sh", "args": ["-c", "echo 'tide-token-moss ebbs' >&2; exec no-such-program-of-ours"]}
+    with caplog.at_level(logging.INFO):
+        async with used(servers(shell)) as mcp:
+            await mcp.for_reply((CLIENT,))
+
+    assert (logging.INFO, "MCP server harbour: [secret TIDE_TOKEN] ebbs") in said(caplog)
+
+
+@pytest.mark.parametrize(
+    ("level", "ours"),
+    [("debug", 10), ("info", 20), ("notice", 20), ("warning", 30), ("error", 40), ("critical", 40), ("emergency", 40)],
+)
+async def test_each_level_has_one_of_ours_and_none_is_louder_than_an_error(
+    level: str, ours: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = LoggingMessageNotificationParams.model_validate({"level": level, "data": {"tide": "low\x1b[2J"}})
+    with caplog.at_level(logging.DEBUG):
+        await ServerLog("harbour", SECRETS.masker.masked).told(told)
+
+    assert said(caplog) == [(ours, r'MCP server harbour: {"tide": "low\u001b[2J"}')]
+
+
+async def test_of_a_flood_the_first_lines_are_written_and_no_line_is_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO):
+        async with used(servers(small())) as mcp:  # it writes 120 kB without the end of a line
+            await mcp.for_reply((CLIENT,))
+        log = ServerLog("quay", SECRETS.masker.masked, seconds=1.0)
+        log.heard(b"tide\n" * 1_000)
+        await asyncio.sleep(1.1)
+        log.heard(b"ebb\n")
+
+    lines = [text for _, text in said(caplog)]
+    assert max(map(len, lines)) < 600
+    assert lines.count("MCP server quay: tide") == MOST_LINES
+    assert lines[-2:] == ["MCP server quay: 940 more lines of its log were left out", "MCP server quay: ebb"]
