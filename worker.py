@@ -158,7 +158,8 @@ async def build(
         told = streams if keys is None else EncryptedStreams(streams, keys)
         waking = await opened.enter_async_context(waking_through(told, secrets.masker))
         hints = Hints(streams, client.namespace, settings.task_queue)
-        offered = open_servers(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp")
+        folder, hidden = settings.data_dir / "mcp", settings.own_places
+        offered = open_servers(settings.mcp, settings.mcp_allow, secrets, folder, hidden)
         mcp = McpServers(offered, secrets, worker=uuid4().hex[:12] if settings.mcp or settings.mcp_allow else "")
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs, keys=keys), waking, secrets)

@@ -17,11 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import NotOffered
 from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
+from longhaul.activities.process.box import Box
 from longhaul.activities.shell.danger import dangerous_variable
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.plain.values import sparse
+from longhaul.agent.plain.values import Many, sparse
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig, secrets_in
 
@@ -43,6 +44,12 @@ class OfferedServer(MCPClient):
     """Whether it counts what the server says of its tools: that one only reads, or may run twice."""
     effects: dict[str, Effect] = sparse({})
     """By the server's own names of tools: what happens when a call runs twice. It counts before the server's word."""
+    sandbox: bool = sparse(False)
+    """Of a program: it runs in one, in which its folder alone can be written."""
+    sandbox_network: bool = sparse(False)
+    """Whether it reaches the network from there."""
+    sandbox_reads: Many[str] = sparse((), max_length=50)
+    """Folders that it reads there though they lie in a home folder, as where a program is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +67,16 @@ class Server:
     effects: tuple[tuple[str, Effect], ...] = ()
     samples: bool = False
     """It is told that it may have a model asked."""
+    box: Box | None = None
+    """The sandbox around its program."""
 
     @property
     def key(self) -> str:
         """The same for two that are the same: secrets stand in it by their names."""
         config = {"kind": type(self.config).__name__, **self.config.model_dump(mode="json")}
         rest = [self.name, self.is_stateful, self.enable_tools, self.disable_tools, self.timeout_seconds]
-        said = json.dumps([config, *rest, self.trusted, self.effects, self.samples], sort_keys=True)
+        box = None if self.box is None else [self.box.network, *map(str, self.box.shown)]
+        said = json.dumps([config, *rest, self.trusted, self.effects, self.samples, box], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
 
     def offers(self, tool: str) -> bool:
@@ -83,9 +93,10 @@ class OfferedServers:
         commands: Iterable[tuple[str, ...]] = (),
         secrets: WorkerSecrets | None = None,
         folder: Path = Path("/"),
+        hidden: Iterable[Path] = (),
     ) -> None:
-        """`folder`: where programs run that are given none."""
-        self._folder = str(folder)
+        """`folder`: where programs run that are given none. `hidden`: files and folders that none in a sandbox sees."""
+        self._folder, self._hidden = str(folder), tuple(hidden)
         self._servers = dict(servers or {})
         self._places = tuple(places)
         self._commands = frozenset(commands)
@@ -103,7 +114,7 @@ class OfferedServers:
             if offered is None or offered.mcp_config is None:
                 hint = did_you_mean(client.name, self._servers, "they have")
                 raise NotOffered(f"no MCP server is named {client.name!r} on this worker ({SETTING}); {hint}")
-            made = _narrowed(offered, client, offered.mcp_config)
+            made = replace(_narrowed(offered, client, offered.mcp_config), box=self._box(offered))
         else:
             if offered is not None:
                 raise NotOffered(
@@ -120,6 +131,10 @@ class OfferedServers:
             # Never where the worker was started: programs look there for code of theirs.
             return replace(made, config=made.config.model_copy(update={"cwd": self._folder}))
         return made
+
+    def _box(self, offered: OfferedServer) -> Box | None:
+        shown = tuple(map(Path, offered.sandbox_reads))
+        return Box("all", offered.sandbox_network, hidden=self._hidden, shown=shown) if offered.sandbox else None
 
     def _check(self, name: str, config: MCPConfig) -> None:
         if isinstance(config, HttpMCPConfig):
@@ -146,10 +161,15 @@ class OfferedServers:
 
 
 def open_servers(
-    servers: Mapping[str, Any] | str, allowed: str | Sequence[str], secrets: WorkerSecrets, folder: Path = Path("/")
+    servers: Mapping[str, Any] | str,
+    allowed: str | Sequence[str],
+    secrets: WorkerSecrets,
+    folder: Path = Path("/"),
+    hidden: Iterable[Path] = (),
 ) -> OfferedServers:
     """From tables `[mcp.NAME]` of `longhaul.toml`, or the same as JSON, and a list of `none=https://HOST/PATH`,
-    `SECRET=https://HOST/PATH` and `command:PROGRAM ARGUMENTS`. `folder`: as `OfferedServers`. Raises BadMCPSetting."""
+    `SECRET=https://HOST/PATH` and `command:PROGRAM ARGUMENTS`. `folder`, `hidden`: as `OfferedServers`. Raises
+    BadMCPSetting."""
     read = _read(servers)
     entries = [part.strip() for part in ([allowed] if isinstance(allowed, str) else allowed) if part.strip()]
     commands = [_words(entry) for entry in entries if entry.startswith(_COMMAND)]
@@ -162,7 +182,7 @@ def open_servers(
         ) from None
     if read or commands:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return OfferedServers(read, places, commands, secrets, folder)
+    return OfferedServers(read, places, commands, secrets, folder, hidden)
 
 
 def _read(servers: Mapping[str, Any] | str) -> dict[str, OfferedServer]:
@@ -177,6 +197,13 @@ def _read(servers: Mapping[str, Any] | str) -> dict[str, OfferedServer]:
     for name, server in read.items():
         if server.mcp_config is None:
             raise BadMCPSetting(f"{SETTING}: mcp.{name}: mcp_config is missing: a command, or a url")
+        if server.sandbox and not isinstance(server.mcp_config, StdioMCPConfig):
+            raise BadMCPSetting(f"{SETTING}: mcp.{name}: sandbox is for programs, and this server has a url")
+        if (server.sandbox_network or server.sandbox_reads) and not server.sandbox:
+            field = "sandbox_network" if server.sandbox_network else "sandbox_reads"
+            raise BadMCPSetting(f"{SETTING}: mcp.{name}: {field} is for a server with sandbox = true")
+        if odd := next((folder for folder in server.sandbox_reads if not folder.startswith("/")), ""):
+            raise BadMCPSetting(f"{SETTING}: mcp.{name}: sandbox_reads: {odd!r} has to be an absolute path")
         if server.sampling is not None:
             raise BadMCPSetting(f"{SETTING}: mcp.{name}: sampling is the agents' to allow: it spends their budgets")
     return read

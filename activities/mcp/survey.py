@@ -35,11 +35,17 @@ class Survey:
     """The servers of a worker with these settings."""
 
     def __init__(
-        self, tables: Mapping[str, Any] | str, allowed: str | Iterable[str], secrets: Mapping[str, str], folder: Path
+        self,
+        tables: Mapping[str, Any] | str,
+        allowed: str | Iterable[str],
+        secrets: Mapping[str, str],
+        folder: Path,
+        hidden: Iterable[Path],
     ) -> None:
         """As `open_servers`. Raises BadMCPSetting."""
         known = WorkerSecrets(secrets)
-        self._offered = open_servers(tables, allowed if isinstance(allowed, str) else [*allowed], known, folder)
+        listed = allowed if isinstance(allowed, str) else [*allowed]
+        self._offered = open_servers(tables, listed, known, folder, hidden)
         self._servers = McpServers(self._offered, known)
 
     @property
@@ -66,10 +72,14 @@ class Survey:
 
 @asynccontextmanager
 async def surveying(
-    tables: Mapping[str, Any] | str, allowed: str | Iterable[str], secrets: Mapping[str, str], folder: Path
+    tables: Mapping[str, Any] | str,
+    allowed: str | Iterable[str],
+    secrets: Mapping[str, str],
+    folder: Path,
+    hidden: Iterable[Path],
 ) -> AsyncIterator[Survey]:
     """What it starts is ended behind it. Raises BadMCPSetting."""
-    survey = Survey(tables, allowed, secrets, folder)
+    survey = Survey(tables, allowed, secrets, folder, hidden)
     try:
         yield survey
     finally:

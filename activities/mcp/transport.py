@@ -20,6 +20,7 @@ from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
+from longhaul.activities.process.box import CantConfine, boxed
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
 
@@ -54,7 +55,8 @@ async def streams(server: Server, secrets: WorkerSecrets, errors: IO[bytes], sta
     """A transport as the `mcp` package takes it. Raises ServerAway, OSError and what HTTP raises."""
     config = server.config
     if isinstance(config, StdioMCPConfig):
-        async with program_streams(_started(server.name, config, secrets), errors, status.end_too_long) as both:
+        program = await asyncio.to_thread(_started, server, config, secrets)  # the sandbox is tried once
+        async with program_streams(program, errors, status.end_too_long) as both:
             yield both
         return
     client = _http(config, server, secrets, status)
@@ -72,13 +74,26 @@ def is_sse(url: str) -> bool:
     return url.rstrip("/").endswith(("/sse", "/messages"))
 
 
-def _started(name: str, config: StdioMCPConfig, secrets: WorkerSecrets) -> ServerProgram:
+def _started(server: Server, config: StdioMCPConfig, secrets: WorkerSecrets) -> ServerProgram:
+    """Raises ServerAway."""
     environment = scrubbed(os.environ)
     program = shutil.which(config.command, path=environment["PATH"])
     if program is None:
-        raise ServerAway(f"there is no program {config.command!r} on this worker, which the MCP server {name!r} needs")
+        raise ServerAway(
+            f"there is no program {config.command!r} on this worker, which the MCP server {server.name!r} needs"
+        )
     environment |= _filled(config.env, secrets)
-    return ServerProgram((sys.executable, "-I", "-S", RELAY, program, *config.args), environment, config.cwd)
+    words = _in_its_box(server, (program, *config.args), Path(config.cwd or "/"))
+    return ServerProgram((sys.executable, "-I", "-S", RELAY, *words), environment, config.cwd)
+
+
+def _in_its_box(server: Server, words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    if server.box is None:
+        return words
+    try:
+        return boxed(server.box, words, folder, folder).command
+    except CantConfine as error:
+        raise ServerAway(f"the MCP server {server.name!r} can't be started: {error}") from None
 
 
 def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status: Outcomes) -> httpx2.AsyncClient:

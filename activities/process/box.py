@@ -64,6 +64,8 @@ class Box:
     limits: Limits = field(default_factory=Limits)
     hidden: tuple[Path, ...] = ()
     """Folders and files of the worker beside those that are always hidden."""
+    shown: tuple[Path, ...] = ()
+    """Folders that what was allowed in another way than by proof may read, also where they lie in hidden ones."""
 
     def narrowed(self, sandbox: Sandbox, network: bool | None) -> "Box":  # noqa: FBT001  None: the agent says nothing
         """With what an agent says of it: the stricter of both holds."""
@@ -132,7 +134,8 @@ def boxed(
         seen = view_of(root, cwd, opened, box.hidden, writing=confined == "edit")
         return Boxed((_bwrap(), *seen, *HOLDING, "--chdir", str(cwd), "--", *command), limits, confined)
     empty = tuple(_empty_folders(box))
-    covered = [*_system(box, empty), "--bind", str(root), str(root), *_secrets(box, root)]
+    shown = [word for folder in box.shown for word in ("--ro-bind", str(folder), str(folder))]
+    covered = [*_system(box, empty), *shown, "--bind", str(root), str(root), *_secrets(box, root)]
     where = root if Boxed((), root=root, empty=empty).hides(cwd) else cwd
     isolated = (*HOLDING, "--share-net") if box.network else HOLDING
     whole = (_bwrap(), *covered, *isolated, "--chdir", str(where), "--", *command)

@@ -20,7 +20,8 @@ async def on_the_mcp_servers(settings: Settings) -> AsyncIterator[Check]:
     except BadSecrets:
         secrets = {}  # said by the check of the secrets
     try:
-        async with surveying(settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp") as survey:
+        folder, hidden = settings.data_dir / "mcp", settings.own_places
+        async with surveying(settings.mcp, settings.mcp_allow, secrets, folder, hidden) as survey:
             for found in await asyncio.gather(*map(survey.ask, survey.operators)):
                 yield _check(found)
     except BadMCPSetting as error:

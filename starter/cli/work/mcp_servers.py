@@ -27,8 +27,8 @@ async def listed(screen: Screen, agent: str | None) -> int:
     BadAgent, BadMCPSetting, BadSecrets and Untrusted."""
     spec = find_agent(agent) if agent is not None else None
     settings = Settings()
-    folder = settings.data_dir / "mcp"
-    async with surveying(settings.mcp, settings.mcp_allow, read_secrets(settings), folder) as survey:
+    folder, hidden = settings.data_dir / "mcp", settings.own_places
+    async with surveying(settings.mcp, settings.mcp_allow, read_secrets(settings), folder, hidden) as survey:
         found = await _asked(survey, spec)
         permission = spec.permission if spec is not None else PermissionContext()
         told = [await _told(one, permission) for one in found]

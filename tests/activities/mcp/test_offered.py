@@ -1,6 +1,7 @@
 """Who may name an MCP server: each way to name one, and what the operator has to have said before it is spoken to."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,10 @@ def test_a_secret_that_the_worker_lacks_is_named() -> None:
         ({"a__b": {"mcp_config": {"command": "x"}}}, "", "mcp__NAME__TOOL"),
         ({"files": {"mcp_config": {"command": "x"}, "trust": True}}, "", "files.trust"),
         ({"files": {"mcp_config": {"command": "x"}, "effects": {"a": "twice"}}}, "", "files.effects"),
+        ({"files": {"mcp_config": {"url": "https://w.example"}, "sandbox": True}}, "", "sandbox is for programs"),
+        ({"files": {"mcp_config": {"command": "x"}, "sandbox_network": True}}, "", "with sandbox = true"),
+        ({"files": {"mcp_config": {"command": "x"}, "sandbox_reads": ["/opt"]}}, "", "sandbox_reads is for a server"),
+        ({"files": {"mcp_config": {"command": "x"}, "sandbox": True, "sandbox_reads": ["~/x"]}}, "", "absolute path"),
         ("", "https://no.pair.example", "LONGHAUL_MCP_ALLOW"),
         ("", "command:", "followed by a program"),
         ("", "command:'open", "can't be read"),
@@ -137,6 +142,14 @@ def test_a_setting_that_cannot_be_read_is_told_with_its_place(servers: object, a
 
     with pytest.raises(BadMCPSetting, match=why):
         open_servers(given, allowed, SECRETS)
+
+
+def test_two_sandboxes_of_one_program_are_two_servers() -> None:
+    boxed = {"sandbox": True}
+    ways: list[dict[str, Any]] = [{}, boxed, {**boxed, "sandbox_network": True}, {**boxed, "sandbox_reads": ["/opt"]}]
+    tables = [{"files": {"mcp_config": {"command": "x"}, **way}} for way in ways]
+
+    assert len({open_servers(table, "", SECRETS).server(MCPClient(name="files")).key for table in tables}) == len(ways)
 
 
 def test_two_servers_are_one_only_where_all_of_them_is_the_same() -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+import shutil
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.process.box import bwrap_problem
 from longhaul.activities.process.progress import told_to
 from longhaul.activities.shell.environment_variables import INHERITED
 from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
@@ -23,6 +26,9 @@ from tests.activities.process.pids import until
 from tests.activities.tools.calls import place_at, use
 from tests.e2e.processes import ROOT
 
+SMALL = Path(__file__).with_name("small.py")
+BASE_PYTHON = str(Path(sys.base_prefix) / "bin" / "python3")
+"""Outside of this project's environment: a sandbox shows one folder of Python's."""
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 Addresses = dict[str, str]
 
@@ -108,6 +114,36 @@ async def test_a_program_sees_nothing_of_the_worker_but_what_it_was_given() -> N
     assert "PYTEST_CURRENT_TEST" in os.environ
     assert seen.endswith("KEEPER=tide-token-moss")
     assert set(seen.split()[:-1]) <= {*INHERITED, "SHELL", "TERM", "LC_CTYPE", "LC_ALL", "PWD", "KEEPER"}
+
+
+@pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")
+@pytest.mark.parametrize("sandbox", [True, False])
+async def test_a_program_in_a_sandbox_sees_and_writes_its_folder_and_nothing_of_others(
+    sandbox: bool, tmp_path: Path
+) -> None:
+    own, others = tmp_path / "own", tmp_path / "others"
+    own.mkdir()
+    others.mkdir()
+    (others / "seen").touch()
+    shutil.copy(SMALL, own)
+
+    async def sees(grown: Path) -> bool:
+        """Whether it sees that file; one that it does not see it makes."""
+        env = {"GROWN": str(grown)}
+        program = {"command": BASE_PYTHON, "args": ["-S", "small.py"], "cwd": str(own), "env": env}
+        reads = [sys.base_prefix] if sandbox else []
+        async with used(servers(program, sandbox=sandbox, sandbox_reads=reads)) as mcp:
+            names = (await tools_of(mcp)).names
+            assert "mcp__harbour__grow" in names
+            if "mcp__harbour__grown" not in names and grown != others / "seen":
+                await call(mcp, "grow")
+            return "mcp__harbour__grown" in names
+
+    assert not await sees(own / "made")
+    assert (own / "made").exists()
+    assert await sees(others / "seen") == (not sandbox)
+    assert not await sees(tmp_path / "made")
+    assert (tmp_path / "made").exists() == (not sandbox)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
