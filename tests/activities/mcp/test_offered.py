@@ -1,6 +1,9 @@
 """Who may name an MCP server: each way to name one, and what the operator has to have said before it is spoken to."""
 
 import json
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import BadMCPSetting, OfferedServers, open_servers
 from longhaul.activities.mcp.failures import NotOffered
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient, MCPConfig, StdioMCPConfig
 
 SECRETS = WorkerSecrets({"TIDE_TOKEN": "tide-token-moss", "OTHER_TOKEN": "other-token-fern"})
@@ -21,6 +25,9 @@ SERVERS = {
     },
 }
 ALLOWED = ["none=https://open.example/mcp", "TIDE_TOKEN=https://tide.example", "command:mcp-clock --zone 'the sea'"]
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "agents" / "mcp.md").read_text(encoding="utf-8")
 
 
 def offered() -> OfferedServers:
@@ -80,6 +87,23 @@ def test_anything_else_is_refused_with_what_the_operator_would_have_to_say(confi
 
     assert why in str(refused.value)
     assert "moss" not in str(refused.value)
+
+
+def test_the_examples_of_the_page_are_agents_and_servers_of_workers_that_let_them_be_named() -> None:
+    blocks = re.findall(r"```(toml|python)\n(.*?)```", PAGE, re.DOTALL)
+    in_file, operators = [tomllib.loads(text) for kind, text in blocks if kind == "toml"][:2]
+    code = next(text for kind, text in blocks if kind == "python").replace("AgentSpec(\n", "agent = AgentSpec(\n")
+    made: dict[str, Any] = {}
+    exec(code, made)  # noqa: S102  the page's own
+    secrets = WorkerSecrets({"WIKI_TOKEN": "wiki-token-kelp"})
+    listed = ["WIKI_TOKEN=https://wiki.example", "command:mcp-clock --zone UTC"]
+    workers = open_servers(operators["mcp"], listed, secrets)
+
+    for agent in (AgentSpec.model_validate({"model": "scripted:x", **in_file}), made["agent"]):
+        servers = {client.name: workers.server(client) for client in agent.mcps}
+        assert {"files", "wiki"} <= set(servers)
+        assert [servers["files"].offers(tool) for tool in ("read", "erase")] == [True, False]
+        assert dict(servers["files"].effects) == {"append": Effect.IDEMPOTENT}
 
 
 def test_nothing_at_all_may_be_named_where_the_operator_has_said_nothing() -> None:
