@@ -4,6 +4,7 @@ A file that the variable BUSY names holds how many requests by HTTP are still an
 """
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -37,9 +38,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.activities.mcp.small import begun
 
-PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc000000301010018"
-    "dd8db00000000049454e44ae426082"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 server = MCPServer("harbour")
 kept: list[str] = []

@@ -4,8 +4,9 @@ import asyncio
 import base64
 import gzip
 import os
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 from longhaul.agent.entries.every import Prepared
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, ToolResultBlock, ToolResultState
-from tests.activities.mcp.serving import answers, free_port
+from tests.activities.mcp.serving import answers, free_port, serving, stdio
+from tests.e2e.processes import ROOT
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, results
 
@@ -113,9 +115,10 @@ async def test_a_session_writes_and_reads_by_the_file_server_as_it_is_let(
 
 
 @pytest.mark.timeout(120)
-async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_packages: Path, unserved: Stage) -> None:
-    offered = {"every": {"mcp_config": program(mcp_packages, "server-everything", "stdio"), "is_stateful": True}}
-    unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
+@pytest.mark.parametrize("transport", ["stdio", "streamable-http"])
+async def test_every_tool_of_the_reference_server_is_called_and_comes_back(
+    transport: str, mcp_packages: Path, unserved: Stage
+) -> None:
     asked: dict[str, dict[str, Any]] = {
         "echo": {"message": "fog"},
         "get-annotated-message": {"messageType": "error", "includeImage": True},
@@ -135,7 +138,10 @@ async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_p
         "trigger-url-elicitation": {"url": "https://harbour.example/"},
         "simulate-research-query": {"topic": "fog"},
     }
-    came, files, listed = await called(unserved, "every", {**asked, **asking})
+    async with everything(mcp_packages, transport) as config:
+        offered = {"every": {"mcp_config": config, "is_stateful": True}}
+        unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
+        came, files, listed = await called(unserved, "every", {**asked, **asking})
 
     assert listed == {*asked, *asking}
     failed = {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS}
@@ -146,15 +152,35 @@ async def test_every_tool_of_the_reference_server_is_called_and_comes_back(mcp_p
     assert gzip.decompress(base64.b64decode(packed.source.data)) == b"fog"
 
 
+@asynccontextmanager
+async def files_of(packages: Path, transport: str, area: Path) -> AsyncIterator[dict[str, Any]]:
+    """How the server of files is reached. It is a program; by HTTP it is behind a bridge."""
+    started = program(packages, "server-filesystem", str(area))
+    if transport == "stdio":
+        yield started
+        return
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.activities.mcp.bridge", str(port), started["command"], *started["args"]),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await answers(port)
+        yield {"url": f"http://127.0.0.1:{port}/mcp"}
+    finally:
+        process.kill()
+        await process.wait()
+
+
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("transport", ["stdio", "streamable-http"])
 async def test_every_tool_of_the_file_server_is_called_and_comes_back(
-    mcp_packages: Path, unserved: Stage, tmp_path: Path
+    transport: str, mcp_packages: Path, unserved: Stage, tmp_path: Path
 ) -> None:
     area = tmp_path / "area"
     area.mkdir()
     (area / "log.txt").write_text("low tide\n")
-    offered = {"files": {"mcp_config": program(mcp_packages, "server-filesystem", str(area)), "is_stateful": True}}
-    unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
     log, folder = str(area / "log.txt"), str(area)
     asked: dict[str, dict[str, Any]] = {
         "read_file": {"path": log},
@@ -172,13 +198,47 @@ async def test_every_tool_of_the_file_server_is_called_and_comes_back(
         "get_file_info": {"path": log},
         "list_allowed_directories": {},
     }
-    came, _, listed = await called(unserved, "files", asked)
+    async with files_of(mcp_packages, transport, area) as config:
+        offered = {"files": {"mcp_config": config, "is_stateful": True}}
+        unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
+        came, _, listed = await called(unserved, "files", asked)
 
     assert listed == set(asked)
     assert {name: state for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS} == {}
     assert (area / "quay" / "new.txt").read_text() == "high tide"
     assert "ebb tide" in (area / "log.txt").read_text()
     assert "quay/new.txt" in came["search_files"][1]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("transport", ["stdio", "streamable-http"])
+async def test_every_tool_of_a_server_in_python_is_called_and_comes_back(transport: str, unserved: Stage) -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "add": {"a": 2, "b": 3},
+        "note": {"text": "fog"},
+        "picture": {},
+        "resources": {},
+        "weather": {},
+        "broken": {},
+        "refused": {},
+        "told": {},
+        "long": {"megabytes": 1},
+        "grow": {},
+    }
+    async with AsyncExitStack() as opened:
+        config, port = stdio(), free_port()
+        if transport == "streamable-http":
+            await opened.enter_async_context(serving(transport, port))
+            config = {"url": f"http://127.0.0.1:{port}/mcp"}
+        unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": config}}})
+        came, files, listed = await called(unserved, "harbour", asked)
+
+    assert listed - set(asked) == {"slow", "linger", "moor", "hire", "guess", "divine"}, "they wait, or ask somebody"
+    failed = {name for name, (state, _) in came.items() if state is not ToolResultState.SUCCESS}
+    assert failed == {"broken", "refused"}
+    assert (came["add"][1], came["told"][1], came["refused"][1]) == ("5", "there", "no oil")
+    assert came["note"][1].endswith(": fog")
+    assert [len(files[name]) for name in ("picture", "resources")] == [2, 1]
 
 
 def attached(result: ToolResultBlock) -> list[DataBlock]:
