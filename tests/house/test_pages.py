@@ -67,7 +67,9 @@ def _told(timeout: float) -> str:
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")) if "://" not in link]
+    text = path.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text) + re.findall(r'\b(?:src|srcset)="([^"]+)"', text)
+    links = [link for link in links if "://" not in link]
 
     assert [link for link in links if not leads_somewhere(path, link)] == []
 
