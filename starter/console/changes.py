@@ -13,7 +13,6 @@ from longhaul.starter.console.visit import Visit
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.response_bodies import Decided
 
-
 def then(place: str) -> Response:
     """Look there: a form that was taken is not sent again by loading the page again."""
     return RedirectResponse(place, 303)
@@ -132,9 +131,11 @@ async def begin(visit: Visit) -> Response:
             raise wrong("text", "", "write what it shall do")
         said = message_of(form["text"], visit.files)
         path = {"agent": agent, "session": session}
+        where = {"workspace": folder} if (folder := form.get("workspace", "").strip()) else {}
         if model := form.get("model", "").strip():
-            await visit.ask("configure", body={"model": model}, path=path)
-        await visit.ask("message", body={"messages": said, "request_id": form.get("request_id", "")}, path=path)
+            await visit.ask("configure", where, {"model": model}, path)
+        body = {"messages": said, "request_id": form.get("request_id", "")}
+        await visit.ask("message", where, body, path)
         return then(visit.session_link(agent, session, visit.visitor.caller.user))
 
     return await or_told(done, lambda problem: pages.start_page(visit, form, problem))

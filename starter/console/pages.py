@@ -208,6 +208,7 @@ async def start_page(visit: Visit, filled_in: Mapping[str, str], problem: Proble
         visit,
         problem.status if problem else 200,
         agents=agents,
+        folder="" if visit.has_login else str(await asyncio.to_thread(Path.cwd)),
         filled_in={"session": secrets.token_hex(4), "request_id": secrets.token_hex(16), **filled_in},
         problem=harmless(problem.detail) if problem else None,
     )

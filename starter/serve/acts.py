@@ -22,8 +22,9 @@ from longhaul.starter.serve.calls import Call, session_of, session_to_begin
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
     Decision,
+    Requesting,
     Results,
-    Waiting,
+    Starting,
 )
 from longhaul.starter.serve.response_bodies import (
     Added,
@@ -45,8 +46,8 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 async def message(call: Call) -> tuple[int, Taken]:
     """202 with the reply's id, or 200 when it came to an end, or waits for somebody, within the time given."""
     body: Submit = call.body
-    query: Waiting = call.query
-    session = await session_to_begin(call)
+    query: Requesting = call.query
+    session = await session_to_begin(call, query.workspace)
     asked: dict[str, Any] = {
         "request_id": request_id_of(call, body.request_id),
         "context": body.context,
@@ -141,7 +142,8 @@ async def interrupt(call: Call) -> Interrupted:
 
 async def observe(call: Call) -> None:
     body: Observe = call.body
-    await (await session_to_begin(call)).observe(body.messages)
+    query: Starting = call.query
+    await (await session_to_begin(call, query.workspace)).observe(body.messages)
 
 
 async def notify(call: Call) -> Notified:
@@ -157,7 +159,8 @@ async def configure(call: Call) -> None:
     changes = body.model_dump(mode="json", exclude_unset=True, exclude={"by"})
     if not changes:
         raise Problem("invalid", "body: it changes nothing; send `mode`, `rules`, `max_iters`, `model`, …")
-    await (await session_to_begin(call)).configure(**changes, by=call.by)
+    query: Starting = call.query
+    await (await session_to_begin(call, query.workspace)).configure(**changes, by=call.by)
 
 
 async def change_rules(call: Call) -> Added:

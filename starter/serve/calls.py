@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from pydantic import ValidationError
 from starlette.datastructures import Headers
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.asking import NoSession
@@ -100,12 +102,15 @@ def session_of(call: Call) -> Session:
     return call.app.session(name, user=user, agent=_known_spec(agent) or AgentSpec(name=agent))
 
 
-async def session_to_begin(call: Call) -> Session:
-    """The same for what a session may begin with: then it is set up by its agent's file.
+async def session_to_begin(call: Call, workspace: str | None = None) -> Session:
+    """The same for what a session may begin with: then it is set up by its agent's file, and works in `workspace`,
+    should that be said.
 
     Raises Problem, BadAgent and Untrusted.
     """
     session, agent = session_of(call), call.path["agent"]
+    if workspace is not None:
+        await _check_folder(call, session, workspace)
     spec = _spec(agent) or (AgentSpec(name=agent) if agent == DEFAULT_AGENT else None)
     if spec is None:
         if await session.stored.is_known():
@@ -114,7 +119,31 @@ async def session_to_begin(call: Call) -> Session:
     model = spec.model or call.app.settings.model
     if not (model or spec.kind) and not await session.stored.is_known():
         raise Problem("refused", _no_model(agent))
+    if workspace is not None:
+        spec = _working_in(workspace, spec)
     return call.app.session(session.id, user=session.user, agent=spec.model_copy(update={"model": model}))
+
+
+async def _check_folder(call: Call, session: Session, root: str) -> None:
+    """A session that there is keeps its own. Raises Problem."""
+    if "admin" not in call.caller.scopes:
+        raise Problem("forbidden", "workspace: to name a folder of the workers wants a token with the scope 'admin'")
+    if not await session.stored.is_known():
+        return
+    kept = (await session.settings()).workspace
+    if kept is None or kept.root != root:
+        there = repr(kept.root) if kept is not None else "a folder of its own"
+        told = f"workspace: session {session.id!r} works in {there}; leave it out, or take another session"
+        raise Problem("refused", told)
+
+
+def _working_in(root: str, spec: AgentSpec) -> AgentSpec:
+    """In its agent's kind of place. Raises Problem."""
+    given = {**(spec.workspace.model_dump() if spec.workspace is not None else {}), "root": root}
+    try:
+        return spec.model_copy(update={"workspace": Workspace.model_validate(given)})
+    except ValidationError:
+        raise wrong("workspace", root, "send the absolute path of a folder that the workers see") from None
 
 
 def spec_to_begin(call: Call, agent: str) -> AgentSpec:

@@ -18,7 +18,14 @@ from longhaul.starter.serve.calls import Call, Served, session_of
 from longhaul.starter.serve.mcp_reading import Telling
 from longhaul.starter.serve.operation import REQUEST_SECONDS
 from longhaul.starter.serve.problems import Problem, wrong
-from longhaul.starter.serve.request_bodies import Decision, Listing, Message, Sorting, Waiting, Whose
+from longhaul.starter.serve.request_bodies import (
+    Decision,
+    Listing,
+    Message,
+    Requesting,
+    Sorting,
+    Whose,
+)
 from longhaul.starter.serve.tokens import Caller, Scope
 
 NAME_CHARS = 12
@@ -86,7 +93,7 @@ async def send(asking: ToolRequest) -> b.Sent:
 
 
 async def _sent(asking: ToolRequest, session: str, body: Message) -> b.Sent:
-    call = asking.call(Waiting(**asking.whose, wait=asking.given.wait), body, session)
+    call = asking.call(Requesting(**asking.whose, wait=asking.given.wait), body, session)
     _, taken = await acts.message(call)
     said = taken.message
     waiting = await session_of(call).pending() if taken.status == "waiting" else []

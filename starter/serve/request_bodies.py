@@ -20,7 +20,16 @@ class Whose(Value):
     anonymous: bool = Field(default=False, description="One that belongs to nobody; wants the scope `admin`")
 
 
-class Waiting(Whose):
+class Starting(Whose):
+    workspace: str | None = Field(
+        default=None,
+        max_length=4_000,
+        description="Absolute path of a folder that the workers see: a session that begins works there, and not in "
+        "that of its agent's file; wants the scope `admin`",
+    )
+
+
+class Requesting(Starting):
     wait: float = Field(
         default=0, ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for the reply; 0 answers at once"
     )
