@@ -2,7 +2,6 @@
 
 import asyncio
 from typing import get_args
-from urllib.parse import urlencode
 
 from starlette.types import ASGIApp
 
@@ -32,8 +31,8 @@ async def sessions(visit: Visit) -> ASGIApp:
         total=found.total,
         first=start + 1,
         last=end,
-        earlier=_there(visit, asked, max(start - PAGE_SESSIONS, 0)) if start else "",
-        later=_there(visit, asked, end) if found.sessions and end < found.total else "",
+        earlier=visit.listed("/sessions", asked, max(start - PAGE_SESSIONS, 0)) if start else "",
+        later=visit.listed("/sessions", asked, end) if found.sessions and end < found.total else "",
         asked={name: asked.get(name, "") for name in _FILTERS},
         states=STATES,
         agents=await asyncio.to_thread(known_agents),
@@ -44,8 +43,3 @@ async def workers(visit: Visit) -> ASGIApp:
     """Raises Problem for whoever may not see all."""
     found: Workers = await visit.ask("workers")
     return await page("workers", visit, found=found)
-
-
-def _there(visit: Visit, asked: dict[str, str], start: int) -> str:
-    where = urlencode({**asked, **visit.whose, **({"from": start} if start else {})})
-    return f"{visit.home}/sessions{'?' if where else ''}{where}"

@@ -18,11 +18,19 @@ from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.console.question_form import forms_of
 from longhaul.starter.console.transcript import said_messages
 from longhaul.starter.console.visit import Visit
-from longhaul.starter.console.waiting_calls import marked, rule_row, side_by_side, waiting_call, waiting_row
+from longhaul.starter.console.waiting_calls import (
+    WaitingRow,
+    marked,
+    marked_path,
+    rule_row,
+    side_by_side,
+    waiting_call,
+    waiting_row,
+)
 from longhaul.starter.render_session import ago, cost, keeping, until
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
-from longhaul.starter.serve.response_bodies import Calls, InboxBody, Page
+from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, Page
 from longhaul.starter.serve.suggestions import WouldPassBody
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status
@@ -30,6 +38,8 @@ from longhaul.workflows.contract import PendingCall, Status
 FOLDER = Path(__file__).parent
 PAGE_MESSAGES = 50
 PAGE_CALLS = 100
+FILTERS = ("tool", "team", "overdue")
+"""Of the inbox, in its address."""
 TOLD = {
     "allowed": "Allowed.",
     "denied": "Denied.",
@@ -58,6 +68,7 @@ _TEMPLATES.filters |= {
     "ago": ago,
     "one_line": one_line,
     "marked": marked,
+    "marked_path": marked_path,
     "clock": clock,
     "until": until,
     "side_by_side": side_by_side,
@@ -78,28 +89,30 @@ async def problem_page(visit: Visit | None, home: str, problem: Problem) -> HTML
 
 
 async def inbox(visit: Visit) -> ASGIApp:
-    found: InboxBody = await visit.ask("inbox")
+    """A page of what waits, as far as the address asks for it. Raises Problem."""
+    asked = {name: given for name in FILTERS if (given := visit.request.query_params.get(name, "").strip())}
+    found: InboxBody = await visit.ask("inbox", asked)
     start = number(visit, "from", 0)
     end = start + PAGE_CALLS
-    rows = [
-        waiting_row(
-            one.call,
-            one.session,
-            visit.row_link(one.session, "call", id=one.call.call_id),
-            marked(one.session.risk),
-        )
-        for one in found.calls[start:end]
-    ]
+    waiting = [one for one in found.calls if one.call.waits_for != "wake-up"]
+    asleep = [one for one in found.calls if one.call.waits_for == "wake-up"]
     return await page(
         "inbox",
         visit,
-        rows=rows,
-        total=len(found.calls),
-        waiting=len(found.calls),
-        earlier=max(start - PAGE_CALLS, 0) if start else None,
-        later=end if end < len(found.calls) else None,
+        rows=[_asked(visit, one) for one in waiting[start:end]],
+        asleep=[_asked(visit, one) for one in asleep[:PAGE_CALLS]],
+        total=len(waiting),
+        waiting=len(waiting),
+        asked={name: asked.get(name, "") for name in FILTERS},
+        earlier=visit.listed("", asked, max(start - PAGE_CALLS, 0)) if start else "",
+        later=visit.listed("", asked, end) if end < len(waiting) else "",
         **{name: getattr(found, name)[:PAGE_CALLS] for name in ("silent", "held", "paused")},
     )
+
+
+def _asked(visit: Visit, one: Asked) -> WaitingRow:
+    link = visit.row_link(one.session, "call", id=one.call.call_id)
+    return waiting_row(one.call, one.session, link, marked(one.session.risk), one.root)
 
 
 async def call(visit: Visit) -> ASGIApp:

@@ -92,6 +92,11 @@ class Visit:
     def row_link(self, row: Row, page: str = "", **query: str) -> str:
         return self.session_link(row.agent, row.session_id, row.user_id, page, **query)
 
+    def listed(self, page: str, asked: Mapping[str, str], start: int) -> str:
+        """A list with these filters, from that row on."""
+        where = urlencode({**asked, **self.whose, **({"from": start} if start else {})})
+        return f"{self.home}{page}{'?' if where else ''}{where}"
+
     def here(self, page: str = "", **query: str) -> str:
         """A page of the session that this address names."""
         return self.beside(path_values(self.request.path_params)["session"], page, **query)

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from longhaul.agent.permission.preview import Part, argument_parts, brief
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.lookalikes import told_apart
+from longhaul.agent.views.children import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
 from longhaul.starter.serve.response_bodies import Row
@@ -51,6 +52,10 @@ class WaitingRow:
     expires_at: str
     """ISO time that is still to be waited for; empty: it waits as long as it takes."""
     approvals: str
+    path: str
+    """Of a sub-agent's call: `root › researcher › Bash`."""
+    root: str
+    """And the session at the head of its tree, while that is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class WaitingCall:
         return f"{self.digest} {self.row.approvals}"
 
 
-def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "") -> WaitingRow:
+def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "", root: Row | None = None) -> WaitingRow:
     return WaitingRow(
         link=link,
         tool=marked(call.tool),
@@ -105,6 +110,8 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "")
         deadline=tuple(render_pending.deadline(call)),
         expires_at="" if call.expired_at else call.expires_at,
         approvals=approvals(call),
+        path=marked_path(call.path),
+        root=marked(root.session_id) if root is not None else "",
     )
 
 
@@ -141,6 +148,11 @@ def rule_row(found: WouldPass) -> RuleRow:
 def marked(text: str) -> str:
     """On one line, with its marks."""
     return one_line(visible(told_apart(text)))
+
+
+def marked_path(path: str) -> str:
+    """Of a sub-agent: each name with its marks. The signs between are ours."""
+    return BETWEEN.join(marked(name) for name in path.split(BETWEEN))
 
 
 def approvals(call: PendingCall) -> str:

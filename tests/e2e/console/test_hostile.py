@@ -135,7 +135,7 @@ async def test_the_page_would_run_nothing_even_if_markup_came_through(
         });
         document.querySelector("main").insertAdjacentHTML("beforeend",
             `<img src="${url}/x"><button onclick="window.struck = 1">x</button><style>main { display: none }</style>`);
-        document.querySelector("main button").click();
+        document.querySelector("main > button").click();
     })"""
 
     assert await page.evaluate(refused, beacon.url) == ["img-src", "script-src-attr", "style-src-elem"]

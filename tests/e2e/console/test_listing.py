@@ -56,6 +56,67 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     assert "None is found." in nothing
 
 
+async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    bash = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    sleeps = {"tool_calls": [{"id": "s-1", "name": "wait_for", "input": {"event": "tide", "timeout": "30d"}}]}
+    late = '[permission.deadline]\nremind_after = "1s"'
+    asked = agent(tmp_path, bash, name="buoy"), agent(tmp_path, WANTS_TO_EDIT, more=late)
+    rests = agent(tmp_path, sleeps, name="gull", more='tools = ["wait_for"]')
+    async with served.client() as ana:
+        for path in (*asked, rests):
+            await ana.post(f"{path}/messages", json={"messages": "Greet the moon"})
+        for path in (*asked, rests):
+            await listed(ana, path.rpartition("/")[2])
+    page = await signed_in("ana")
+    rows, names = page.locator("#waiting [data-row]"), [path.rpartition("/")[2] for path in asked]
+    await expect(rows).to_have_count(2)
+    asleep = await page.locator("#asleep").inner_text()
+    title = await page.title()
+    await page.get_by_label("Tool", exact=True).fill("Bash")
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url("**tool=Bash**")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text(names[0])
+    await page.goto(f"{served.url}/console")
+    await page.get_by_label("late ones alone").check()
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url("**overdue=true**")
+    await expect(rows).to_contain_text(names[1])
+    await page.goto(f"{served.url}/console?tool=<b>Edit")
+
+    await expect(page.locator("#waiting")).to_contain_text("Nothing that waits is such.")
+    await page.get_by_role("link", name="All that waits").click()
+    await expect(rows).to_have_count(2)
+    assert rests.rpartition("/")[2] in asleep
+    assert title.startswith("(2) Inbox")
+
+
+async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    writes = {"tool_calls": [{"id": "w-1", "name": "Write", "input": {"file_path": "moon.txt", "content": "full"}}]}
+    agent(tmp_path, writes, {"text": "Written."}, name="scribe", more='tools = ["Write"]')
+    task = {"tool_calls": [{"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write it down"}}]}
+    model = (tmp_path / "agents" / "scribe.toml").read_text().splitlines()[0]
+    below = f'tools = []\n[agents.scribe]\n{model}\ntools = ["Write"]'
+    path = agent(tmp_path, task, {"text": "Done."}, name="lead", more=below)
+    name = path.rpartition("/")[2]
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Log the moon"})
+        await listed(ana, name)
+    page = await signed_in("ana")
+    row = page.locator("#waiting [data-row]")
+    await expect(row).to_contain_text(f"lead › scribe › Write, for {name}")
+    await row.click()
+
+    await expect(page.locator("main")).to_contain_text("sub-agent: lead › scribe")
+    await page.get_by_role("button", name="Allow", exact=True).click()
+    await page.wait_for_url("**/console?told=allowed")
+    await page.goto(f"{served.url}/console/s/lead/{name}")
+    await expect(page.locator("#transcript")).to_contain_text("Done.")
+    assert (tmp_path / "moon.txt").read_text() == "full"
+
+
 async def test_who_sees_all_sessions_sees_the_workers_too(served: Address, signed_in: SignedIn, worker: int) -> None:
     eve, ana = await signed_in("eve"), await signed_in("ana")
     await eve.get_by_role("link", name="Workers").click()
