@@ -13,6 +13,10 @@ from longhaul.starter.console.visit import Visit
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.response_bodies import Decided
 
+STEERING = {"pause": {"why": "why"}, "interrupt": {"dropped": "request_id"}}
+"""Fields beside a button, and what they are called in its request."""
+
+
 def then(place: str) -> Response:
     """Look there: a form that was taken is not sent again by loading the page again."""
     return RedirectResponse(place, 303)
@@ -109,7 +113,10 @@ def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
 
     async def steered(visit: Visit) -> Response:
         async def done() -> Response:
-            await visit.ask(name, body={"why": visit.form.get("why", "")} if name == "pause" else {})
+            given = {
+                asked: visit.form[field] for field, asked in STEERING.get(name, {}).items() if visit.form.get(field)
+            }
+            await visit.ask(name, body=given)
             return then(visit.here())
 
         return await or_told(done, lambda problem: pages.session_page(visit, problem))

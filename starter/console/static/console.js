@@ -7,6 +7,8 @@ const OBEYED = /[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202
 const SETTLE_MILLISECONDS = 150;
 const TYPING_MILLISECONDS = 500;
 const LONG_SECONDS = 3600;
+const MOST_OUTPUT_CHARS = 20_000;
+const MOST_OUTPUT_LINES = 20;
 
 const harmless = (text) => text.replace(OBEYED, (char) => {
   const number = char.charCodeAt(0).toString(16);
@@ -88,37 +90,66 @@ const renewOften = (milliseconds) => {
   }, milliseconds);
 };
 
-// What is being said is shown until the record has it; then the page is renewed, and the record wins.
+// What is being said, thought and answered by calls is shown until the record has it; then the page is renewed, and the
+// record wins. What a call prints is not in the record before its end.
 const follow = (address) => {
-  const said = document.getElementById("said");
-  const blocks = new Map();
+  const said = document.getElementById("said"), thought = document.getElementById("thought");
+  const blocks = new Map(), thoughts = new Map(), runs = new Map();
   let last = 0, due = 0;
   const show = () => {
     said.textContent = [...blocks.values()].map(harmless).join("\n\n");
     said.hidden = !said.textContent;
+    thought.lastElementChild.textContent = [...thoughts.values()].map(harmless).join("\n\n");
+    thought.hidden = !thoughts.size;
+    showRuns(runs);
   };
+  const forget = () => { blocks.clear(); thoughts.clear(); };
   const settle = () => {
     clearTimeout(due);
-    due = setTimeout(async () => { await renew(); blocks.clear(); show(); }, SETTLE_MILLISECONDS);
+    due = setTimeout(async () => { await renew(); forget(); show(); }, SETTLE_MILLISECONDS);
   };
+  const add = (to, id, delta) => to.set(id, (to.get(id) ?? "") + delta);
   const source = new EventSource(address);
   source.onmessage = (message) => {
     const event = JSON.parse(message.data);
     if (event.seq) {
       if (event.seq <= last) return;
       last = event.seq;
+      if (event.type === "TOOL_RESULT_START") runs.set(event.tool_call_id, { at: Date.parse(event.created_at), text: "" });
+      if (event.type === "TOOL_RESULT_END") runs.delete(event.tool_call_id);
+      if (event.type === "REPLY_END") runs.clear();
       return settle();
     }
-    if (event.type === "MODEL_CALL_START" || event.name === "restarted") blocks.clear();
-    if (event.type === "TEXT_BLOCK_DELTA") blocks.set(event.block_id, (blocks.get(event.block_id) ?? "") + event.delta);
+    if (event.type === "MODEL_CALL_START" || event.name === "restarted") forget();
+    if (event.type === "TEXT_BLOCK_DELTA") add(blocks, event.block_id, event.delta);
+    if (event.type === "THINKING_BLOCK_DELTA") add(thoughts, event.block_id, event.delta);
+    if (event.type === "TOOL_RESULT_TEXT_DELTA") {
+      const run = runs.get(event.tool_call_id) ?? { at: NaN, text: "" };
+      runs.set(event.tool_call_id, { ...run, text: (run.text + event.delta).slice(-MOST_OUTPUT_CHARS) });
+    }
     show();
   };
+  setInterval(() => showRuns(runs), 1000);
   source.addEventListener("end", (message) => {
     const { why } = JSON.parse(message.data);
     if (why === "shutdown") return;
     source.close();
     if (why !== "finished") tell(why === "unauthorized" ? "You are not signed in any more." : `Nothing more is told: ${why}.`);
   });
+};
+
+// Each call that runs: what it is as the transcript names it, how long it takes, and the end of what it prints.
+const showRuns = (runs) => {
+  const shown = [...runs].map(([id, { at, text }]) => {
+    const call = [...document.querySelectorAll("#transcript details[data-call]")].find((one) => one.dataset.call === id);
+    const title = document.createElement("p"), output = document.createElement("pre");
+    const seconds = Math.max(Math.floor((Date.now() - ahead - at) / 1000), 0);
+    title.textContent = `${call?.querySelector("summary").textContent.trim() ?? "a call"}${seconds ? ` · ${seconds} s` : ""}`;
+    output.textContent = harmless(text.split("\n").slice(-MOST_OUTPUT_LINES).join("\n"));
+    output.hidden = !text.trim();
+    return [title, output];
+  });
+  document.getElementById("runs").replaceChildren(...shown.flat());
 };
 
 // How long something may still wait, by the server's clock: this machine's own may be wrong.

@@ -16,6 +16,7 @@ expect.set_options(timeout=SURE_MILLISECONDS)
 
 SLOWLY = {"chunk_chars": 4, "delay_ms": 40}
 FAR = "It is a long way to the lighthouse. "
+HIDDEN_SHELL = r"\\u202e"
 HIDDEN = "\u202e\u2066\x1b[2J"
 
 
@@ -44,6 +45,30 @@ async def test_text_is_shown_while_it_is_said_until_the_reply_is_interrupted(
     assert "long way" not in while_said
 
 
+async def test_thoughts_and_what_a_call_prints_are_shown_while_they_come(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    prints = f"for n in 1 2 3 4 5 6; do printf '%b\\n' \"line $n{HIDDEN_SHELL}\"; sleep 1; done"
+    bash = {"id": "b-1", "name": "Bash", "input": {"command": prints}}
+    replies = {"thinking": FAR * 40, "tool_calls": [bash], **SLOWLY}, {"text": "All lit."}
+    name = agent(tmp_path, *replies, more='[permission]\nmode = "bypass"').rpartition("/")[2]
+    page = await signed_in("ana")
+    await began(page, served, name, "Light it")
+    thought, runs = page.locator("#thought"), page.locator("#runs")
+    await expect(thought).to_be_visible()
+    folded = await thought.locator("pre").is_visible()
+    await thought.locator("summary").click()
+    await expect(thought.locator("pre")).to_contain_text("a long way")
+    await expect(runs).to_contain_text("line 4\\u202e")
+    title = await runs.locator("p").inner_text()
+
+    await expect(page.locator("#transcript")).to_contain_text("All lit.")
+    await expect(thought).to_be_hidden()
+    await expect(runs).to_be_empty()
+    assert not folded
+    assert re.search(r"Bash for n in 1 2 3 .* · \d+ s$", title), title
+
+
 async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = agent(tmp_path, {"text": "**Far** away, [there](https://sea.example/there)"}).rpartition("/")[2]
     page = await signed_in("ana")
@@ -69,6 +94,27 @@ async def test_a_session_is_talked_to_paused_and_resumed(served: Address, signed
     await expect(page.locator(".state").first).to_have_text("paused")
     await page.get_by_role("button", name="Resume").click()
     await expect(page.locator("#transcript")).to_contain_text("Second.")
+
+
+async def test_what_waits_for_its_turn_is_listed_and_dropped(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    wants = {"tool_calls": [{"id": "b-1", "name": "Bash", "input": {"command": "touch lit"}}]}
+    path = agent(tmp_path, wants, {"text": "Lit."}, {"text": "Never."})
+    page = await signed_in("ana")
+    await began(page, served, path.rpartition("/")[2], "Light it")
+    await expect(page.locator("#waiting")).to_contain_text("touch lit")
+    async with served.client() as ana:
+        body = {"messages": "And put it out", "request_id": "put\u202eout"}
+        assert (await ana.post(f"{path}/messages", json=body)).status_code == 202
+    await page.reload()
+    queue = page.locator(".queue li")
+    await expect(queue).to_contain_text("its turn comes after this reply, put⟨U+202E⟩out")
+    await queue.get_by_role("button").click()
+
+    await expect(queue).to_have_count(0)
+    async with served.client() as ana:
+        assert (await ana.get(f"{path}/status")).json()["queued"] == 0
 
 
 async def test_a_long_transcript_is_read_in_pages_and_calls_are_folded(
