@@ -15,7 +15,7 @@ from longhaul.starter.console.markdown import fitted
 from longhaul.starter.console.pages import number, page
 from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked
-from longhaul.starter.render_session import standing_still
+from longhaul.starter.render_session import plans, standing_still
 from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
 
@@ -73,6 +73,7 @@ async def about(visit: Visit) -> ASGIApp:
         amounts=list(amounts(status)),
         budget=list(status.budget.lines()) if status.budget else [],
         trouble=[line.plain for line in standing_still(status)],
+        plan=[line.plain.strip() for line in plans(status)],
         tasks=tasks.tasks,
         rules=[f"{rule.behavior.value} {marked(render.rule_name(rule))}" for rule in rules.rules[:MOST_RULES]],
         rules_left_out=max(len(rules.rules) - MOST_RULES, 0),

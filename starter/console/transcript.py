@@ -14,10 +14,12 @@ from longhaul.agent.values.conversation.messages import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    ToolResultState,
 )
 from longhaul.starter import render
 from longhaul.starter.console.markdown import as_html, fitted
 from longhaul.starter.console.waiting_calls import DiffLine, diff_lines
+from longhaul.starter.render_calls import LISTS_TASKS
 from longhaul.starter.visible import one_line
 
 GIST_CHARS = 200
@@ -103,9 +105,11 @@ def _texts(parts: Sequence[TextBlock | DataBlock]) -> tuple[str, ...]:
 
 def _call(call_id: str, tool: str, arguments: str, result: ToolResultBlock | None) -> SaidBlock:
     change = result.metadata.get("diff") if result else None
+    lists = tool == LISTS_TASKS and result is not None and result.state is ToolResultState.SUCCESS
+    about = result.get_text().partition("\n")[0] if result and lists else gist(arguments)
     return SaidBlock(
         "call",
-        text=one_line(gist(arguments)[: GIST_CHARS * 2])[:GIST_CHARS],
+        text=one_line(about[: GIST_CHARS * 2])[:GIST_CHARS],
         key=call_id,
         tool=one_line(tool),
         state=result.state.value if result else "running",

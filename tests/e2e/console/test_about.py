@@ -70,6 +70,8 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     await page.get_by_role("link", name="action: Read").click()
 
     await expect(page.locator("#transcript")).to_contain_text("greeting.txt")
+    await page.goto(there)
+    await expect(page.locator("#transcript summary").first).to_have_text("✓ todo_write 1 of 2 tasks done:")
     assert cells[0].startswith("scripted")
     assert cells[1:] == ["3", "3,702", "-", "168", "-", "-"]
     assert "done: Look <i>up</i>" in said
@@ -77,6 +79,19 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
     assert "budget: 3 calls of 90 calls spent" in said
     assert any("result: Read" in step and "hello world" in step for step in steps)
     assert "All is lit." in steps[-1]
+
+
+async def test_a_plan_is_told_with_its_subtasks(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    sail = {"name": "Sail\u202e", "description": "", "expected_outcome": "a sail"}
+    makes = {"name": "create_plan", "input": {**sail, "name": "Boat", "subtasks": [sail, sail]}}
+    ends = {"name": "finish_subtask", "input": {"subtask_idx": 0, "subtask_outcome": "of linen"}}
+    replies = {"tool_calls": [makes]}, {"tool_calls": [ends]}, {"text": "Half of it."}
+    page = await signed_in("ana")
+    there = await answered(served, agent(tmp_path, *replies, more="[tool_groups.plan_related]\nactive = true"))
+    await page.goto(f"{there}/about")
+    lines = await page.locator("h2:text-is('Plan') + ul li").all_inner_texts()
+
+    assert lines == ["plan Boat", "[x] Sail\\u202e: of linen", "[>] Sail\\u202e"]
 
 
 @pytest.mark.alone
