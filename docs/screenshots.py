@@ -136,12 +136,18 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
         call = str(row.evaluate("row => row.href"))
     session, _, whose = call.partition("/call")
     whose = "&".join(part for part in whose.strip("?").split("&") if not part.startswith("id="))
-    yield Picture("console-inbox", inbox, "test_sums.py", 900, 362)
+    edit = call.replace("/call?", "/edit?", 1)
+    yield Picture("console-inbox", inbox, "test_sums.py", 900, 450)
     yield Picture("console-call", call, "Allow", 900, 1180)
+    yield Picture("console-edit", edit, "new_string", 900, 660)
     yield Picture("console-session", f"{session}?{whose}", "I look around first", 900, 760)
     yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)
+    yield Picture("console-about", f"{session}/about?{whose}", "Amounts", 900, 540)
+    yield Picture("console-context", f"{session}/context?{whose}", "tokens", 900, 280)
+    yield Picture("console-change", f"{session}/change?{whose}", "Rules in force", 900, 1310)
     yield Picture("console-sessions", f"{inbox}/sessions", "red-test", 900, 360)
-    yield Picture("console-start", f"{inbox}/start", "Start", 900, 560)
+    yield Picture("console-start", f"{inbox}/start", "Start", 900, 740)
+    yield Picture("console-workers", f"{inbox}/workers", "Seen", 900, 300)
 
 
 def of_temporal(ui: str, page: str) -> Iterator[Picture]:
