@@ -50,12 +50,12 @@ async def open_session(app: Longhaul, wishes: Wishes) -> Session:
     if wishes.session is not None and (there := await _of_that_name(app, session, wishes)) is not None:
         await adjust(app, there, wishes)
         return there
+    _mention_missing_file(wishes.agent)
     if not (spec.model or spec.kind):
         raise Misuse(
             "no model is set; name one with --model (like anthropic:NAME, openai:NAME or scripted:FILE), "
             "as `model` in the agent file, or as LONGHAUL_MODEL"
         )
-    _mention_missing_file(wishes.agent)
     if wishes.workspace is None and spec.workspace is not None:
         return session
     return app.session(session.id, user=wishes.user, agent=await in_workspace(app, spec, wishes.workspace))

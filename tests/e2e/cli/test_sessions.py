@@ -97,6 +97,18 @@ def test_a_misused_command_exits_2_with_a_sentence(cli: Cli, arguments: list[str
     assert "Traceback" not in answer.err
 
 
+def test_an_agent_that_no_file_has_is_told_before_its_missing_model(cli: Cli) -> None:
+    (cli.folder / "agents").mkdir()
+    (cli.folder / "agents" / "planner.toml").write_text('model = "scripted:script.jsonl"\n')
+    trusting = Cli(cli.environment | {"LONGHAUL_TRUST": "1"}, cli.folder)
+
+    answer = trusting("run", "Hi", "--agent", "planer")
+
+    assert answer.code == 2
+    assert "did you mean 'planner'?" in answer.err
+    assert answer.err.index("did you mean") < answer.err.index("no model is set")
+
+
 def test_an_unreachable_server_exits_1_with_a_sentence(cli: Cli) -> None:
     answer = cli("--address", f"127.0.0.1:{free_port()}", "sessions", "--json")
 
