@@ -16,6 +16,7 @@ from longhaul.starter.hosting.worker_extra import check_installed
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.processes import bound_to_parent, kill_group
 from longhaul.starter.provision.temporal_cli import find_temporal
+from longhaul.starter.reach.connection import DEFAULT_ADDRESS
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 
@@ -83,6 +84,8 @@ async def serve(layout: Layout) -> int:
     )
     async with server:
         print(f"Temporal  {server.address}\nWeb UI    {server.ui_url}\ndata      {directory}", flush=True)
+        if server.address != DEFAULT_ADDRESS:
+            print(f"commands  export TEMPORAL_ADDRESS={server.address}", flush=True)
         keeper = WorkerKeeper(worker_command(), _worker_environment(layout, server.address))
         async with _workers(layout, keeper, settings.graceful_shutdown_timeout + WORKER_STOP_SECONDS, hurry):
             ended = await _first(stop, server)

@@ -150,7 +150,7 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
         command, env=environment, cwd=cli.folder, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(4)]
+        lines = [process.stdout.readline() for _ in range(5)]
         own = Cli(environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, cli.folder)
         ran = own("run", "Hi", "--model", cli.script({"text": "Served."}))
         second = own("dev", "--port", str(port))
@@ -162,7 +162,8 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
         code = process.wait(20)
 
     assert lines[0] == f"Temporal  127.0.0.1:{port}\n"
-    assert lines[3].startswith("longhaul worker: polling")
+    assert lines[3] == f"commands  export TEMPORAL_ADDRESS=127.0.0.1:{port}\n"
+    assert lines[4].startswith("longhaul worker: polling")
     assert ran.out == "Served.\n"
     assert second.code == 1
     assert f"port {port} of 127.0.0.1 cannot be used" in second.err
