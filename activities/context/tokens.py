@@ -19,13 +19,11 @@ from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
     Msg,
-    TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
     ToolResultState,
     parts_of,
-    parts_of_output,
 )
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 
@@ -75,10 +73,6 @@ class TokenCounter:
         if size_of(message) <= INLINE_BYTES:
             return self.count_message(message, model)
         return await asyncio.to_thread(self.count_message, message, model)
-
-    def count_output(self, output: str | tuple[TextBlock | DataBlock, ...], model: str) -> int:
-        """Of a tool's output, without the framing of the result."""
-        return self._parts(parts_of_output(output), model)
 
     def _parts(self, parts: tuple[str | DataBlock, ...], model: str) -> int:
         return sum(

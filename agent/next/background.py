@@ -137,11 +137,12 @@ def _told(record: Record, over: e.CommandEnded, how: str, words: str, own_workfl
     )
     if record.commands[call_id].unwanted:
         return (over, e.Observed(messages=(message,)))
-    return (over, _woken(call_id, message, own_workflow))
+    return (over, woken(f"end of command {call_id}", message, own_workflow))
 
 
-def _woken(call_id: str, message: Msg, own_workflow: str) -> e.RequestAccepted:
-    request_id = f"end of command {call_id}"
+def woken(request_id: str, message: Msg, own_workflow: str) -> e.RequestAccepted:
+    """What the session says to itself when something has ended beside a reply: told at the next step of the reply that
+    is being made, or in one of its own."""
     return e.RequestAccepted(
         request_id=request_id,
         reply_id=reply_id(own_workflow, request_id),

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError, field_validator
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
 from longhaul.agent.fold.results import lost_child, not_a_call
+from longhaul.agent.next.background import woken
 from longhaul.agent.next.inheritance import inherited, says_when_to_close
 from longhaul.agent.next.rollover import Load
 from longhaul.agent.plain.asked_schema import why_unusable
@@ -206,18 +207,10 @@ def started(record: Record, child: Child) -> tuple[e.AnyEntry, ...]:
 
 
 def woken_by(child: Child, how: str, words: str, own_workflow: str) -> e.RequestAccepted:
-    """What a sub-agent in the background says last: told at the next step of the reply that is being made, or in one
-    of its own."""
+    """What a sub-agent in the background says last."""
     head = f"The sub-agent {child.agent!r} (id {child.call_id!r}) has ended its task in the background: {how}."
     message = hint_message(f"{head}\n{words}", "sub-agent")
-    request_id = f"end of sub-agent {child.call_id}"
-    return e.RequestAccepted(
-        request_id=request_id,
-        reply_id=reply_id(own_workflow, request_id),
-        body_digest=digest_of([message.model_dump(mode="json")]),
-        messages=(message,),
-        when="now",
-    )
+    return woken(f"end of sub-agent {child.call_id}", message, own_workflow)
 
 
 def not_begun(call: OpenCall, child: Child, why: str) -> e.ToolReturned:

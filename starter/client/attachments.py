@@ -12,6 +12,15 @@ from longhaul.activities.context.attachments import LONGEST_BASE64, MOST_PIXELS_
 from longhaul.agent.values.conversation.messages import DataBlock
 from longhaul.starter.client.wire import Refused, plain
 
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".pdf": "application/pdf",
+}
+"""What a model can be shown, by the ending of a file's name."""
 _WHAT_TO_DO = (
     "send the whole file as base64: a PDF, or a PNG, JPEG, GIF or WebP of at most "
     f"{LONGEST_BASE64 * 3 // 4000} kB and {MOST_PIXELS_A_SIDE} pixels a side; or say what is in it as text"

@@ -11,6 +11,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
+from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.serve.door import MOST_BODY_BYTES, read_body
 from longhaul.starter.serve.problems import Problem, wrong
 
@@ -18,15 +19,6 @@ MOST_FIELDS = 60
 MOST_FILES = 20
 URL_ENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
-MEDIA_TYPES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".pdf": "application/pdf",
-}
-"""What a model can be shown; a session looks into it. Everything else is sent as text."""
 
 
 class SentFile(NamedTuple):

@@ -18,6 +18,7 @@ from longhaul.stores.blobs.blobs import (
     is_whole,
     read_back,
 )
+from longhaul.stores.state.atomic import make_folders, sync_folder
 
 Answer = TypeVar("Answer")
 
@@ -82,13 +83,13 @@ class DirectoryBlobs:
     def _marked(self, new: str) -> str:
         mark = self._root / MARK
         if new and not mark.exists():
-            _make_folders(self._root, self._root)
+            make_folders(self._root)
             mine = self._root / f"{MARK}.{new}"
             mine.write_text(new, encoding="ascii")
             with contextlib.suppress(FileExistsError):
                 os.link(mine, mark)  # the first of several workers wins
             mine.unlink()
-            _sync_folder(self._root)
+            sync_folder(self._root)
         try:
             return mark.read_text(encoding="ascii", errors="replace")[:40]
         except (FileNotFoundError, NotADirectoryError):
@@ -107,7 +108,7 @@ class DirectoryBlobs:
                 return
 
     def _write(self, path: Path, data: bytes) -> None:
-        _make_folders(path.parent, self._root)
+        make_folders(path.parent)
         _sweep(path.parent)
         temporary = path.parent / f"{secrets.token_hex(16)}{HALF_WRITTEN}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -122,7 +123,7 @@ class DirectoryBlobs:
             temporary.unlink(missing_ok=True)
             raise
         if self._fsync:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def _path(self, key: str) -> Path:
         prefix, _, digest = key.rpartition("/")
@@ -157,21 +158,3 @@ def _sweep(folder: Path) -> None:
                 path.unlink()
         except FileNotFoundError:
             pass  # its writer has finished, or another one swept
-
-
-def _make_folders(folder: Path, root: Path) -> None:
-    """Each new one is written into the one above it: a blob that is durable must be findable too."""
-    if folder.is_dir():
-        return
-    if folder != root:
-        _make_folders(folder.parent, root)
-    folder.mkdir(mode=0o700, parents=folder == root, exist_ok=True)
-    _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

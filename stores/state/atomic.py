@@ -16,7 +16,7 @@ _LONGEST_PAUSE_SECONDS = 0.05
 @contextmanager
 def locked(path: Path, seconds: float) -> Iterator[None]:
     """Alone among all processes and threads that lock this path. Raises StoreUnavailable after `seconds`."""
-    _make_folders(path.parent)
+    make_folders(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _take(descriptor, path, time.monotonic() + seconds)
@@ -42,7 +42,7 @@ def _take(descriptor: int, path: Path, deadline: float) -> None:
 def replace(path: Path, text: str) -> None:
     """Put `text` at `path`. Only under the lock of that path: the temporary file has a fixed name, so
     that one which a kill left behind is overwritten by the next writer."""
-    _make_folders(path.parent)
+    make_folders(path.parent)
     temporary = path.with_suffix(".tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def replace(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def remove(path: Path) -> bool:
@@ -59,20 +59,20 @@ def remove(path: Path) -> bool:
         path.unlink()
     except FileNotFoundError:
         return False
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
-def _make_folders(folder: Path) -> None:
+def make_folders(folder: Path) -> None:
     """Folders down to `folder`, each new one written into the one above it before anything lies in it."""
     if folder.is_dir():
         return
-    _make_folders(folder.parent)
+    make_folders(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -23,7 +23,6 @@ from longhaul.stores.worktrees.plain_folder import GitProblem, read_regular, req
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""
-ZERO = "0" * 40
 
 _SETTINGS = {
     "core.hooksPath": "/dev/null",

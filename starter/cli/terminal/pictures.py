@@ -6,17 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
+from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import one_line
 
-MEDIA_TYPES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".pdf": "application/pdf",
-}
 _NAMED = re.compile(r"""(?<!\S)@(?:"([^"\n]+)"|(\S+))""")
 
 

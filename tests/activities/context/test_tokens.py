@@ -160,12 +160,6 @@ async def test_the_name_that_stands_before_somebodys_words_counts() -> None:
     assert counter.count_message(UserMsg("user", "Ahoy"), GPT) == MESSAGE_TOKENS + len("Ahoy")
 
 
-async def test_an_output_counts_the_same_as_text_and_as_a_block() -> None:
-    counter = await bytewise()
-
-    assert counter.count_output("forty", GPT) == counter.count_output((TextBlock(text="forty"),), GPT) == 5
-
-
 async def test_the_system_prompt_and_the_tools_count_with_their_schemas() -> None:
     counter = await bytewise()
     tool = ToolDescriptor(name="Moor", description="Moors a ship.", input_schema={"type": "object"})

@@ -9,8 +9,9 @@ from prompt_toolkit.document import Document
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg
 from longhaul.starter.cli.terminal.completions import Completions
-from longhaul.starter.cli.terminal.pictures import MEDIA_TYPES, with_pictures
+from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.slash_commands import HELP, NAMES
+from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
 
 
