@@ -1,6 +1,10 @@
 """Bounds by their numbers: so many are taken, and one more is not. Nothing here is read from the constants."""
 
+import ast
 import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,8 +42,28 @@ from longhaul.agent.values.spec.knowledge import Knowledge
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.stuck_detection import Watch, with_call
 from tests.agent.play import Play, calls, text
+from tests.house.syntax import tree_of
 
 CALL = ToolCallBlock(id="a", name="Order", input="{}")
+NUMBERS_OF_VERSIONS = range(10)
+
+
+def bounds_read() -> Iterator[str]:
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longhaul.agent."):
+                module = import_module(str(node.module))
+                values = {alias.name: getattr(module, alias.name, None) for alias in node.names}
+                yield from (
+                    f"{path.name}: {name}"
+                    for name, value in values.items()
+                    if name.isupper() and isinstance(value, int | float) and value not in NUMBERS_OF_VERSIONS
+                )
+
+
+def test_no_test_reads_a_bound_from_where_it_stands() -> None:
+    """It would hold whatever the bound is, ten times as much too."""
+    assert sorted(bounds_read()) == []
 
 
 def waiting(*pairs: str, **more: Any) -> Play:

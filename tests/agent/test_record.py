@@ -3,7 +3,6 @@
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS
 from longhaul.agent.fold.requests import follow_up_id
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.permission.facts import CallFacts
@@ -49,20 +48,20 @@ def test_each_entry_gets_the_next_number_and_its_time() -> None:
 
 def test_only_the_newest_request_ids_are_remembered() -> None:
     play = Play()
-    for number in range(KEPT_REQUESTS + 3):
+    for number in range(1_003):
         play.write(e.RequestAccepted(request_id=f"r{number}", reply_id=f"R{number}", body_digest="d"))
 
-    assert len(play.record.requests.handled) == KEPT_REQUESTS
+    assert len(play.record.requests.handled) == 1_000
     assert next(iter(play.record.requests.handled)) == "r3"
 
 
 def test_only_the_newest_ends_are_remembered() -> None:
-    play = Play(text("ok") for _ in range(KEPT_REQUESTS + 2))
-    for number in range(KEPT_REQUESTS + 2):
+    play = Play(text("ok") for _ in range(1_002))
+    for number in range(1_002):
         play.say("Go", f"r{number}")
         play.run()
 
-    assert len(play.record.requests.finished) == KEPT_REQUESTS
+    assert len(play.record.requests.finished) == 1_000
     assert next(iter(play.record.requests.finished)) == "reply-of-r2"
 
 

@@ -1,6 +1,6 @@
 """What each model has used up: all of it, under few names, and in money where a price is known."""
 
-from longhaul.agent.fold.amounts import MOST_MODELS, OTHERS
+from longhaul.agent.fold.amounts import OTHERS
 from longhaul.agent.life.carried import Carried
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.amount import ModelSpent
@@ -60,9 +60,15 @@ def test_a_twin_and_what_is_carried_keep_their_own_counts() -> None:
 
 def test_names_that_a_provider_makes_up_do_not_fill_the_session() -> None:
     play = told(*(calls(f"c{number} Look") for number in range(3)), text("Yes."), spec=spec_with(max_iters=9))
-    known = {f"made-up-{number}": ModelSpent() for number in range(MOST_MODELS)}
+    known = {f"made-up-{number}": ModelSpent() for number in range(50)}
     play.record.spent.by_model = known
     play.say("And again", "r2")
     play.run()
 
     assert set(play.record.spent.by_model) == {*known, OTHERS}
+
+
+def test_of_a_models_name_two_hundred_characters_are_kept() -> None:
+    long = AgentSpec(name="mason", model="scripted:" + "w" * 300)
+
+    assert [len(name) for name in told(text("Yes."), spec=long).record.spent.by_model] == [200]

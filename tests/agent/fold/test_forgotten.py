@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.ledger_values import Forgotten
-from longhaul.agent.fold.ledger.used_call_ids import FILTER_CALLS, KEPT_NAMES, forget, was_there
+from longhaul.agent.fold.ledger.used_call_ids import forget, was_there
 from longhaul.agent.life.carried import Carried, carry
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.record import Record
@@ -32,15 +32,15 @@ def test_no_id_that_was_used_is_taken_for_a_new_one(used: list[str]) -> None:
     names, forgotten = forget(dict.fromkeys(used, "fetch"), (), {})
 
     assert all(call_id in names or was_there(forgotten, call_id) for call_id in used)
-    assert list(names) == used[-KEPT_NAMES:]
+    assert list(names) == used[-200:]
 
 
 def test_few_new_ids_are_taken_for_used_ones() -> None:
-    _, forgotten = forget(ids(0, FILTER_CALLS + KEPT_NAMES), (), {})
+    _, forgotten = forget(ids(0, 8_200), (), {})
 
     wrong = sum(was_there(forgotten, call_id) for call_id in ids(50_000, 60_000))
 
-    assert [filled.calls for filled in forgotten] == [FILTER_CALLS]
+    assert [filled.calls for filled in forgotten] == [8_000]
     assert 0 < wrong < 50
 
 
@@ -74,4 +74,4 @@ def test_an_open_call_keeps_its_name(forgotten: tuple[Forgotten, ...]) -> None:
     names, _ = forget(ids(0, 1_000), forgotten, {f"toolu_{3:024}": None})
 
     assert next(iter(names)) == f"toolu_{3:024}"
-    assert len(names) == KEPT_NAMES + 1
+    assert len(names) == 201

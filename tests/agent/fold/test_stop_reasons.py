@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.agent.fold.repairs import UNANSWERED
 from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
-from longhaul.agent.next.stop_reasons import MOST_OUTPUT_TOKENS, config_for
+from longhaul.agent.next.stop_reasons import config_for
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
@@ -170,7 +170,7 @@ def test_a_model_that_only_thought_gets_twice_the_room_and_is_not_called_stuck()
 
 
 def test_the_room_never_grows_beyond_what_models_can_say_nor_below_what_was_set() -> None:
-    for given, last in ((8192, MOST_OUTPUT_TOKENS), (200_000, 200_000)):
+    for given, last in ((8192, 128_000), (200_000, 200_000)):
         spec = spec_with(max_continuations=100)
         spec = spec.model_copy(update={"llm_config": ModelConfig(max_output_tokens=given)})
         play = Play([cut(THOUGHT) for _ in range(40)], spec=spec)
@@ -350,3 +350,9 @@ def test_a_roll_over_in_the_midst_goes_on_with_the_same_count() -> None:
             play.roll_over()
 
     assert (end(play)[0], len(asked(play))) == (FinishedReason.INCOMPLETE, 4)
+
+
+def test_of_a_refusal_400_characters_stand_in_the_error() -> None:
+    play = told(Stopped(text("x" * 401), StopReason.REFUSED))
+
+    assert end(play)[1].split(": ")[-1] == "x" * 400

@@ -4,8 +4,8 @@ import pytest
 
 from longhaul.agent.hub.bodies import AwaitHeard, End, JoinHub, LeaveHub, NewMember, Say, Switch, read
 from longhaul.agent.hub.hub import HubState, Member
-from longhaul.agent.hub.taking import MOST_WAITING, member_said, received
-from longhaul.agent.hub.telling import LETTER_CHARS, behind, delivered, due
+from longhaul.agent.hub.taking import member_said, received
+from longhaul.agent.hub.telling import behind, delivered, due
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.plain.values import Value
@@ -115,7 +115,7 @@ def test_what_is_answered_while_the_switch_is_off_is_never_told_and_yet_known() 
 
 def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_first() -> None:
     hub = after(HubState(name="jury"), new("ana", "ben"))
-    texts = [str(number) * (LETTER_CHARS // 3) for number in range(5)]
+    texts = [str(number) * (200_000 // 3) for number in range(5)]
     for number, text in enumerate(texts):
         hub = after(hub, Say(messages=(UserMsg("Host", text),), request_id=f"r{number}"))
     hub = after(hub, LeaveHub(members=("ben",)))
@@ -131,7 +131,7 @@ def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_firs
 
 def test_a_member_that_takes_nothing_is_put_out_before_the_hub_grows_without_end() -> None:
     hub, _ = told(after(HubState(name="jury"), new("ana", "ben", "cleo")), "ana")
-    for number in range(MOST_WAITING + 1):
+    for number in range(1_001):
         hub = says(hub, "ana", f"word {number}")
         hub, _ = told(hub, "cleo")
 
@@ -168,3 +168,21 @@ def test_bad_bodies_get_a_sentence(name: str, body: object, sentence: str) -> No
         read(name, [body])
 
     assert sentence in str(refusal.value)
+
+
+def test_of_a_hub_the_newest_twenty_words_are_shown_and_each_to_300_characters() -> None:
+    hub = after(HubState(name="jury"), new("ana"))
+    for number in range(21):
+        hub = says(hub, "ana", f"{number} " + "x" * 400)
+
+    assert (len(hub.newest), hub.newest[-1].text[:3]) == (20, "20 ")
+    assert {len(shown.text) for shown in hub.newest} == {300}
+
+
+def test_a_hub_knows_the_five_hundred_replies_that_it_has_told_last() -> None:
+    hub = after(HubState(name="jury"), new("ana"))
+    for number in range(501):
+        hub = says(hub, "ana", f"r{number}")
+
+    assert len(hub.replies) == 500
+    assert "r0" not in hub.replies

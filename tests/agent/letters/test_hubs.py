@@ -6,7 +6,6 @@ import pytest
 
 from longhaul.agent.next.hubs import to_tell_hub
 from longhaul.agent.steps import TellHub
-from longhaul.agent.values.hubs import MOST_HUBS
 from tests.agent.play import Play, text
 
 USER = "ana"
@@ -78,7 +77,7 @@ def test_who_has_left_owes_nothing_and_a_late_letter_does_not_bring_it_back() ->
 
 def test_too_many_hubs_are_refused_and_so_is_another_users() -> None:
     play = Play([])
-    for number in range(MOST_HUBS):
+    for number in range(10):
         play.tell("hub_says", letter(2, hub=f"h{number}"))
 
     for more, why in (({"hub": "one more"}, "in 10 hubs, which is the most"), ({"user_id": "zoe"}, "of its own user")):
@@ -88,3 +87,10 @@ def test_too_many_hubs_are_refused_and_so_is_another_users() -> None:
 @pytest.mark.parametrize("field", ["joined", "through"])
 def test_numbers_count_from_one(field: str) -> None:
     assert f"hub_says: {field}: " in str(Play([]).tell("hub_says", {**letter(2), field: 0}))
+
+
+def test_a_letter_tells_at_most_two_hundred_words() -> None:
+    words = [word(number, "x") for number in range(3, 204)]
+
+    assert Play([]).tell("hub_says", letter(202, *words[:200])) == {"heard": 202}
+    assert "at most 200" in str(Play([]).tell("hub_says", letter(203, *words)))

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.letters.outside import BLOCKS_LIMIT, PIECES_LIMIT, RESULT_LIMIT_KB
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.steps import TakeIn
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -108,11 +107,11 @@ def test_a_long_result_of_pieces_is_looked_at_by_a_worker() -> None:
         (piece("a", {"brick": 1}), "partial: a piece of 'a' is text, without an error; the last one may be anything"),
         (piece("a", "x", state="error"), "partial: a piece of 'a' is text, without an error; "),
         (
-            {"id": "a", "output": "x" * (RESULT_LIMIT_KB * 1000)},
+            {"id": "a", "output": "x" * (5_000 * 1000)},
             "results: 'a' would have 5000 kB with all of its pieces, and the most is 5000 kB; put the content where",
         ),
         (
-            {"id": "a", "output": [{"type": "text", "text": "x"}] * (BLOCKS_LIMIT + 1)},
+            {"id": "a", "output": [{"type": "text", "text": "x"}] * 101},
             "results: 'a' has 101 blocks, and the most is 100",
         ),
     ],
@@ -132,7 +131,7 @@ def test_pieces_are_counted() -> None:
     play = waiting("a Order")
     call = play.record.reply.calls["a"] if play.record.reply else None
     assert call is not None
-    call.pieces = ("x",) * PIECES_LIMIT
+    call.pieces = ("x",) * 1_000
 
     assert hand_in(play, piece("a", "y")) == (
         "partial: 'a' has 1000 pieces, and that is the most; hand in the last one"

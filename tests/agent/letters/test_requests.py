@@ -7,9 +7,7 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.letters.requests import MAX_QUEUE, MAX_QUEUE_BYTES
 from longhaul.agent.letters.table import read
-from longhaul.agent.plain.depth import MAX_DEPTH
 from longhaul.agent.steps import Idle, TakeIn
 from longhaul.agent.values.conversation.messages import ToolResultState, UserMsg
 from longhaul.agent.values.permission import PermissionMode
@@ -54,7 +52,7 @@ def test_a_request_without_id_gets_a_fresh_one_each_time() -> None:
 
 def test_a_full_queue_refuses_more() -> None:
     play = Play()
-    for number in range(MAX_QUEUE):
+    for number in range(500):
         play.say("Build", f"r{number}")
 
     assert play.say("One more", "last") == "500 requests wait already; send this one again when some are done"
@@ -65,7 +63,7 @@ def queued() -> Play:
     play = Play([calls("a Paint"), text("Stopped."), text("Read.")], keeps=True)
     play.say("Paint", "r1")
     play.run()
-    large = (UserMsg("user", "x" * MAX_QUEUE_BYTES),)
+    large = (UserMsg("user", "x" * 32_000_000),)
     play.write(e.RequestAccepted(request_id="large", reply_id="large", body_digest="d", messages=large))
     return play
 
@@ -172,7 +170,7 @@ def test_a_body_that_nests_too_deeply_to_be_carried_is_refused() -> None:
 def test_a_body_that_nests_as_deeply_as_allowed_can_be_carried() -> None:
     play = Play()
     deep: dict[str, Any] = {}
-    for _ in range(MAX_DEPTH - 4):
+    for _ in range(46):
         deep = {"in": deep}
 
     answer = play.tell("observe", {"messages": {"name": "eve", "role": "user", "content": "x", "metadata": deep}})

@@ -233,3 +233,12 @@ def test_what_is_suggested_is_an_answer_with_its_keys() -> None:
         '{"berth": {"action": "accept", "content": {"berth": "…", "feet": "…", "night": "…", "flags": "…"}}, '
         '"sign": {"action": "accept"}}'
     )
+
+
+def test_an_answer_has_at_most_20000_bytes() -> None:
+    free = ServerQuestion(message="Who?", fields={"type": "object", "properties": {"name": {"type": "string"}}})
+    play = asked(ServerAsked(server="harbour", questions={"berth": free}))
+
+    refused = answer(play, {"action": "accept", "content": {"name": "n" * 20_001}})
+
+    assert str(refused).endswith("and the most is 20,000")

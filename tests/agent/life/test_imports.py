@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext
-from longhaul.agent.life.imports import MAX_BYTES, read_state
+from longhaul.agent.life.imports import read_state
 from longhaul.agent.life.java_state import from_java
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallState, ToolResultState, UserMsg
@@ -263,7 +263,7 @@ def test_an_export_of_a_stored_session_is_read_too() -> None:
         ('{"version": "one", "state": {}}', "version", "whole number"),
         ('{"version": true}', "version", "whole number"),
         ('{"summary": "x"}', "session_id", "required"),
-        (b" " * (MAX_BYTES + 1), "", "16,000,001 bytes"),
+        (b" " * 16_000_001, "", "16,000,001 bytes"),
     ],
 )  # fmt: skip
 def test_what_is_no_state_is_refused_with_its_place(text: str | bytes, where: str, what: str) -> None:

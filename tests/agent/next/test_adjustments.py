@@ -1,7 +1,6 @@
 """What a model's API can't express is recorded once in a session, for each model."""
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.ledger import KEPT_ADJUSTMENTS
 from longhaul.agent.next.adjustments import with_new_adjustments
 from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.views.events import EventFold
@@ -49,10 +48,10 @@ def test_the_same_of_the_same_model_is_recorded_once() -> None:
 
 def test_an_endless_list_is_forgotten_from_its_beginning() -> None:
     play = begun()
-    for number in range(KEPT_ADJUSTMENTS + 1):
+    for number in range(201):
         write(play, "gull", f"The field {number} was left out.")
 
-    assert len(play.record.context.adjusted) == KEPT_ADJUSTMENTS
+    assert len(play.record.context.adjusted) == 200
     assert write(play, "gull", "The field 1 was left out.", "The field 0 was left out.") == (
         "The field 0 was left out.",
     )

@@ -7,7 +7,6 @@ import pytest
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.notices import Notice
 from longhaul.agent.fold.ledger.question_digest import seen_digest
-from longhaul.agent.next.asked_together import ASKED_AT_ONCE, ASKED_CHARS
 from longhaul.agent.next.notices import to_tell
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.steps import Act, Examine, Idle, Judge, Park
@@ -226,18 +225,18 @@ def test_in_each_mode_the_list_is_what_asks_in_it(mode: str, shown: list[str], r
 
 
 def test_a_list_has_an_end_and_goes_on_behind_it() -> None:
-    names = [f"c{number}" for number in range(ASKED_AT_ONCE + 3)]
+    names = [f"c{number}" for number in range(35)]
     play = asking(*(f"{name} Paint" for name in names))
-    assert waiting(play) == names[:ASKED_AT_ONCE]
+    assert waiting(play) == names[:32]
 
-    play.allow(*names[:ASKED_AT_ONCE])
+    play.allow(*names[:32])
     play.run()
 
-    assert waiting(play) == names[ASKED_AT_ONCE:]
+    assert waiting(play) == names[32:]
 
 
 def test_a_list_of_large_calls_is_short() -> None:
-    large = '{"text": "' + "x" * (ASKED_CHARS // 2) + '"}'
+    large = '{"text": "' + "x" * (300_000 // 2) + '"}'
     play = Play([calls("a Paint", "b Paint", "c Paint", arguments=large), text("Done.")])
     play.say("Go")
     play.run()

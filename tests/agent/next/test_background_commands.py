@@ -10,7 +10,7 @@ from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS, Load, history_is
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
-from longhaul.agent.values.background import MOST_COMMANDS, BackgroundCommand
+from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.family import ABOVE, HOUSE, Family
@@ -48,7 +48,7 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
     play = Family([text("Hm.")], spec=HOUSE)
     play.say("Build")
     play.begin()
-    for number in range(MOST_COMMANDS):
+    for number in range(8):
         play.write(e.CommandBegun(command=BackgroundCommand(call_id=str(number), shown="make")))
     assert "8 commands are the most at a time" in why_not(call, BASH, play.record)
     play.write(e.CommandEnded(call_id="3", fate="ended"))

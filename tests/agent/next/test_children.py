@@ -6,7 +6,6 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.next.children import beginning, lost
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.steps import Idle, Park
-from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.views.children import family, path
@@ -333,13 +332,13 @@ def test_a_task_that_never_began_is_reported_as_interrupted() -> None:
 
 
 def test_a_report_is_cut_to_what_two_histories_take() -> None:
-    play = Family([text("x" * (LONGEST_REPORT_CHARS + 7))], parent=ABOVE)
+    play = Family([text("x" * 40_007)], parent=ABOVE)
     play.say("Set it", ABOVE.call_id)
     play.run()
 
     (report,) = play.reports
     assert report is not None
-    assert report.output.endswith(f"(cut here: it has {LONGEST_REPORT_CHARS + 7} characters)")
+    assert report.output.endswith("(cut here: it has 40007 characters)")
 
 
 def test_taint_goes_down_with_the_task_and_up_with_the_report() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.carried import Carried, carry
-from longhaul.agent.next.rollover import ROLL_OVER_EVENTS, Load
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, Close, Idle, Park, Restore, RollOver
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolResultState
@@ -14,7 +14,7 @@ from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text
 
-LONG = Load(events=ROLL_OVER_EVENTS + 1)
+LONG = Load(events=2_001)
 DOWN = ErrorInfo(type="StoreUnavailable", message="the state store does not answer")
 SHORT_LIVED = SPEC.model_copy(update={"idle_close_seconds": 60})
 

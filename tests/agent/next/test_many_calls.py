@@ -3,8 +3,8 @@
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.batches import CALLS_AT_ONCE, CALLS_OF_A_TURN, too_many, without_too_many
-from longhaul.agent.next.rollover import ROLL_OVER_EVENTS, Load
+from longhaul.agent.fold.batches import too_many, without_too_many
+from longhaul.agent.next.rollover import Load
 from longhaul.agent.steps import Act, Park, RollOver
 from longhaul.agent.values.conversation.messages import AssistantMsg, ContentBlock, HintBlock, TextBlock, ToolCallBlock
 from tests.agent.play import Play, calls, text
@@ -22,25 +22,25 @@ def started(play: Play) -> list[str]:
 
 
 def test_the_next_call_starts_when_one_has_ended_in_the_models_order() -> None:
-    play = looking(CALLS_AT_ONCE + 3)
+    play = looking(35)
 
     play.run(hold=True)
     at_first = list(play.running)
     play.end_call("c5")
     play.run(hold=True)
 
-    assert at_first == [f"c{number}" for number in range(CALLS_AT_ONCE)]
-    assert play.running == [call_id for call_id in at_first if call_id != "c5"] + [f"c{CALLS_AT_ONCE}"]
+    assert at_first == [f"c{number}" for number in range(32)]
+    assert play.running == [call_id for call_id in at_first if call_id != "c5"] + ["c32"]
     play.run()
-    assert started(play) == [f"c{number}" for number in range(CALLS_AT_ONCE + 3)]
-    assert len(play.results()) == CALLS_AT_ONCE + 3
+    assert started(play) == [f"c{number}" for number in range(35)]
+    assert len(play.results()) == 35
     assert play.ends() == [("reply-of-r1", "completed")]
 
 
 def test_a_history_that_has_become_long_is_left_between_the_calls_of_a_turn() -> None:
-    play = looking(3 * CALLS_AT_ONCE)
+    play = looking(3 * 32)
     play.run(hold=True)
-    play.load = Load(events=ROLL_OVER_EVENTS + 1)
+    play.load = Load(events=2_001)
 
     play.end_call("c0")
     held = play.run(hold=True)
@@ -50,13 +50,13 @@ def test_a_history_that_has_become_long_is_left_between_the_calls_of_a_turn() ->
     play.load = Load()
     play.run()
 
-    assert (held, step, before) == (Park("running calls"), RollOver(), CALLS_AT_ONCE)
-    assert started(play) == [f"c{number}" for number in range(3 * CALLS_AT_ONCE)]
-    assert len(play.results()) == 3 * CALLS_AT_ONCE
+    assert (held, step, before) == (Park("running calls"), RollOver(), 32)
+    assert started(play) == [f"c{number}" for number in range(3 * 32)]
+    assert len(play.results()) == 3 * 32
     assert play.ends() == [("reply-of-r1", "completed")]
 
 
-@pytest.mark.parametrize("count", [0, 1, CALLS_OF_A_TURN, CALLS_OF_A_TURN + 1, 5_000])
+@pytest.mark.parametrize("count", [0, 1, 256, 257, 5_000])
 def test_the_first_calls_of_a_turn_are_kept_and_the_rest_are_counted(count: int) -> None:
     made = calls(*(f"c{number} Look" for number in range(count)))
     said: list[ContentBlock] = [TextBlock(text="I look."), *made, TextBlock(text="That is all.")]
@@ -64,8 +64,8 @@ def test_the_first_calls_of_a_turn_are_kept_and_the_rest_are_counted(count: int)
     kept, dropped = without_too_many(said)
 
     ids = [block.id for block in kept if isinstance(block, ToolCallBlock)]
-    assert ids == [f"c{number}" for number in range(min(count, CALLS_OF_A_TURN))]
-    assert dropped == max(count - CALLS_OF_A_TURN, 0)
+    assert ids == [f"c{number}" for number in range(min(count, 256))]
+    assert dropped == max(count - 256, 0)
     assert (kept[0], kept[-1]) == (said[0], said[-1])
 
 

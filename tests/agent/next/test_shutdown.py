@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from longhaul.agent.letters.bodies import MAX_ID_CHARS
 from longhaul.agent.letters.upkeep import shutdown
 from longhaul.agent.steps import Think
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
@@ -74,7 +73,7 @@ def test_a_session_that_is_at_nothing_has_nothing_to_go_on_with() -> None:
 def test_a_worker_with_an_endless_name_is_refused() -> None:
     play = thinking()
 
-    answer = play.tell("worker_left", {**LEFT, "worker": "w" * (MAX_ID_CHARS + 1)})
+    answer = play.tell("worker_left", {**LEFT, "worker": "w" * 1_001})
 
     assert str(answer).startswith("worker_left: worker: String should have at most 1000 characters")
     assert interrupted(play) is False

@@ -12,7 +12,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     message_digest,
 )
-from longhaul.agent.values.conversation.provider_extras import EXTRAS_BYTES
 
 SIGNED = ToolCallBlock(id="c1", name="fetch", input="{}", extras={"thought_signature": "c2ln"})
 SAID = TextBlock(text="I look.", extras={"phase": "commentary"})
@@ -35,8 +34,8 @@ def test_extras_come_back_from_json_and_count_in_the_digest() -> None:
 @pytest.mark.parametrize(
     ("extras", "complaint"),
     [
-        ({"signature": "s" * EXTRAS_BYTES}, "extras of 400,017 bytes; a block may have 400,000: leave them out"),
-        ({"signature": "€" * (EXTRAS_BYTES // 3)}, "a block may have 400,000"),
+        ({"signature": "s" * 400_000}, "extras of 400,017 bytes; a block may have 400,000: leave them out"),
+        ({"signature": "€" * (400_000 // 3)}, "a block may have 400,000"),
         ({"signature": object()}, "extras have to be JSON"),
         ({"signature": float("nan")}, "extras have to be JSON"),
         ([1], "valid dictionary"),

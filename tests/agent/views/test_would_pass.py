@@ -7,7 +7,7 @@ from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
-from longhaul.agent.views.would_pass import LOOKED_AT, NAMED, WouldPass, would_pass
+from longhaul.agent.views.would_pass import WouldPass, would_pass
 from tests.agent.play import Play, calls, site
 
 EDIT = ToolDescriptor(name="Edit", effect=Effect.ONCE)
@@ -106,14 +106,14 @@ def test_of_a_call_that_does_not_wait_nothing_is_said(call_id: str) -> None:
 
 def test_only_the_newest_are_looked_at_and_a_few_are_named() -> None:
     play = edits("/site/north/a")
-    for number in range(LOOKED_AT + 20):
+    for number in range(120):
         facts = {f"old-{number}": site(f"/site/north/{number}")}
         play.record.log.append(e.ModelSaid(message=made(number), facts=facts))
 
     (found,) = rules_of(play, "edit-0")
 
-    assert (found.looked_at, found.count, len(found.newest)) == (LOOKED_AT, LOOKED_AT, NAMED)
-    assert found.newest[0].gist == f"/site/north/{LOOKED_AT + 19}"
+    assert (found.looked_at, found.count, len(found.newest)) == (100, 100, 10)
+    assert found.newest[0].gist == "/site/north/119"
 
 
 def test_what_nothing_was_found_out_about_passes_by_no_rule_of_paths() -> None:
