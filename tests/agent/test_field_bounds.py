@@ -1,0 +1,128 @@
+"""Bounds of what may be given, by their numbers: so much is taken and one more is not, or so much is kept and shown."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longhaul.agent.entries.repairs import LeftOut, Repair
+from longhaul.agent.fold import background, children
+from longhaul.agent.hub.bodies import LeaveHub
+from longhaul.agent.letters.bodies import Notify
+from longhaul.agent.next.children import GivenTask
+from longhaul.agent.next.inside_agents import SEND_TOOL
+from longhaul.agent.permission.rule_checks import BadRule, check_rule
+from longhaul.agent.permission.rulebook import check_count, check_room
+from longhaul.agent.plain.nearest import did_you_mean, nearest
+from longhaul.agent.plain.result_schema import unusable, wrong_places
+from longhaul.agent.values.background import BackgroundCommand
+from longhaul.agent.values.budget import Budget
+from longhaul.agent.values.children import Child
+from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.memory import shortened
+from longhaul.agent.values.spec.profiles import ModelProfile
+from longhaul.agent.values.spec.workspace import Workspace
+from longhaul.agent.views.custom_events import repaired
+from longhaul.agent.views.transcript import page
+from tests.agent.play import Play
+
+Check = Callable[[int], Any]
+
+
+def agents_within(levels: int) -> AgentSpec:
+    spec = AgentSpec(name="lowest")
+    for level in range(levels):
+        spec = AgentSpec(name=f"over-{level}", agents={spec.name: spec.model_copy(update={"description": "d"})})
+    return spec
+
+
+def agents_beside(number: int) -> AgentSpec:
+    names = [f"a{each}" for each in range(number)]
+    return AgentSpec(agents={name: AgentSpec(name=name, description="d") for name in names})
+
+
+def profile(**fields: Any) -> ModelProfile:
+    return ModelProfile(provider="openai-chat", model="m", **fields)
+
+
+GIVEN: dict[str, tuple[int, Check]] = {
+    "name of an event": (200, lambda size: Notify(event="e" * size)),
+    "what comes with an event": (10_000, lambda size: Notify(event="e", payload="x" * size)),
+    "task of a sub-agent": (30_000, lambda size: GivenTask(agent="a", task="x" * size)),
+    "sub-agents of an agent": (20, agents_beside),
+    "levels of sub-agents": (3, agents_within),
+    "members in one letter": (50, lambda size: LeaveHub(members=tuple(f"m{each}" for each in range(size)))),
+    "tokens of a budget": (10**15, lambda size: Budget(max_tokens=size)),
+    "name of a host": (100, lambda size: Workspace(root="/w", place="local", host="h" * size)),
+    "stop words of a profile": (4, lambda size: profile(stop=tuple(f"s{each}" for each in range(size)))),
+    "body of a profile": (20_000, lambda size: profile(extra_body={"x": "y" * (size - len('{"x": ""}'))})),
+    "pattern of a rule": (1_000, lambda size: check_rule(PermissionRule(tool_name="Read", rule_content="x" * size))),
+}
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_so_much_is_taken_and_no_more(what: str) -> None:
+    most, check = GIVEN[what]
+    check(most)
+
+    with pytest.raises((ValueError, BadRule)):
+        check(most + 1)
+
+
+def test_a_word_to_a_sub_agent_has_10000_characters() -> None:
+    assert SEND_TOOL.input_schema["properties"]["message"]["maxLength"] == 10_000
+
+
+def test_of_a_long_list_of_names_twenty_are_listed_and_a_hundred_characters_of_a_name_are_compared() -> None:
+    listed = did_you_mean("zzz", [f"aa{number:02}" for number in range(25)])
+
+    assert listed.endswith("aa19 and 5 more")
+    assert nearest("y" * 100 + "x" * 300, ["y" * 100]) == "y" * 100
+
+
+def test_ten_places_that_do_not_fit_are_told_and_a_schema_nests_to_a_hundred_levels() -> None:
+    schema: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(101):
+        deep = {"type": "array", "items": deep}
+
+    assert len(wrong_places(list(range(11)), schema)) == 10
+    assert "nests deeper" in unusable(deep)
+    assert unusable(deep["items"]) == ""
+
+
+def test_of_what_is_written_down_of_a_reply_1900_characters_are_kept() -> None:
+    assert shortened("x" * 1_900) == "x" * 1_900
+    assert shortened("x" * 1_901) == "x" * 950 + " […] " + "x" * 950
+
+
+def test_a_page_has_at_most_2000_items() -> None:
+    assert len(page([UserMsg("ana", "x", id="m")] * 2_001, 0, 10**9)) == 2_000
+
+
+def test_of_what_a_context_was_sent_without_twenty_parts_are_told() -> None:
+    parts = tuple(LeftOut(message=0, block=number, words=f"part {number}") for number in range(21))
+
+    assert len(repaired(Repair(left_out=parts)).value["left_out"]) == 20
+
+
+def test_two_hundred_rules_are_taken_at_once_and_together_200_kb() -> None:
+    check_count("add", 200)
+    long = tuple(PermissionRule(tool_name=f"T{number}", reason="x" * 1_900) for number in range(104))
+    check_room((), long[:102], 0)
+
+    with pytest.raises(BadRule, match="more than 200 rules"):
+        check_count("add", 201)
+    with pytest.raises(BadRule, match="more than 200 kB"):
+        check_room((), long, 0)
+
+
+def test_of_what_has_ended_fifty_commands_and_a_hundred_sub_agents_are_kept() -> None:
+    ledger = Play([]).record
+    for number in range(101):
+        background._keep(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
+        children._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
+
+    assert (len(ledger.commands), len(ledger.children)) == (50, 100)
