@@ -15,7 +15,7 @@ from longhaul.activities.masking.masker import NO_SECRETS, Masker
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
 from longhaul.activities.notify.command import Command
 from longhaul.activities.notify.maildir import Maildir
-from longhaul.activities.notify.notifying import Notifying
+from longhaul.activities.notify.notifying import Notifying, message_of
 from longhaul.activities.notify.opening import KEY, BadNotifySetting, open_channels
 from longhaul.activities.notify.webhook import Webhook, signature
 from longhaul.agent.record import Record
@@ -45,11 +45,11 @@ def message(**fields: Any) -> NoticeMessage:
     return NoticeMessage.model_validate({**given, **fields})
 
 
-def waiting_record(arguments: str = '{"colour": "red"}') -> Record:
-    """Of a session in which one call waits that nobody was told of."""
+def waiting_record(arguments: str = '{"colour": "red"}', waiting: tuple[str, ...] = ("p Paint",)) -> Record:
+    """Of a session in which calls wait that nobody was told of."""
     permission = PermissionContext(rules=RULES, deadline=Deadlines(expire_after=60))
     spec = AgentSpec(name="mason", model="scripted:wall", permission=permission)
-    play = Play([calls("p Paint", arguments=arguments)], spec=spec, keeps=True)
+    play = Play([calls(*waiting, arguments=arguments)], spec=spec, keeps=True)
     play.say("Go")
     while not play.record.notices.unsent:
         play.begin()
@@ -224,3 +224,13 @@ def test_several_ways_stand_side_by_side() -> None:
 
     assert names == ["webhook", "maildir", "command"]
     assert open_channels("", {}) == []
+
+
+def test_of_a_calls_arguments_4000_characters_are_told_and_1000_of_each_that_waits_with_it() -> None:
+    record = waiting_record('{"colour": "' + "x" * 9_000 + '"}', ("p Paint", "q Paint"))
+    (notice,) = record.notices.unsent.values()
+
+    told = message_of(record, notice, "k", NO_SECRETS)
+
+    assert 4_000 <= len(told.arguments) < 4_100
+    assert [1_000 <= len(other.arguments) < 1_100 for other in told.more] == [True]
