@@ -14,6 +14,7 @@ from longhaul.activities.models.requests.nested_schemas import with_plain_parts
 from longhaul.activities.models.requests.openai_parts import (
     arguments_text,
     attachment_of,
+    is_claude,
     is_reasoning_model,
     state_mark,
 )
@@ -40,6 +41,11 @@ from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, To
 
 _WANTS_ANSWER = re.compile(r"(?:mi|magi|mini|dev|code)stral|mixtral|pixtral", re.IGNORECASE)
 """Mistral's refuse it: "Unexpected role 'user' after role 'tool'"."""
+_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+"""For Claude behind a gateway: LiteLLM, OpenRouter, Portkey and others pass it on (docs.litellm.ai and openrouter.ai,
+"Prompt caching", 2026-11-24)."""
+_MARKED_ENDS = 2
+"""As over Anthropic's own API: the end of the request, and that of the one before, which finds what this has cached."""
 _LONGEST_ID = 40
 """Chat Completions takes no longer call ids."""
 
@@ -116,7 +122,22 @@ def _messages(request: ModelRequest, notes: list[str]) -> list[dict[str, Any]]:
         # Gemini refuses a call that nobody has asked for, and templates of vLLM a conversation without a user.
         messages.insert(0, {"role": "user", "content": "(The conversation begins here.)"})
     system = [{"role": "system", "content": scrub(request.system)}] if request.system.strip() else []
-    return [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
+    told = [*system, *(_answered(messages) if _WANTS_ANSWER.search(request.model) else messages)]
+    return _marked_for_cache(told) if is_claude(request.model) else told
+
+
+def _marked_for_cache(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With marks on the system prompt and on the last message before each of the newest answers."""
+    asks = [message["role"] in ("user", "tool") for message in messages]
+    ends = [at for at, asked in enumerate(asks) if asked and not any(asks[at + 1 : at + 2])]
+    marked = {0, *ends[-_MARKED_ENDS:]} if messages[0]["role"] == "system" else {*ends[-_MARKED_ENDS:]}
+    return [_marked(message) if at in marked else message for at, message in enumerate(messages)]
+
+
+def _marked(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    *before, last = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {**message, "content": [*before, {**last, **_CACHE_MARK}]}
 
 
 def _of_turn(model: str, turn: Turn, notes: list[str]) -> list[WireItem]:

@@ -13,7 +13,7 @@ from longhaul.activities.models.apis.streams import timeout_of
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.requests.efforts import effort_of
 from longhaul.activities.models.requests.nested_schemas import with_plain_parts
-from longhaul.activities.models.requests.openai_parts import is_reasoning_model
+from longhaul.activities.models.requests.openai_parts import is_claude, is_reasoning_model
 from longhaul.activities.models.requests.output_limit import output_limit
 from longhaul.activities.models.requests.sampling import is_fixed
 from longhaul.activities.models.requests.text import scrub_json
@@ -57,6 +57,8 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
         "max_retries": 0,
         "timeout": timeout if takes_parts else timeout.read,
     }
+    if is_claude(model.model_name):
+        sent["cache"] = True  # the library sets marks, where its vendor passes them on
     if request.answer is not None:
         sent["tool_choice"] = [wire_name(request.answer.name)]
     elif request.no_calls and request.tools:

@@ -24,6 +24,11 @@ def is_reasoning_model(model: str) -> bool:
     return bool(re.match(r"(o\d|gpt-[5-9]|codex)", model)) and "-chat" not in model
 
 
+def is_claude(model: str) -> bool:
+    """Whether it is one of Anthropic's, by a gateway's name or its own: what is not marked is not cached."""
+    return bool(re.search(r"(?:^|[/.:])claude-", model, re.IGNORECASE))
+
+
 def attachment_of(block: DataBlock) -> Attachment | None:
     """The block as OpenAI's APIs take it; None for a type or an address that they do not know."""
     source = block.source

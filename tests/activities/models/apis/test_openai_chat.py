@@ -271,3 +271,36 @@ async def test_a_word_stands_between_a_result_and_what_is_said_meanwhile_where_s
     await by_wire.call(f"openai-chat:{model}", [*record, UserMsg("user", "Hurry.")])
 
     assert [message["role"] for message in wire.bodies[0]["messages"]] == roles
+
+
+def marked(body: dict[str, Any]) -> list[str]:
+    """The texts that bear a mark for the cache."""
+    parts = [
+        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return [part["text"] for part in parts if part.get("cache_control") == {"type": "ephemeral"}]
+
+
+async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(by_wire: Caller, wire: Wire) -> None:
+    messages: list[Msg] = [UserMsg("user", "Go")]
+    for turn in range(3):
+        ids = [f"c{turn}{at}" for at in range(2)]
+        messages.append(AssistantMsg("x", [ToolCallBlock(id=each, name="weather", input="{}") for each in ids]))
+        messages += [returned(each, "weather", f"sun {each}") for each in ids]
+        wire.answers.append(Answer(chat_says("ok")))
+        await by_wire.call("openai-chat:anthropic/claude-opus-4-8", messages, system="Be brief.")
+
+    assert [marked(body) for body in wire.bodies] == [
+        ["Be brief.", "Go", "sun c01"],
+        ["Be brief.", "sun c01", "sun c11"],
+        ["Be brief.", "sun c11", "sun c21"],
+    ]
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1", "qwen3", "deepseek-v4-pro", "anthropic-like"])
+async def test_no_other_model_is(by_wire: Caller, wire: Wire, model: str) -> None:
+    wire.answers = [Answer(chat_says("ok"))]
+
+    await by_wire.call(f"openai-chat:{model}", "Go", system="Be brief.")
+
+    assert marked(wire.bodies[0]) == []

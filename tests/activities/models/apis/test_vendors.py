@@ -337,6 +337,19 @@ async def test_tokens_are_counted_as_for_others(
     assert (read, wrote, used.cache_input_tokens, used.reasoning_tokens) == counts
 
 
+async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(wire: Wire) -> None:
+    wire.answers = [Answer(calls_of("openrouter", "c1", "Oslo")), Answer(says_of("ai:openrouter", "Rain."))]
+    async with asking(wire, "openrouter", "anthropic/claude-opus-4.8") as it:
+        messages = await it.step([UserMsg("user", "How is the weather?")])
+        await it.call(messages)
+
+    for body, last in zip(wire.bodies, ("user", "tool"), strict=True):
+        parts = [(message["role"], part) for message in body["messages"] for part in message["content"] or ()]
+        marked = [role for role, part in parts if isinstance(part, dict) and "cache_control" in part]
+        assert marked == ["system", last]
+        assert "cache_control" in json.dumps(body["tools"])
+
+
 @pytest.mark.parametrize("vendor", ["openrouter", "google"])
 async def test_twelve_turns_of_calls_each_begin_with_the_one_before(wire: Wire, vendor: str) -> None:
     turns = 12
