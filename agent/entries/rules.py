@@ -5,6 +5,7 @@ from typing import Literal
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.permission import Confirming, PermissionMode, PermissionRule
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 
 class Configured(Entry):
@@ -15,6 +16,8 @@ class Configured(Entry):
     add_rules: tuple[PermissionRule, ...] = sparse(())
     max_iters: int | None = sparse(None)
     model: str | None = sparse(None)
+    llm_config: ModelConfig | None = sparse(None)
+    """The whole of it."""
     confirm: Confirming | None = sparse(None)
     analyzers: tuple[str, ...] | None = sparse(None)
     middlewares: tuple[str, ...] | None = sparse(None)

@@ -138,6 +138,8 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
         ledger.spec = ledger.spec.model_copy(update={"react_config": react})
     if entry.model is not None:
         ledger.spec = ledger.spec.model_copy(update={"model": entry.model})
+    if entry.llm_config is not None:
+        ledger.spec = ledger.spec.model_copy(update={"llm_config": entry.llm_config})
     if entry.middlewares is not None:
         ledger.spec = ledger.spec.model_copy(update={"middlewares": entry.middlewares})
         # Nobody has looked at these yet: who has nothing to say to an interrupt says nothing.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
 from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.requests import When
@@ -46,10 +46,13 @@ REPORT_AGAIN = "report_again"
 
 
 class Configure(Value):
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
     mode: PermissionMode | None = None
     rules: Rules = ()
     max_iters: int | None = Field(default=None, ge=1, le=1_000_000)
     model: FullModelName | None = Field(default=None, min_length=1, max_length=1_000)
+    llm_config: dict[str, JsonValue] | None = Field(default=None, alias="model_config", max_length=50)
+    """How models are called from the next call on: the fields that are to be others; null is the default of one."""
     confirm: Confirming | None = None
     analyzers: Analyzers | None = None
     middlewares: Middlewares | None = None

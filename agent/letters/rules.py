@@ -1,12 +1,16 @@
 """Letters that change what a session may do unasked: its mode and limits, and its rules."""
 
+from pydantic import ValidationError
+
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChangeRules, Configure, Unusable
 from longhaul.agent.letters.letter import Received
 from longhaul.agent.permission.rule_checks import BadRule, check_rules, check_tools_of
 from longhaul.agent.permission.rulebook import changed, check_count, id_of, named, stamped
+from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
 from longhaul.agent.values.permission import PermissionRule, Scope
+from longhaul.agent.values.spec.agent_spec import ModelConfig, check_config
 from longhaul.agent.values.spec.known_names import without_tool
 
 
@@ -17,6 +21,7 @@ def configure(record: Record, body: Configure) -> Received:
         add_rules=body.rules,
         max_iters=body.max_iters,
         model=body.model,
+        llm_config=_called_otherwise(record, body),
         confirm=body.confirm,
         analyzers=body.analyzers,
         middlewares=body.middlewares,
@@ -24,6 +29,22 @@ def configure(record: Record, body: Configure) -> Received:
         no_tool=_without_tool(record, new),
     )
     return Received((entry,), {"configured": True})
+
+
+def _called_otherwise(record: Record, body: Configure) -> ModelConfig | None:
+    """The whole of it, as it holds from now on. Raises Unusable."""
+    if body.llm_config is None:
+        return None
+    before = record.spec.llm_config.model_dump(mode="json")
+    given = {name: value for name, value in {**before, **body.llm_config}.items() if value is not None}
+    try:
+        config = ModelConfig.model_validate(given)
+        check_config(body.model or record.spec.model, config)
+    except ValidationError as error:
+        raise Unusable(f"model_config.{what_is_wrong(error)}") from error
+    except ValueError as error:
+        raise Unusable(str(error)) from error
+    return config
 
 
 def change(record: Record, body: ChangeRules) -> Received:

@@ -136,6 +136,7 @@ def run(  # noqa: PLR0913  one parameter a flag
     *,
     agent: options.Agent = None,
     model: options.Model = None,
+    called: options.Set = None,
     session: options.Session = None,
     user: options.User = None,
     workspace: options.Workspace = None,
@@ -160,7 +161,7 @@ def run(  # noqa: PLR0913  one parameter a flag
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import run as running
 
-    wishes = Wishes(agent, model, session, user, workspace, mode, max_iters, max_cost, max_tokens)
+    wishes = Wishes(agent, model, session, user, workspace, mode, max_iters, max_cost, max_tokens, tuple(called or ()))
     request = running.Request(prompt, request_id, detach, schema)
     leave_by(lambda: running.run(wishes, request, Screen(as_json=as_json, play=play)))
 
@@ -170,6 +171,7 @@ def chat(  # noqa: PLR0913  one parameter a flag
     *,
     agent: options.Agent = None,
     model: options.Model = None,
+    called: options.Set = None,
     session: options.Session = None,
     user: options.User = None,
     workspace: options.Workspace = None,
@@ -183,7 +185,7 @@ def chat(  # noqa: PLR0913  one parameter a flag
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import chat as chatting
 
-    wishes = Wishes(agent, model, session, user, workspace, mode)
+    wishes = Wishes(agent, model, session, user, workspace, mode, called=tuple(called or ()))
     leave_by(lambda: chatting.chat(wishes, Screen(play=play), play=play, which=chatting.which_of(newest, pick)))
 
 

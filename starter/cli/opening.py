@@ -20,6 +20,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.finding import Name, find_of_all
+from longhaul.starter.cli.set_flag import called_otherwise, fields_of
 from longhaul.starter.client.agent_files.agents import FOLDER, agent_names, find_agent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
@@ -40,6 +41,8 @@ class Wishes:
     max_iters: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
+    called: tuple[str, ...] = ()
+    """How its models are called, as KEY=VALUE."""
 
 
 async def open_session(app: Longhaul, wishes: Wishes) -> Session:
@@ -144,6 +147,8 @@ def spec_of(wishes: Wishes, default_model: str) -> AgentSpec:
     changes: dict[str, Any] = {"model": located(wishes.model or spec.model or default_model)}
     if (mode := _mode(wishes)) is not None:
         changes["permission"] = spec.permission.model_copy(update={"mode": mode})
+    if wishes.called:
+        changes["llm_config"] = called_otherwise(spec.llm_config, fields_of(wishes.called))
     if wishes.max_iters is not None:
         changes["react_config"] = spec.react_config.model_copy(update={"max_iters": wishes.max_iters})
     if (limits := _limits(wishes)) is not None:
@@ -214,7 +219,7 @@ async def adjust(app: Longhaul, session: Session, wishes: Wishes) -> None:
             f"{flags}: session {session.id!r} has begun; `longhaul budget {session.id}` shows what it may spend, and "
             "raises it"
         )
-    if wishes.model is wishes.mode is wishes.workspace is None and wishes.max_iters is None:
+    if wishes.model is wishes.mode is wishes.workspace is None and wishes.max_iters is None and not wishes.called:
         return
     status = await session.status()
     roots = await roots_of_workers(app.client, app.settings.task_queue)
@@ -229,6 +234,8 @@ async def adjust(app: Longhaul, session: Session, wishes: Wishes) -> None:
         changes["model"] = located(wishes.model)
     if (mode := _mode(wishes)) is not None and mode.value != status.mode:
         changes["mode"] = mode.value
+    if wishes.called:
+        changes["model_config"] = fields_of(wishes.called)
     if wishes.max_iters is not None:
         changes["max_iters"] = wishes.max_iters
     if changes:

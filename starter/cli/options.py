@@ -12,6 +12,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdou
 Model = Annotated[
     str | None, typer.Option("--model", help="anthropic:NAME, openai:NAME, openai-chat:NAME, scripted:FILE.")
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Of [model_config], as max_output_tokens=16000; without a value the default."
+    ),
+]
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Where the tools work; else the current directory.")]
 Mode = Annotated[
     str | None,

@@ -34,7 +34,8 @@ class Steering:
         return bool((await self._sending.update("notify", body))["woken"])
 
     async def configure(self, **settings: Any) -> None:
-        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters` or `model`; `by` says who."""
+        """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters`, `model` or fields of
+        `model_config`, as `{"reasoning_effort": "high"}`, from the next call of a model on; `by` says who."""
         await self._sending.update_with_start("configure", {key: plain(value) for key, value in settings.items()})
 
     async def interrupt(

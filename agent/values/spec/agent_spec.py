@@ -77,6 +77,15 @@ class ModelConfig(Value):
         return self.model_copy(update={"base_url": None, "api_key_env": None})
 
 
+def check_config(model: str, config: ModelConfig) -> None:
+    """Raise ValueError where an agent with this model can't be called so."""
+    if config.profiles:
+        raise ValueError("model_config.profiles: write each profile under [models.NAME]")
+    own = {"base_url": config.base_url, "api_key_env": config.api_key_env}
+    if model and ":" not in model and (said := [name for name, value in own.items() if value is not None]):
+        raise ValueError(f"model_config.{said[0]}: {model!r} is a profile and has its own; leave it out")
+
+
 class ReActConfig(Value):
     max_iters: int = sparse(50, ge=1, le=1_000_000)
     """Rounds of a reply, each a call of the model and the calls that it makes; then it says where things stand."""
@@ -329,15 +338,7 @@ class AgentSpec(Value):
                 raise ValueError(
                     f"models.{name}.prices: the workers' operator alone says what models cost; leave it out"
                 )
-        if self.llm_config.profiles:
-            raise ValueError("model_config.profiles: write each profile under [models.NAME]")
-        own = {"base_url": self.llm_config.base_url, "api_key_env": self.llm_config.api_key_env}
-        if (
-            self.model
-            and ":" not in self.model
-            and (said := [name for name, value in own.items() if value is not None])
-        ):
-            raise ValueError(f"model_config.{said[0]}: {self.model!r} is a profile and has its own; leave it out")
+        check_config(self.model, self.llm_config)
         return self
 
     @property

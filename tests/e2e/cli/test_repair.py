@@ -72,7 +72,8 @@ async def test_a_poisoned_session_is_repaired_and_goes_on(temporal_server: DevSe
         again = await longhaul("repair", "squeamish")
         as_json = await longhaul("repair", "queasy", "--json")
         nobody = await longhaul("repair", "nowhere", "--json")
-        done = await longhaul("run", "And then?", "--session", "squeamish", "--json")
+        done = await longhaul("run", "And then?", "--session", "squeamish", "--json", "--set", "max_output_tokens=700")
+        called = (await session.settings()).llm_config
         reply = await other.reply("And then?")
         replaced = [event.value for event in (await session.events()).events if event.name == "state_replaced"]
         kept = [block async for message in session.transcript() for block in message.content]
@@ -84,6 +85,7 @@ async def test_a_poisoned_session_is_repaired_and_goes_on(temporal_server: DevSe
     assert (as_json.code, as_json.document) == (0, {"session": "queasy", "left_out": 1})
     assert (nobody.code, "there is no session 'nowhere'" in nobody.err, nobody.out) == (2, True, "")
     assert done.code == 0, done.err
+    assert called.max_output_tokens == 700
     assert (reply.finished_reason, reply.error) == (FinishedReason.COMPLETED, None)
     assert replaced == [{"by": "ana", "why": "a repair: 1 attachments and thoughts are out of the context"}]
     assert SEA in kept

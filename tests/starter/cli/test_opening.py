@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.permission import PermissionMode
+from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.opening import Wishes, fresh_name, spec_of, workspace
@@ -101,10 +102,22 @@ def test_the_mode_leaves_the_files_rules_alone(folder: Path) -> None:
     assert [rule.rule_content for rule in permission.rules] == ["ls"]
 
 
+def test_how_models_are_called_is_set_beside_the_file(folder: Path) -> None:
+    agent = agent_file(folder, "[model_config]", "temperature = 0.5", "max_output_tokens = 900")
+    called = ("reasoning_effort=high", "max_output_tokens=", "fallback_model=anthropic:claude-haiku-4-5")
+
+    config = spec_of(Wishes(agent=agent, called=called), "").llm_config
+
+    assert config == ModelConfig(temperature=0.5, reasoning_effort="high", fallback_model="anthropic:claude-haiku-4-5")
+
+
 @pytest.mark.parametrize(
     ("wishes", "complaint", "sentence"),
     [
         (Wishes(mode="wild"), Misuse, "--mode: there is no mode 'wild'; there are: default, "),
+        (Wishes(called=("max_output_tokens",)), Misuse, "--set: 'max_output_tokens' is no KEY=VALUE"),
+        (Wishes(called=("max_output_tokens=many",)), Misuse, "--set: max_output_tokens: "),
+        (Wishes(called=("reasoning_effrt=low",)), Misuse, "--set: reasoning_effrt: "),
         (Wishes(agent="missing.toml"), BadAgent, "there is no agent file 'missing.toml'"),
     ],
 )

@@ -15,12 +15,14 @@ from longhaul.activities.models.profiles import read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
+from longhaul.starter.client.wire import Refused
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
 from tests.e2e.processes import WorkerSettings, environment, worker
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
+from tests.workflows.roomy import failure_of_replay
 from tests.workflows.workers.models.test_models import refusing
 
 pytestmark = pytest.mark.server
@@ -123,6 +125,43 @@ async def test_a_running_session_is_given_another_profile(unserved: Stage, wire:
     assert done.get_text_content() == "Two."
     assert all(keys == {TEAM} for keys in keys_in(wire))
     assert all(keys == {OTHER} for keys in keys_in(other_wire))
+
+
+async def test_a_running_session_is_called_otherwise(unserved: Stage, wire: Wire, other_wire: Wire) -> None:
+    wire.answers, other_wire.answers = [Answer(claude_says("One."))] * 3, [Answer(chat_says("Two."))] * 3
+    await offering(unserved, {"tide": at(wire, "anthropic"), "reef": at(other_wire, "openai-chat", "OTHER_KEY")})
+    session = unserved.session(model="tide", tools=["fetch"], model_config={"max_output_tokens": 900, "temperature": 1})
+
+    await session.reply("Begin")
+    await session.configure(model_config={"max_output_tokens": 70, "temperature": None, "fallback_model": "reef"})
+    await session.reply("Go on")
+    wire.answers = [Answer(b"{}", 404)]
+    done = await session.reply("And now?")
+
+    told = [(body["max_tokens"], body.get("temperature")) for body in wire.bodies]
+    assert (told[0], *told[-2:]) == ((900, 1), (70, None), (70, None))
+    assert done.get_text_content() == "Two."
+    assert (await session.settings()).llm_config.fallback_model == "reef"
+    assert await failure_of_replay(unserved, session) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"max_output_tokens": 0}, "model_config.max_output_tokens"),
+        ({"reasoning_effrt": "low"}, "model_config.reasoning_effrt"),
+        ({"base_url": "https://gateway.example"}, "model_config.base_url: 'tide' is a profile and has its own"),
+        ({"profiles": {"x": {"provider": "openai", "model": "y"}}}, "write each profile under"),
+    ],
+)
+async def test_how_a_session_can_not_be_called_is_refused(
+    unserved: Stage, wire: Wire, given: dict[str, Any], told: str
+) -> None:
+    await offering(unserved, {"tide": at(wire, "anthropic")})
+    session = unserved.session(model="tide", tools=["fetch"])
+
+    with pytest.raises(Refused, match=told):
+        await session.configure(model_config=given)
 
 
 async def test_an_agents_own_profile_that_the_operator_did_not_list_is_refused(unserved: Stage, wire: Wire) -> None:

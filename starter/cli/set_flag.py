@@ -1,0 +1,39 @@
+"""Reads `--set KEY=VALUE`: how the models of one session are called, beside what its agent says."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue, ValidationError
+
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.values.spec.agent_spec import ModelConfig
+from longhaul.starter.cli.exit_codes import Misuse
+
+
+def fields_of(pairs: Sequence[str]) -> dict[str, JsonValue]:
+    """By field of [model_config]; None is its default. Raises Misuse."""
+    given: dict[str, JsonValue] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise Misuse(f"--set: {pair!r} is no KEY=VALUE; write it as max_output_tokens=16000")
+        given[key.strip()] = _value(value.strip())
+    return given
+
+
+def called_otherwise(config: ModelConfig, given: Mapping[str, JsonValue]) -> ModelConfig:
+    """Raises Misuse."""
+    fields = {**config.model_dump(mode="json"), **given}
+    try:
+        return ModelConfig.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        raise Misuse(f"--set: {what_is_wrong(error)}") from None
+
+
+def _value(text: str) -> JsonValue:
+    """A number where it is one, else the text: an effort, a model's name, an address."""
+    try:
+        number: JsonValue = json.loads(text)
+    except ValueError:
+        return text or None
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else text
