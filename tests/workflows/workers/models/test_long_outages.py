@@ -1,4 +1,4 @@
-"""Ten minutes without a provider, for sixty sessions whose worker is replaced and killed meanwhile."""
+"""Ten minutes without a provider, for eighty sessions whose worker is replaced and killed meanwhile."""
 
 import asyncio
 import time
@@ -22,6 +22,7 @@ SAYS = chat_says("Fair wind.")
 KINDS = {
     "503": down({}),
     "429": down({"retry-after": "20"}, 429),
+    "429 for a moment": down({"retry-after-ms": "300"}, 429),
     "cut off": Answer(SAYS[: len(SAYS) // 2], whole=False),
 }
 
@@ -31,18 +32,24 @@ class Away(list[Answer]):
     """What a wire sends: one answer again and again, until the provider is back."""
 
     answer: Answer
+    given: int = 0
+    """Whole answers, which somebody pays for."""
     back_at: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
     def pop(self, index: object = 0) -> Answer:
-        return self.answer if time.monotonic() < self.back_at else Answer(SAYS)
+        if time.monotonic() < self.back_at:
+            return self.answer
+        self.given += 1
+        return Answer(SAYS)
 
 
-async def test_sixty_sessions_wait_out_ten_minutes_of_each_kind(unserved: Stage) -> None:
+async def test_eighty_sessions_wait_out_ten_minutes_of_each_kind(unserved: Stage) -> None:
     stage = unserved
-    async with on_a_port() as first, on_a_port() as second, on_a_port() as third:
-        wires: dict[str, Wire] = dict(zip(KINDS, (first, second, third), strict=True))
+    async with on_a_port() as first, on_a_port() as second, on_a_port() as third, on_a_port() as fourth:
+        wires: dict[str, Wire] = dict(zip(KINDS, (first, second, third, fourth), strict=True))
+        away = {kind: Away(answer) for kind, answer in KINDS.items()}
         for kind, wire in wires.items():
-            wire.answers = Away(KINDS[kind])
+            wire.answers = away[kind]
         settings = WorkerSettings(
             address=stage.address,
             task_queue=stage.name,
@@ -67,6 +74,7 @@ async def test_sixty_sessions_wait_out_ten_minutes_of_each_kind(unserved: Stage)
     failed = [(kind, one.error.message) for kind, one in done if one.error is not None]
     assert failed == []
     assert {one.get_text_content() for _, one in done} == {"Fair wind."}
+    assert {kind: each.given for kind, each in away.items()} == dict.fromkeys(KINDS, SESSIONS)
     asked = {kind: len(wire.bodies) for kind, wire in wires.items()}
     assert all(SESSIONS < number <= SESSIONS * MOST_REQUESTS for number in asked.values()), asked
     print(f"requests of {SESSIONS} sessions in {SECONDS} s: {asked}")
