@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     metrics: str = ""
     """Address and port at which a worker serves its metrics for Prometheus: 127.0.0.1:9464; empty: nowhere."""
     prices: Path | None = None
-    """TOML with what models cost, for the metric of costs."""
+    """TOML with what models cost, for budgets and the metric of costs; `genai-prices`: what that package says."""
     otel_content: bool = False
     """Whether spans hold what people, models and tools say, secrets masked. What sends them is set by `OTEL_…`."""
     serve_tokens: str = ""

@@ -1,4 +1,5 @@
-"""Computes what tokens cost, by an operator's list: none comes along, for prices change and differ by contract."""
+"""Computes what tokens cost, by an operator's list: prices change and differ by contract, so that those of a package
+count where the operator says so, and below the operator's own."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.context.prompt_hooks import HookSetupError
+from longhaul.activities.telemetry.packaged_prices import PACKAGE, is_installed, load, packaged_price
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.profiles import ModelProfile
@@ -21,6 +23,8 @@ class BadPrices(HookSetupError):
 class Prices:
     known: dict[str, Price]
     """By the beginning of a model's name, as providers report it."""
+    packaged: bool = False
+    """Whether a model that is not among them has the price of the package."""
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """None for a model that the list does not know."""
@@ -30,7 +34,9 @@ class Prices:
     def of(self, model: str) -> Price | None:
         """By the server's own name of a model, or None. Of several that fit, the longest name counts."""
         fitting = [name for name in self.known if model.startswith(name)]
-        return self.known[max(fitting, key=len)] if fitting else None
+        if fitting:
+            return self.known[max(fitting, key=len)]
+        return packaged_price(model) if self.packaged else None
 
 
 _LIST = TypeAdapter(dict[str, Price])
@@ -42,7 +48,10 @@ def load_prices(path: Path | None, profiles: Mapping[str, ModelProfile] | None =
     of_profiles = _of_profiles(profiles or {})
     if path is None:
         return Prices(of_profiles) if of_profiles else None
-    return Prices({**of_profiles, **_listed(path)})
+    if str(path) == PACKAGE:
+        return Prices(of_profiles, packaged=_checked(PACKAGE))
+    known, packaged = _listed(path)
+    return Prices({**of_profiles, **known}, packaged)
 
 
 def _of_profiles(profiles: Mapping[str, ModelProfile]) -> dict[str, Price]:
@@ -59,9 +68,26 @@ def _of_profiles(profiles: Mapping[str, ModelProfile]) -> dict[str, Price]:
     return found
 
 
-def _listed(path: Path) -> dict[str, Price]:
+def _checked(others: object) -> bool:
+    """Whether all other models have the package's prices."""
+    if others is None:
+        return False
+    if others != PACKAGE:
+        raise BadPrices(f"LONGHAUL_PRICES: others: {others!r} is no list of prices; write {PACKAGE!r}, or leave it out")
+    if not is_installed():
+        raise BadPrices(
+            f"LONGHAUL_PRICES: {PACKAGE!r} is not installed on the worker; it comes with an extra: pip install "
+            "'longhaul-agents[ai]'"
+        )
+    load()
+    return True
+
+
+def _listed(path: Path) -> tuple[dict[str, Price], bool]:
     try:
-        return _LIST.validate_python(tomllib.loads(path.read_text(encoding="utf-8")))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        packaged = _checked(tables.pop("others", None))
+        return _LIST.validate_python(tables), packaged
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadPrices(f"LONGHAUL_PRICES: {str(path)!r} can't be read: {error}") from None
     except ValidationError as error:

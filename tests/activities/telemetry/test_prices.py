@@ -49,6 +49,29 @@ def test_without_a_list_nobody_wants_to_know() -> None:
     assert load_prices(None) is None
 
 
+def test_a_packages_prices_count_below_the_operators_own(tmp_path: Path) -> None:
+    alone = load_prices(Path("genai-prices"))
+    beside = load_prices(listed(tmp_path, 'others = "genai-prices"\n["claude-opus-4-8"]\ninput = 2\noutput = 9\n'))
+    assert alone is not None
+    assert beside is not None
+
+    opus, none = alone.of("claude-opus-4-8"), alone.of("our-own-deployment")
+    assert opus is not None
+    assert (opus.input, opus.output, opus.cached, opus.cache_write, none) == (5, 25, 0.5, 6.25, None)
+    assert opus.source.startswith("genai-prices ")
+    assert beside.of("claude-opus-4-8") == Price(input=2, output=9)
+    assert beside.of("claude-haiku-4-5-20251001") == alone.of("claude-haiku-4-5")
+
+
+def test_of_prices_that_rise_with_the_prompt_the_highest_counts() -> None:
+    prices = load_prices(Path("genai-prices"))
+    assert prices is not None
+    price = prices.of("gemini-2.5-pro")
+
+    assert price is not None
+    assert (price.input, price.output) == (2.5, 15)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -56,6 +79,7 @@ def test_without_a_list_nobody_wants_to_know() -> None:
         ("[sea]\ninput = -3\noutput = 1", "sea.input: Input should be greater than or equal to 0"),
         ("[sea]\ninput = 3\noutput = 1\ncache = 1", "sea.cache: Extra inputs are not permitted"),
         ("[sea", "can't be read"),
+        ('others = "litellm"', "others: 'litellm' is no list of prices; write 'genai-prices'"),
     ],
 )
 def test_a_list_that_cannot_be_followed_is_a_sentence(tmp_path: Path, text: str, complaint: str) -> None:

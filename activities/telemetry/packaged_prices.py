@@ -1,0 +1,54 @@
+"""Prices of the package genai-prices, where an operator wants them: dollars, as its makers have looked them up.
+
+It takes some seconds and 100 MB to load, so nothing does that unasked.
+"""
+
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from longhaul.agent.values.price import Price
+
+PACKAGE = "genai-prices"
+_MODULE = "genai_prices"
+
+
+def is_installed() -> bool:
+    return find_spec(_MODULE) is not None
+
+
+def load() -> None:
+    """Here and now: a reply that is prepared would wait for it, and all others of its worker."""
+    packaged_price("")
+
+
+def packaged_price(model: str) -> Price | None:
+    """By the server's own name of a model; None for one that the package does not know. Of prices that rise with the
+    length of a prompt the highest, so that a budget is not passed."""
+    snapshot: Any = import_module(f"{_MODULE}.data_snapshot").get_snapshot()
+    try:
+        _, found = snapshot.find_provider_model(model, None, None, None)
+    except LookupError:
+        return None
+    prices = found.get_prices(datetime.now(UTC))
+    told = {name: _highest(getattr(prices, field, None)) for name, field in _FIELDS.items()}
+    if told["input"] is None or told["output"] is None:
+        return None
+    return Price.model_validate({**told, "source": f"{PACKAGE} {version(PACKAGE)}"})
+
+
+_FIELDS = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+}
+
+
+def _highest(price: Any) -> float | None:
+    if price is None:
+        return None
+    tiers = getattr(price, "tiers", ())
+    return max(float(each) for each in (getattr(price, "base", price), *(tier.price for tier in tiers)))
