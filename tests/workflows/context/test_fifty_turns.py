@@ -34,6 +34,7 @@ async def served(unserved: Stage) -> AsyncIterator[Stage]:
     """With a worker that has a key for each provider."""
     keys = {**KEYS, **{name: f"sk-of-{name.lower()}" for name in KEY_OF.values()}}
     unserved.providers = Providers(keys, unserved.places)
+    await unserved.providers.warm()  # on a busy machine an SDK's import outlasts the heartbeats of an attempt
     async with unserved.another_worker():
         yield unserved
 
