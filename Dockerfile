@@ -15,7 +15,8 @@ COPY workflows workflows
 COPY activities activities
 COPY starter starter
 COPY src src
-RUN pip install --no-cache-dir --no-build-isolation --no-deps -e .
+RUN pip install --no-cache-dir --no-build-isolation --no-deps -e . \
+    && python -m compileall -q agent stores workflows activities starter worker.py
 # Whose the project is, decides who the worker runs as (compose: LONGHAUL_UID).
 RUN chmod 1777 /data
 USER longhaul

@@ -86,9 +86,14 @@ def _tail(log: Path) -> str:
 
 
 def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[str]:
+    """With its bytecode kept, as an installation has it, whatever the shell says: to compile takes as long again."""
     with log.open("w") as errors:
         return subprocess.Popen(
-            command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=errors, text=True
+            command,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         )
 
 

@@ -175,6 +175,8 @@ async def run(repeats: int, of_server: int) -> Figures:
         )
         async with DevServer(temporal) as server, Longhaul.connect(server.address, settings=settings) as app:
             ground = Ground(server, model, app, folder)
+            async with ground.worker(Figures()):
+                pass  # after it there is bytecode
             working = AsyncExitStack()
             await working.enter_async_context(ground.worker(figures))
             for number in range(repeats):
