@@ -116,6 +116,10 @@ async def worker(settings: WorkerSettings) -> AsyncIterator[WorkerProcess]:
         await process.kill()
 
 
+BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "bytecode")}
+"""A second of processor for each process that is started, where the shell forbids bytecode."""
+
+
 def environment(settings: WorkerSettings) -> dict[str, str]:
     """Ours without what would name another server or other tools; a client with it reaches the worker's sessions."""
     ours = {
@@ -123,6 +127,7 @@ def environment(settings: WorkerSettings) -> dict[str, str]:
     }
     return {
         **ours,
+        **BYTECODE,
         "PYTHONPATH": str(ROOT),
         "TEMPORAL_ADDRESS": settings.address,
         "LONGHAUL_TASK_QUEUE": settings.task_queue,
