@@ -122,7 +122,7 @@ class DirectoryStreams:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def reader(self, key: str) -> DirectoryReader:
-        return DirectoryReader(self._folder(key))
+        return DirectoryReader(self._folder(key), FILE_BYTES)
 
     async def check(self) -> None:
         if not (self._root / MARK).is_file():

@@ -19,6 +19,8 @@ ASLEEP_SECONDS = 60.0
 SETTLED_SECONDS = 0.05
 """A file that has a successor is left when nobody has written to it for so long: a writer that found room in it may not
 have written yet."""
+SURE_SECONDS = 1.0
+"""So long it is taken that a file which is not full has no successor."""
 GRAIN_NS = 1_000_000_000
 """Of the coarsest clock of a usual file system."""
 _END = ".jsonl"
@@ -27,10 +29,14 @@ _END = ".jsonl"
 class DirectoryReader:
     """Follows a session's files by number, and begins anew when they were deleted and begun anew."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._number, self._file = 0, Path()
+    def __init__(self, folder: Path, full_bytes: int) -> None:
+        """`full_bytes`: a file is left for the next one when it is so large."""
+        self._folder, self._full_bytes = folder, full_bytes
+        self._number, self._file = 0, ""
         self._offset = 0
+        self._there = False
+        """Whether the file was there as it was last looked at."""
+        self._sure_until = 0.0
         self._listed: tuple[int, list[int]] = (0, [])
         """When the folder had changed as it was last listed, in ns, and what was in it."""
         self._torn = b""
@@ -68,18 +74,26 @@ class DirectoryReader:
                 self._torn = self._torn[: LONGEST_LINE + 1]  # nobody reads a longer one
                 if lines:
                     return lines
-            elif not self._move_on():
+            elif self._goes_on() or not self._move_on():
                 return []
+
+    def _goes_on(self) -> bool:
+        """Whether there is no next file yet. Most looks end here, so the folder is looked at now and then alone: those
+        who write may belong to a release that leaves files sooner."""
+        return self._there and self._offset < self._full_bytes and time.monotonic() < self._sure_until
 
     def _read_on(self) -> bytes:
         """Empty when there is nothing new; only looked at then, for that is what most looks come to."""
         if not self._number:
             return b""
         try:
-            if self._file.stat(follow_symlinks=False).st_size <= self._offset:
+            size = os.stat(self._file, follow_symlinks=False).st_size  # noqa: PTH116  a Path takes three times as long
+            self._there = True
+            if size <= self._offset:
                 return b""
             descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
+            self._there = False
             return b""
         try:
             data = os.pread(descriptor, READ_BYTES, self._offset)
@@ -90,6 +104,7 @@ class DirectoryReader:
 
     def _move_on(self) -> bool:
         """To the next file; False when there is none. All of them begun anew count as next."""
+        self._sure_until = time.monotonic() + SURE_SECONDS
         there = self._numbers()
         later = [number for number in there if number > self._number]
         if later and self._number in there and self._age() < SETTLED_SECONDS:
@@ -98,7 +113,7 @@ class DirectoryReader:
         if not later and not begun_anew:
             return False
         self._number = min(later or there)
-        self._file = file_of(self._folder, self._number)
+        self._file = str(file_of(self._folder, self._number))
         self._offset, self._torn = 0, b""
         return True
 

@@ -20,18 +20,19 @@ _OF_THE_SDK = frozenset({"extra_headers", "extra_body"})
 class WireItem(dict[str, Any]):
     """A message in a provider's shape. Nothing may change in it: it may be written already."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("text",)
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__(given)
-        self._text: bytes | None = None
+        self.text: bytes | None = None
+        """As it is written, once it is; None for a long one."""
 
     def written(self) -> bytes:
-        if self._text is not None:
-            return self._text
+        if self.text is not None:
+            return self.text
         text = _written(self)
         if len(text) <= LONGEST_KEPT:
-            self._text = text
+            self.text = text
         return text
 
 
@@ -56,7 +57,8 @@ def wire_item(given: dict[str, Any]) -> WireItem:
 def sent(arguments: Mapping[str, Any], listed: str, timeout: httpx2.Timeout) -> PostArguments:
     """What an SDK's client posts for these arguments of its method, streamed. `listed`: the field of the messages."""
     written = _written({name: value for name, value in _body(arguments).items() if name != listed})
-    items = b",".join(map(_item, arguments[listed]))
+    # No call for what is written already: of each message of the context this is asked in each step.
+    items = b",".join([(isinstance(item, WireItem) and item.text) or _item(item) for item in arguments[listed]])
     content = b'%b,"%b":[%b]}' % (written[:-1], listed.encode(), items)
     return {"content": content, "options": _options(arguments, timeout)}
 
