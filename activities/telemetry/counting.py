@@ -14,6 +14,7 @@ from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.agent.entries.every import (
     AnyEntry,
+    BudgetExhausted,
     Checkpointed,
     ContextCompressed,
     ModelSaid,
@@ -21,7 +22,9 @@ from longhaul.agent.entries.every import (
     ToolReturned,
 )
 from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.views.budget import BudgetStanding, standing
 
 
 class CountedActivities(Interceptor):
@@ -57,6 +60,8 @@ class _Counting:
         self._prices = prices
         self._ended: list[ReplyFinished] = []
         self._seconds: dict[str, float] = {}
+        self._exhausted: list[str] = []
+        self._budget: BudgetStanding | None = None
 
     def written(self, entries: Sequence[AnyEntry], ledger: Ledger) -> None:
         """Counted when the checkpoint has succeeded: one that failed is made again."""
@@ -67,7 +72,8 @@ class _Counting:
             for entry in self._ended
             if entry.reply_id in began
         }
-        del ledger
+        self._exhausted = [lack.name for entry in entries if isinstance(entry, BudgetExhausted) for lack in entry.lacks]
+        self._budget = standing(Record.over(ledger)) if ledger.spec.budget is not None else None
 
     def count(self, result: Any) -> None:
         match result:
@@ -89,6 +95,7 @@ class _Counting:
                 self.add("longhaul_notify_failures", 1 if result.notify_error else 0)
                 self.add("longhaul_store_failures", 1 if result.store_error else 0)
                 self._add_replies()
+                self._add_budget()
             case _:
                 pass
 
@@ -109,6 +116,17 @@ class _Counting:
             if entry.reply_id in self._seconds:
                 seconds = self._meter.create_histogram_float("longhaul_reply_seconds", unit="s")
                 seconds.record(self._seconds[entry.reply_id], {"finish_reason": entry.reason.value})
+
+    def _add_budget(self) -> None:
+        for name in self._exhausted:
+            self.add("longhaul_budget_exhausted", 1, limit=name)
+        if self._budget is None:
+            return
+        shares = self._meter.create_histogram_float("longhaul_budget_share")
+        for name, limit in self._budget.limits.items():
+            for part in ("spent", "reserved", "left"):
+                amounts: dict[str, float] = getattr(self._budget, part)
+                shares.record(amounts.get(name, 0) / limit, {"limit": name, "part": part})
 
     def add(self, name: str, value: int, **labels: str) -> None:
         self._meter.create_counter(name).add(value, labels)

@@ -24,6 +24,7 @@ _CALL_SECONDS = tuple(0.01 * 2**power for power in range(14))
 BUCKETS: Mapping[str, tuple[float, ...]] = {
     "longhaul_wait_seconds": (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400, 604_800),
     "longhaul_reply_seconds": (0.5, 1, 2, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400),
+    "longhaul_budget_share": (0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1),
     "longhaul_cost": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10),
     "gen_ai.client.token.usage": _CALL_TOKENS,
     "gen_ai_client_token_usage": _CALL_TOKENS,

@@ -89,6 +89,39 @@ async def test_a_worker_serves_what_it_and_the_sdk_have_counted(temporal_server:
     assert said.startswith(f"longhaul worker: LONGHAUL_METRICS: nothing can be served at '{where}'")
 
 
+async def test_what_is_spent_put_aside_and_left_of_a_budget_is_counted(
+    temporal_server: DevServer, tmp_path: Path
+) -> None:
+    where = f"127.0.0.1:{free_port()}"
+    given = WorkerSettings(
+        address=temporal_server.address, task_queue=f"spent-{tmp_path.name}", directory=tmp_path / "data", tools="",
+        further={"LONGHAUL_METRICS": where},
+    )  # fmt: skip
+    cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
+    model = cli.script({"text": "Forty.", "usage": {"input_tokens": 200, "output_tokens": 50}}, {"text": "Never."})
+    agent = tmp_path / "miser.toml"
+    agent.write_text(f'model = "{model}"\n[budget]\nmax_calls = 1\nmax_tokens = 100_000\non_exhaustion = "stop"\n')
+    async with worker(given):
+        first = cli("run", "How many?", "--agent", str(agent), "--session", "miser")
+        second = cli("run", "And now?", "--session", "miser")
+        page = scraped(f"http://{where}/metrics")
+        while not value_of(page, "longhaul_replies_total", 'finish_reason="out_of_budget"'):
+            page = scraped(f"http://{where}/metrics")
+
+    assert (first.code, second.code) == (0, 4), second.err
+    assert value_of(page, "longhaul_budget_exhausted_total", 'limit="calls"') == 1
+    shares = {
+        (limit, part): value_of(page, "longhaul_budget_share_sum", f'limit="{limit}"', f'part="{part}"')
+        / value_of(page, "longhaul_budget_share_count", f'limit="{limit}"', f'part="{part}"')
+        for limit in ("calls", "tokens")
+        for part in ("spent", "reserved", "left")
+    }
+    assert shares["calls", "spent"] == 1
+    assert (shares["calls", "left"], shares["calls", "reserved"], shares["tokens", "reserved"]) == (0, 0, 0)
+    assert shares["tokens", "spent"] == pytest.approx(0.0025)
+    assert shares["tokens", "left"] == pytest.approx(0.9975)
+
+
 async def test_a_worker_sends_them_to_a_collector(temporal_server: DevServer, tmp_path: Path) -> None:
     with collecting() as collector:
         given = WorkerSettings(
