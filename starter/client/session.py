@@ -102,7 +102,7 @@ class Session(Steering):
                 client, settings, child.session_id, above.user, AgentSpec(name=child.agent), child.workflow_id
             ),
         )
-        """With all sub-agents at work below it."""
+        """With all sub-agents below it that are open."""
 
     async def reply(
         self,

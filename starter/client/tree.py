@@ -1,4 +1,4 @@
-"""A session with all sub-agents at work below it: what waits anywhere in it is found, and answered, from the root."""
+"""A session with all sub-agents below it: what waits anywhere in it is found, and answered, from the root."""
 
 import asyncio
 from collections.abc import Callable
@@ -37,8 +37,9 @@ class SessionTree:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def pending(self) -> list[WaitingBelow]:
-        """What waits in the session and in all sub-agents at work, as `Session.pending` tells it: its own first, then
-        in the order in which they were started. A decision is bound to what is shown here, as everywhere."""
+        """What waits in the session and in all sub-agents that are open, as `Session.pending` tells it: its own first,
+        then in the order in which they were started. A decision is bound to what is shown here, as everywhere. One
+        whose task has ended is open where something is still wanted of it, as of a call in doubt."""
         return await self._below(self._root, ())
 
     async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
@@ -65,8 +66,16 @@ class SessionTree:
                 raise
             return []
         found = [WaitingBelow(session, call, above) for call in calls]
-        at_work = [child for child in status.children if not child.outcome and child.workflow_id]
-        deeper = await asyncio.gather(
-            *(self._below(self._opened(session, child), (*above, (session, child.call_id))) for child in at_work)
-        )
+        begun = [child for child in status.children if child.workflow_id]
+        deeper = await asyncio.gather(*(self._of_child(session, child, above) for child in begun))
         return [*found, *(each for part in deeper for each in part)]
+
+    async def _of_child(
+        self, session: "Session", child: Child, above: tuple[tuple["Session", str], ...]
+    ) -> list[WaitingBelow]:
+        opened = self._opened(session, child)
+        if child.outcome:
+            async with self._room:  # a closed one would be replayed to answer, so the server is asked first
+                if await opened.end():
+                    return []
+        return await self._below(opened, (*above, (session, child.call_id)))

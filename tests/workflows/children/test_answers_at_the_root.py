@@ -9,7 +9,8 @@ import pytest
 
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.starter.cli.work.tree import by_session, place_of, waiting_in
+from longhaul.agent.values.permission import PermissionContext
+from longhaul.starter.cli.work.tree import FOUND_FROM_ROOT, by_session, place_of, waiting_in
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
 from longhaul.starter.client.wire import Refused
@@ -77,6 +78,51 @@ async def test_a_command_at_the_lead_s_name_finds_where_a_call_waits(stage: Stag
 
     await place.confirm(only.call, allow=True)
     assert results(await session.wait(reply)) == [(SUCCESS, "Sent, I hope.")]
+
+
+@pytest.mark.parametrize("kind", [each for each in FOUND_FROM_ROOT if each != "budget"])  # which is below
+async def test_whatever_waits_below_is_shown_with_its_path_and_answered_from_the_root(stage: Stage, kind: str) -> None:
+    asks = {
+        "person": calls("send", to="Ana"),
+        "outside": calls("courier", parcel="a ring"),
+        "settlement": calls("engrave", text="Ana"),
+    }[kind]
+    scout = agent(stage, asks, {"text": "Seen."}) | {
+        "tools": ["send", "courier", "engrave"],
+        "permission": {"rules": [{"tool_name": "engrave"}]},
+        "on_doubt": "tell",  # the task ends, and the doubt stays
+    }
+    deadline = {"remind_after": "1d", "expire_after": "2d"}
+    session = lead(stage, {"scout": scout}, permission=PermissionContext.model_validate({"deadline": deadline}))
+    reply = await session.submit("Go")
+    if kind == "settlement":
+        await session.wait(reply)
+
+    (found,) = await waiting(session, 1)
+
+    tool = asks["tool_calls"][0]["name"]
+    assert (found.call.path, found.call.waits_for) == (f"lamp › scout › {tool}", kind)
+    assert bool(found.call.remind_at and found.call.expires_at) is (kind != "settlement")
+    place = await place_of(session, found.call.call_id, kind)
+    assert place.id == f"{session.id}.t1"
+    match kind:
+        case "person":
+            await place.confirm(found.call, allow=True)
+        case "outside":
+            await place.external_result(found.call.call_id, "delivered")
+        case _:
+            await place.settle(found.call.call_id, happened=True, by="bo")
+    assert results(await session.wait(reply)) == [(SUCCESS, "Seen.")]
+    await waiting(session, 0)
+
+
+async def test_a_deadline_below_ends_a_call_and_the_lead_goes_on(stage: Stage) -> None:
+    heard = {"text": "Nobody was there.", "expect": {"last_contains": "Nobody decided"}}
+    scout = agent(stage, calls("send", to="Ana"), heard)
+    deadline = {"remind_after": "1s", "expire_after": "2s"}
+    session = lead(stage, {"scout": scout}, permission=PermissionContext.model_validate({"deadline": deadline}))
+
+    assert results(await session.reply("Go")) == [(SUCCESS, "Nobody was there.")]
 
 
 async def test_a_budget_that_a_grandchild_waits_for_is_raised_from_the_root_down(stage: Stage) -> None:
