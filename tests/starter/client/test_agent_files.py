@@ -6,8 +6,32 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.values.spec.agent_spec import AgentContext
-from longhaul.starter.client.agent_files.agents import BadAgent, load_agent
+from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
+from longhaul.starter.client.agent_files.agent_sections import Sections
+from longhaul.starter.client.agent_files.agents import BadAgent, find_sections, load_agent
+
+DOCS = Path(__file__).parents[3] / "docs"
+OF_OTHER_FILES = {
+    "agents/budgets.md": '["claude-sonnet-4"]',  # prices
+    "agents/mcp.md": "[mcp.",
+    "agents/memory.md": "embeddings =",
+    "operating/observability.md": '["claude-sonnet-4"]',
+}
+"""Examples of the operator's files, by how they begin."""
+
+
+def examples() -> list[tuple[str, str]]:
+    """What the pages show of agent files, by page and number."""
+    found = [
+        (page.relative_to(DOCS).as_posix(), number, text)
+        for page in sorted(DOCS.rglob("*.md"))
+        for number, text in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    ]
+    return [
+        (f"{page} {number}", text)
+        for page, number, text in found
+        if page not in OF_OTHER_FILES or OF_OTHER_FILES[page] not in text
+    ]
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -45,6 +69,14 @@ def test_an_agent_file_names_the_files_of_its_sub_agents_or_has_them_in_tables(t
     assert (scout.name, scout.description) == ("scout", "looks")
     assert scout.agents["digger"].system_prompt == "Dig."
     assert inline.agents["scout"].permission.mode.value == "plan"
+
+
+@pytest.mark.parametrize(("where", "text"), examples(), ids=[where for where, _ in examples()])
+def test_every_example_of_an_agent_file_can_be_read(tmp_path: Path, where: str, text: str) -> None:
+    file = write(tmp_path, text)
+
+    assert isinstance(load_agent(file), AgentSpec), where
+    assert isinstance(find_sections(str(file)), Sections), where
 
 
 def test_the_agents_of_the_page_can_be_read_and_start_what_they_name(tmp_path: Path) -> None:

@@ -1,5 +1,11 @@
 """Hubs on the server: who hears what, in which order, and what is refused."""
 
+import re
+from contextlib import nullcontext
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
 import pytest
 
 from longhaul.agent.hub.hub import HubState
@@ -31,6 +37,27 @@ async def test_each_answer_is_told_to_the_others_and_the_announcement_to_all(sta
         ("ana", "The tide is high."),
         ("ben", "Then we wait."),
     ]
+
+
+async def test_the_program_of_the_page_has_three_speak_in_turn(stage: Stage) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "hubs.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    juror = stage.folder / "juror.toml"
+    juror.write_text(f'model = "{stage.script({"text": "It is safe."})}"\ntools = []\n')
+    program = program.replace('"juror"', repr(str(juror))).replace(
+        "with Longhaul.connect() as app:", "with hub_of(app):"
+    )
+    names: dict[str, Any] = {"hub_of": nullcontext}
+
+    exec(f"async def run(app):\n{indent(program, '    ')}    return ana, cleo, last", names)  # noqa: S102  our own page
+    ana, cleo, last = await names["run"](stage.app)
+
+    assert last.get_text_content() == "It is safe."
+    told = await heard(ana)
+    assert told[0].endswith("Is the bridge safe? Speak in turn.")
+    assert [words for words in told if words.endswith("It is safe.")] == ["ben: It is safe.", "cleo: It is safe."]
+    assert told[-1].endswith("Vote now.")
+    assert (await heard(cleo))[-1].endswith("Vote now.")
 
 
 async def test_another_agents_words_are_framed_and_cannot_leave_their_frame(stage: Stage) -> None:

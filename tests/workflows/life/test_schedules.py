@@ -5,6 +5,8 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
+from textwrap import indent
 from typing import Any
 from uuid import uuid4
 
@@ -44,6 +46,24 @@ async def fire(stage: Stage, name: str) -> PastFiring:
 
     await until(over)
     return (await stage.app.schedules.firings(name))[-1]
+
+
+async def test_the_program_of_the_page_adds_a_schedule(
+    stage: Stage, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "schedules.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    coder = stage.folder / "coder.toml"
+    coder.write_text(f'model = "{stage.script({"text": "2 m."})}"\ntools = []\n')
+    program = program.replace('"coder"', repr(str(coder))).replace('"tide"', repr(name))
+    names: dict[str, Any] = {}
+
+    exec(f"async def run(app):\n{indent(program, '    ')}", names)  # noqa: S102  our own page
+    await names["run"](stage.app)
+    fired = await fire(stage, name)
+
+    assert capsys.readouterr().out.startswith("every 30m; each firing begins a session of its own;")
+    assert fired.state == "asked"
 
 
 async def test_each_firing_begins_a_session_and_one_that_comes_too_early_is_left_out(stage: Stage, name: str) -> None:
