@@ -293,13 +293,14 @@ def test_a_reply_that_is_cut_short_in_its_call_leaves_one_doubt_and_nothing_asid
     assert (spending.doubtful.calls, spending.reserved) == (1, {})
 
 
-def test_a_call_is_made_anew_as_often_as_the_budget_does_for_it() -> None:
-    play = at_work(text("Built."), spec=spec_of(max_calls=3))
+@pytest.mark.parametrize(("most", "attempts"), [(3, 3), (5_000, 1_000)])
+def test_a_call_is_made_anew_as_often_as_the_budget_does_for_it(most: int, attempts: int) -> None:
+    play = at_work(text("Built."), spec=spec_of(max_calls=most))
     while not isinstance(play.begin(), Think):
         if play.asked:
             play.complete()
 
-    assert attempts_paid(play.record) == 3
+    assert attempts_paid(play.record) == attempts
     assert attempts_paid(Play().record) == 0
 
 
