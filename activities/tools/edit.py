@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from longhaul.activities.tool import ToolError
-from longhaul.activities.tools.change import FileChange, Plan, encoded
+from longhaul.activities.tools.file_change import FileChange, Plan, encoded
 from longhaul.activities.tools.files import ABSENT, LOADED_CAP_BYTES, FileSnapshot
 
 DESCRIPTION = """\

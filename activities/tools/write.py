@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longhaul.activities.tools.change import FileChange, Plan, encoded
+from longhaul.activities.tools.file_change import FileChange, Plan, encoded
 from longhaul.activities.tools.files import ABSENT, FileSnapshot
 
 DESCRIPTION = """\

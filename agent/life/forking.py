@@ -3,7 +3,7 @@
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.state import AgentState
-from longhaul.agent.life.imports import read_state
+from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.prompt import hint_message

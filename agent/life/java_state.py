@@ -37,7 +37,7 @@ def is_java(data: dict[str, Any]) -> bool:
 def from_java(data: dict[str, Any]) -> AgentState:
     """The state in our terms. Raises ImportProblem with everything that is wrong.
 
-    Calls without a result stay open, their blocks in the state that Java gave them; `agent.life.imports` closes them.
+    Calls without a result stay open, their blocks in the state that Java gave them; `life.imported_state` closes them.
     """
     findings = ImportProblems()
     for name in sorted(set(data) - FIELDS):

@@ -15,7 +15,7 @@ from longhaul.agent.entries.doubts import cut
 from longhaul.agent.fold.ledger.question_digest import seen_digest
 from longhaul.agent.fold.results import cancelled_outside
 from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.imports import read_state
+from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.next.inside_plan_mode import PLAN_EXIT_TOOL
 from longhaul.agent.next.interrupting import replaced_by
 from longhaul.agent.next.rollover import Load, history_is_long, roll_over

@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.fold.repairs import rewritten, suspects
-from longhaul.agent.life import imports
+from longhaul.agent.life import imported_state
 from longhaul.agent.life.forking import state_of_copy, told_of_its_files
-from longhaul.agent.life.imports import ReadState
+from longhaul.agent.life.imported_state import ReadState
 from longhaul.agent.life.migrations import CURRENT
 from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import check_book
@@ -46,7 +46,7 @@ def read_whole(given: State, waiting: Collection[str] = ()) -> ReadState:
         case _:
             text = json.dumps(dict(given))
     try:
-        whole = imports.read_whole(text, waiting)
+        whole = imported_state.read_whole(text, waiting)
         check_book(whole.state.permission_context.rules)
     except ImportProblem as error:
         raise Refused(f"the state can't be taken: {error}") from error

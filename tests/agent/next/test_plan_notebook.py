@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from longhaul.agent.life.carried import carry
 from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.imports import read_state
+from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Answer

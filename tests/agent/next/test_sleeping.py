@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.life.imports import read_state
+from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.next.waiting import next_due
 from longhaul.agent.plain.times import iso

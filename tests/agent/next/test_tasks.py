@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.agent.life.carried import carry
 from longhaul.agent.life.history import messages
-from longhaul.agent.life.imports import read_state
+from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.steps import Act, Answer
 from longhaul.agent.values.conversation.messages import ContentBlock, HintBlock, ToolCallBlock
