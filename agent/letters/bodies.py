@@ -11,7 +11,7 @@ from longhaul.agent.entries.requests import When
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
-from longhaul.agent.values.amount import Amount
+from longhaul.agent.values.amount import Amount, bounded
 from longhaul.agent.values.budget import End, Raise
 from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.conversation.messages import (
@@ -185,9 +185,9 @@ class ChildReport(Value):
     """What the model reads: its last words, or how it ended otherwise."""
     tainted: str = Field(default="", max_length=1_000)
     """As `AgentState.tainted`."""
-    spent: Amount | None = None
+    spent: Annotated[Amount, AfterValidator(bounded)] | None = None
     """With what is in doubt, and what sub-agents of its own may still spend; without a budget nobody counts it."""
-    doubtful: Amount = Amount()
+    doubtful: Annotated[Amount, AfterValidator(bounded)] = Amount()
 
 
 class ReportAgain(Value):

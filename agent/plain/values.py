@@ -56,9 +56,10 @@ class QuicklyCopied(BaseModel):
 
 
 class Value(QuicklyCopied):
-    """A frozen record of our own making: an unknown field is a mistake and is refused."""
+    """A frozen record of our own making: an unknown field is a mistake and is refused. So is a number that is none or
+    has no end: as JSON both are null, which nobody could read back."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class OpenValue(QuicklyCopied):

@@ -59,3 +59,11 @@ class ModelSpent(OpenValue):
 
 
 NOTHING_SPENT = ModelSpent()
+
+
+def bounded(amount: Amount) -> Amount:
+    """One that somebody else tells. Raises ValueError where it has more digits than a budget can count with."""
+    for name in ("tokens", "nanos", "calls", "steps"):
+        if getattr(amount, name) > 10**18:
+            raise ValueError(f"{name}: more than 10^18")
+    return amount

@@ -83,7 +83,7 @@ from longhaul.agent.letters.bodies import ExternalExecutionResultEvent as Extern
 from longhaul.agent.letters.bodies import UserConfirmResultEvent as UserConfirmResultEvent
 from longhaul.agent.letters.signing import BadKey as BadKey
 from longhaul.agent.life.forking import NoSuchStep as NoSuchStep
-from longhaul.agent.life.imports import read_state as read_state
+from longhaul.agent.life.imported_state import read_state as read_state
 from longhaul.agent.life.migrations import NewerRecord as NewerRecord
 from longhaul.agent.life.migrations import NoRecord as NoRecord
 from longhaul.agent.permission.facts import CallFacts as CallFacts

@@ -1,9 +1,10 @@
 """Bounds of what may be given, by their numbers: so much is taken and one more is not, or so much is kept and shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold import background, children
@@ -15,15 +16,17 @@ from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import check_count, check_room
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.plain.result_schema import unusable, wrong_places
+from longhaul.agent.values.amount import Amount, bounded
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.children import Child
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.price import Price
+from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
 from longhaul.agent.values.spec.memory import shortened
 from longhaul.agent.values.spec.profiles import ModelProfile
-from longhaul.agent.values.spec.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.views.custom_events import repaired
 from longhaul.agent.views.transcript import page
 from tests.agent.play import Play
@@ -55,6 +58,25 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "levels of sub-agents": (3, agents_within),
     "members in one letter": (50, lambda size: LeaveHub(members=tuple(f"m{each}" for each in range(size)))),
     "tokens of a budget": (10**15, lambda size: Budget(max_tokens=size)),
+    "nanos that a sub-agent reports": (10**18, lambda size: bounded(Amount(nanos=size))),
+    "tokens of an answer": (100_000_000, lambda size: ModelConfig(max_output_tokens=size)),
+    "tokens of thoughts": (100_000_000, lambda size: ModelConfig(thinking_budget_tokens=size)),
+    "tokens of a window": (100_000_000, lambda size: ModelConfig(context_length=size)),
+    "tokens of an answer of a profile": (100_000_000, lambda size: profile(max_output_tokens=size)),
+    "tokens of a window of a profile": (100_000_000, lambda size: profile(context_length=size)),
+    "tokens of a result": (100_000_000, lambda size: ContextConfig(tool_result_limit=size)),
+    "seconds of a model call": (2_592_000, lambda size: ModelConfig(call_timeout_seconds=size)),
+    "seconds of silence": (2_592_000, lambda size: ModelConfig(silence_seconds=size)),
+    "address of a model": (1_000, lambda size: ModelConfig(base_url="h" * size)),
+    "seconds of idleness": (315_360_000, lambda size: AgentSpec(idle_close_seconds=size)),
+    "price of a million tokens": (
+        1_000_000,
+        lambda size: Price(input=size, output=size, cached=size, cache_write=size),
+    ),
+    "memory of a sandbox": (100_000_000, lambda size: Seal(memory_mb=size)),
+    "processes of a sandbox": (1_000_000, lambda size: Seal(processes=size)),
+    "a file of a sandbox": (100_000_000, lambda size: Seal(file_mb=size)),
+    "workspace of a sandbox": (100_000_000, lambda size: Seal(workspace_mb=size)),
     "name of a host": (100, lambda size: Workspace(root="/w", place="local", host="h" * size)),
     "stop words of a profile": (4, lambda size: profile(stop=tuple(f"s{each}" for each in range(size)))),
     "body of a profile": (20_000, lambda size: profile(extra_body={"x": "y" * (size - len('{"x": ""}'))})),
@@ -69,6 +91,41 @@ def test_so_much_is_taken_and_no_more(what: str) -> None:
 
     with pytest.raises((ValueError, BadRule)):
         check(most + 1)
+
+
+FREE = {"kind_config"}
+"""Read by nobody but the code of an operator's own kind."""
+INSIDE = {"remind_after", "escalate_after", "expire_after"}
+"""Bounded behind the text that may stand in their place, which the schema does not show."""
+
+
+def unbounded(schema: Any, field: str = "") -> Iterator[str]:
+    match schema:
+        case {"type": "integer" | "number"} if not {"maximum", "exclusiveMaximum"} & schema.keys():
+            yield field
+        case {"properties": dict(fields)}:
+            for name, inner in fields.items():
+                yield from unbounded(inner, name)
+            yield from unbounded({key: value for key, value in schema.items() if key != "properties"}, field)
+        case dict():
+            for inner in schema.values():
+                yield from unbounded(inner, field)
+        case list():
+            for inner in schema:
+                yield from unbounded(inner, field)
+
+
+def test_each_number_of_an_agent_has_an_upper_bound() -> None:
+    """A span of time without one ends a session for good: the clock that is to wait so long raises each time."""
+    assert {*unbounded(AgentSpec.model_json_schema())} == FREE | INSIDE
+    assert {*unbounded(Budget.model_json_schema())} == set()
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_number_that_could_not_be_read_back_is_refused(number: float) -> None:
+    for field in ({"kind_config": {"step": number}}, {"model_config": {"call_timeout_seconds": number}}):
+        with pytest.raises(ValidationError, match="finite"):
+            AgentSpec.model_validate(field)
 
 
 def test_a_word_to_a_sub_agent_has_10000_characters() -> None:
