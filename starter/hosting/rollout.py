@@ -2,6 +2,7 @@
 sessions that stay with the build that they have."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio.api.common.v1 import WorkflowExecution
@@ -87,23 +88,33 @@ async def set_current(client: Client, deployment: str, build: str, *, without_ho
     )
 
 
-async def build_of_session(client: Client, deployment: str, workflow_id: str) -> str:
-    """The build of the deployment that a session is with: the one it is kept with, or that has made its newest step.
-    Empty where it is another deployment's, or no versioned worker has touched it. Raises RPCError."""
+class Standing(NamedTuple):
+    """With which build of a deployment a session is; empty where it is another deployment's, or no versioned worker has
+    made a step of it."""
+
+    build: str
+    bound: bool
+    """It stays there. Otherwise that is the build which has made its newest step."""
+
+
+async def standing_of(client: Client, deployment: str, workflow_id: str) -> Standing:
+    """Raises RPCError."""
     described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
     versioning = described.workflow_execution_info.versioning_info
     kept = versioning.versioning_override
-    version = kept.pinned.version if kept.HasField("pinned") else versioning.deployment_version
-    return version.build_id if version.deployment_name == deployment else ""
+    bound = kept.HasField("pinned")
+    version = kept.pinned.version if bound else versioning.deployment_version
+    return Standing(version.build_id, bound) if version.deployment_name == deployment else Standing("", bound)
 
 
-async def keep_with(client: Client, deployment: str, build: str, workflow_id: str) -> None:
-    """Bind a session to that build, whichever is the current one, through its roll-overs too. Raises RPCError."""
+async def keep_with(client: Client, deployment: str, build: str, workflow_id: str) -> bool:
+    """Bind a session to that build, whichever is the current one, until its history begins anew; False where it has
+    closed. Raises RPCError."""
     version = WorkerDeploymentVersion(deployment_name=deployment, build_id=build)
     pinned = VersioningOverride.PinnedOverride(
         behavior=VersioningOverride.PinnedOverrideBehavior.PINNED_OVERRIDE_BEHAVIOR_PINNED, version=version
     )
-    await _override(client, workflow_id, VersioningOverride(pinned=pinned))
+    return await _override(client, workflow_id, VersioningOverride(pinned=pinned))
 
 
 async def let_move(client: Client, workflow_id: str) -> bool:
@@ -111,22 +122,21 @@ async def let_move(client: Client, workflow_id: str) -> bool:
     described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
     if not described.workflow_execution_info.versioning_info.HasField("versioning_override"):
         return False
+    return await _override(client, workflow_id, None)
+
+
+async def _override(client: Client, workflow_id: str, override: VersioningOverride | None) -> bool:
+    request = UpdateWorkflowExecutionOptionsRequest(
+        namespace=client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+        workflow_execution_options=WorkflowExecutionOptions(versioning_override=override),
+        update_mask=FieldMask(paths=["versioning_override"]),
+        identity=client.identity,
+    )
     try:
-        await _override(client, workflow_id, None)
+        await client.workflow_service.update_workflow_execution_options(request)
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        return False  # it has closed meanwhile
+        return False
     return True
-
-
-async def _override(client: Client, workflow_id: str, override: VersioningOverride | None) -> None:
-    await client.workflow_service.update_workflow_execution_options(
-        UpdateWorkflowExecutionOptionsRequest(
-            namespace=client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
-            workflow_execution_options=WorkflowExecutionOptions(versioning_override=override),
-            update_mask=FieldMask(paths=["versioning_override"]),
-            identity=client.identity,
-        )
-    )

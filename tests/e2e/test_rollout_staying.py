@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from temporalio.client import Client
 
-from longhaul.starter.hosting.rollout import build_of_session, set_current, versions
+from longhaul.starter.hosting.rollout import set_current, standing_of, versions
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
 from tests.e2e.processes import worker
@@ -32,7 +32,7 @@ class Crew(Builds):
 
     async def with_which(self, *jobs: Job) -> list[str]:
         client = self.stage.app.client
-        return [await build_of_session(client, self.deployment, job.session.workflow_id) for job in jobs]
+        return [(await standing_of(client, self.deployment, job.session.workflow_id)).build for job in jobs]
 
 
 async def says_next(job: Job) -> str:

@@ -1,6 +1,8 @@
 """`longhaul rollout`: would open sessions go on with this build, and which build do they go to."""
 
 import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from rich.text import Text
 from temporalio.service import RPCError, RPCStatusCode
@@ -11,11 +13,11 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.hosting.builds import BadBuild, Build, build_of
 from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
 from longhaul.starter.hosting.rollout import (
-    build_of_session,
     hosts_without,
     keep_with,
     let_move,
     set_current,
+    standing_of,
     versions,
 )
 from longhaul.starter.settings import Settings
@@ -43,7 +45,9 @@ async def check(screen: Screen, limit: int | None) -> int:
 async def promote(screen: Screen, build_id: str, limit: int | None, *, stay: bool, force: bool) -> int:
     async with Longhaul.connect() as app:
         own = _own(app.settings)
-        replayed, staying = list[Replayed](), dict[str, str]()
+        if force and stay:
+            raise Misuse("--force checks nothing, so nobody knows which sessions would have to --stay; leave one out")
+        replayed, broken = list[Replayed](), list[Replayed]()
         if not force:
             if build_id != own.id:
                 raise Misuse(
@@ -58,8 +62,8 @@ async def promote(screen: Screen, build_id: str, limit: int | None, *, stay: boo
                 screen.document({"promoted": False, "build": build_id, "broken": told})
                 screen.remark(f"{build_id} is not promoted; with --stay these sessions stay with the build they have")
                 return Exit.TROUBLE
-            staying = await _keep(app, own, broken)
-        await _set_current(app, Build(own.deployment, build_id), force=force)
+        async with _kept(app, own, broken) as staying:
+            await _set_current(app, Build(own.deployment, build_id), force=force)
         moved = [each for each in replayed if each.ok and await let_move(app.client, each.workflow_id)]
     screen.document(
         {
@@ -77,23 +81,29 @@ async def promote(screen: Screen, build_id: str, limit: int | None, *, stay: boo
     return Exit.DONE
 
 
-async def _keep(app: Longhaul, own: Build, broken: list[Replayed]) -> dict[str, str]:
-    """Bind these sessions to the builds that they are with, given by workflow id. Raises Misuse, and has bound none,
-    where one is with no other build."""
-    builds = {each.workflow_id: await build_of_session(app.client, own.deployment, each.workflow_id) for each in broken}
+@asynccontextmanager
+async def _kept(app: Longhaul, own: Build, broken: list[Replayed]) -> AsyncIterator[dict[str, str]]:
+    """Bind these to the builds that they are with, given by workflow id; with an error inside, nobody who was not bound
+    before. Raises Misuse where one is with no other build."""
+    found = {each.workflow_id: await standing_of(app.client, own.deployment, each.workflow_id) for each in broken}
     for each in broken:
-        if builds[each.workflow_id] in ("", own.id):
+        if (build := found[each.workflow_id].build) in ("", own.id):
+            by = f"{own.id!r} itself has made" if build else f"no worker of deployment {own.deployment!r} has made"
             raise Misuse(
-                f"session {visible(each.session_id)!r} can't stay: "
-                + (
-                    f"its newest step was made by {own.id!r} itself"
-                    if builds[each.workflow_id]
-                    else f"no worker of deployment {own.deployment!r} has made a step of it"
-                )
+                f"{visible(each.session_id)!r} can't stay: {by} its newest step. End it, or mend the build "
+                f"({one_line(each.why)})"
             )
-    for workflow_id, build in builds.items():
-        await keep_with(app.client, own.deployment, build, workflow_id)
-    return builds
+    staying = dict[str, str]()
+    try:
+        for workflow_id, (build, _) in found.items():
+            if await keep_with(app.client, own.deployment, build, workflow_id):
+                staying[workflow_id] = build
+        yield staying
+    except BaseException:
+        for workflow_id in staying:
+            if not found[workflow_id].bound:
+                await let_move(app.client, workflow_id)
+        raise
 
 
 async def status(screen: Screen) -> int:
