@@ -7,7 +7,7 @@ from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.fold.reminders import stamped
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Msg, Usage
-from longhaul.agent.values.conversation.stops import BROKEN_OFF, NOT_WHOLE, WHERE, GoOn, StopReason, ends_as
+from longhaul.agent.values.conversation.stops import BROKEN_OFF, NOT_WHOLE, REFUSALS, WHERE, GoOn, StopReason, ends_as
 from longhaul.agent.values.stuck_detection import says_nothing
 
 LEAVES_OUT_REFUSED = 5
@@ -36,7 +36,10 @@ def leaves_out_refused(ledger: Ledger, reason: FinishedReason) -> bool:
     later request."""
     if ledger.state.behaviour < LEAVES_OUT_REFUSED or not ledger.current.refused_by:
         return False
-    return reason in (FinishedReason.REFUSED, FinishedReason.EXCEED_MAX_ITERS)
+    error = ledger.current.model_error
+    # A refusal that another model has answered is none any more, whatever the reply ends with.
+    refused_last = error is not None and error.type in {stop.value for stop in REFUSALS}
+    return reason is FinishedReason.REFUSED or (reason is FinishedReason.EXCEED_MAX_ITERS and refused_last)
 
 
 def refusal(entry: e.ModelSaid) -> ErrorInfo:

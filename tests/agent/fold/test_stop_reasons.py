@@ -8,6 +8,7 @@ from longhaul.agent.next.stop_reasons import config_for
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
+    ErrorInfo,
     FinishedReason,
     HintBlock,
     Msg,
@@ -271,6 +272,15 @@ def test_a_refusal_at_the_limit_of_iterations_leaves_the_context_too() -> None:
 def test_what_another_model_answered_stays() -> None:
     play = told(Stopped(text("No."), StopReason.REFUSED), text("Yes."), spec=WITH_SPARE)
 
+    assert UNANSWERED not in "".join(message.model_dump_json() for message in play.record.state.context)
+
+
+def test_what_another_model_has_done_stays_whatever_the_reply_ends_with() -> None:
+    spec = WITH_SPARE.model_copy(update={"react_config": spec_with(max_iters=1).react_config})
+    away = ErrorInfo(type="http_500", message="the server is away")
+    play = told(Stopped([], StopReason.REFUSED), calls("a Look"), away, spec=spec)
+
+    assert ends(play) == [FinishedReason.EXCEED_MAX_ITERS]
     assert UNANSWERED not in "".join(message.model_dump_json() for message in play.record.state.context)
 
 
