@@ -59,7 +59,7 @@ class McpConnection:
         self._status = Outcomes()
         self.meanwhile = MeanwhileAsked()
         self._tail = bytearray()
-        self._log = ServerLog(server.name, secrets.masker.masked)
+        self._log = ServerLog(server.name, secrets.masker)
         self._task = asyncio.create_task(self._live())
 
     async def opened(self) -> None:
@@ -221,6 +221,7 @@ class McpConnection:
                 del self._tail[:-TAIL_BYTES]
                 await asyncio.sleep(0.001)  # a flood must not take the loop from other sessions
         finally:
+            self._log.end()
             pipe.close()
 
     def _unopened(self, why: str) -> ServerFailure:

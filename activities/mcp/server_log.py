@@ -3,10 +3,12 @@
 import json
 import logging
 import time
-from collections.abc import Callable
+from codecs import getincrementaldecoder
 
 import mcp_types as types
 
+from longhaul.activities.masking.masker import Masker
+from longhaul.activities.masking.stream import MaskedStream
 from longhaul.agent.plain.visible import visible
 
 log = logging.getLogger(__name__)
@@ -26,20 +28,32 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
 class ServerLog:
     """Of one connection."""
 
-    def __init__(self, server: str, mask: Callable[[str], str], seconds: float = SECONDS) -> None:
-        self._server, self._mask, self._seconds = server, mask, seconds
+    def __init__(self, server: str, masker: Masker, seconds: float = SECONDS) -> None:
+        self._server, self._masker, self._seconds = server, masker, seconds
+        self._decoder, self._masked = getincrementaldecoder("utf-8")("replace"), MaskedStream(masker)
+        self._line = ""
+        """What has come of its error output since the last end of a line, masked."""
         self._since, self._lines, self._left_out = time.monotonic(), 0, 0
 
     async def told(self, params: types.LoggingMessageNotificationParams) -> None:
         """As the `mcp` package calls it."""
         said = params.data if isinstance(params.data, str) else json.dumps(params.data, ensure_ascii=False)
-        self._write(_LEVELS.get(params.level, logging.ERROR), said)
+        self._write(_LEVELS.get(params.level, logging.ERROR), self._masker.masked(said[:READ_CHARS]))
 
     def heard(self, piece: bytes) -> None:
-        """Of its error output, in which programs log."""
-        for line in piece.decode("utf-8", "replace").splitlines():
+        """Of its error output, in which programs log. A secret may come in pieces, and have several lines."""
+        self._take(self._masked.feed(self._decoder.decode(piece)))
+
+    def end(self) -> None:
+        """No more of it comes."""
+        self._take(self._masked.end() + "\n")
+
+    def _take(self, masked: str) -> None:
+        *whole, rest = (self._line + masked).split("\n")
+        for line in whole:
             if line.strip():
                 self._write(logging.INFO, line)
+        self._line = rest[:READ_CHARS]
 
     def _write(self, level: int, text: str) -> None:
         now = time.monotonic()
@@ -51,4 +65,5 @@ class ServerLog:
         if self._lines > MOST_LINES:
             self._left_out += 1
             return
-        log.log(level, "MCP server %s: %s", self._server, visible(self._mask(text[:READ_CHARS]))[:LINE_CHARS])
+        # One line each: what a server says must not look like lines of ours.
+        log.log(level, "MCP server %s: %s", self._server, visible(" ".join(text.split()))[:LINE_CHARS])

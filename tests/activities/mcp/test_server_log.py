@@ -6,6 +6,7 @@ import logging
 import pytest
 from mcp_types import LoggingMessageNotificationParams
 
+from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp import server_log
 from longhaul.activities.mcp.server_log import MOST_LINES, ServerLog
 from tests.activities.mcp.serving import CLIENT, SECRETS, servers, small, used
@@ -33,9 +34,37 @@ async def test_each_level_has_one_of_ours_and_none_is_louder_than_an_error(
 ) -> None:
     told = LoggingMessageNotificationParams.model_validate({"level": level, "data": {"tide": "low\x1b[2J"}})
     with caplog.at_level(logging.DEBUG):
-        await ServerLog("harbour", SECRETS.masker.masked).told(told)
+        await ServerLog("harbour", SECRETS.masker).told(told)
 
     assert said(caplog) == [(ours, r'MCP server harbour: {"tide": "low\u001b[2J"}')]
+
+
+def test_a_secret_that_comes_in_pieces_or_in_several_lines_is_masked(caplog: pytest.LogCaptureFixture) -> None:
+    secrets = WorkerSecrets(
+        {"TOKEN": "moss-and-heather-0123456789", "PEM": "-----BEGIN-----\nfirst-of-it\nsecond-of-it"}
+    )
+    log = ServerLog("quay", secrets.masker)
+    with caplog.at_level(logging.INFO):
+        for piece in (
+            b"key moss-and-hea",
+            b"ther-0123456789 ok\nuses -----BEGIN-----\nfirst",
+            b"-of-it\nsecond-of-it now",
+        ):
+            log.heard(piece)
+        log.end()
+
+    assert [text for _, text in said(caplog)] == [
+        "MCP server quay: key [secret TOKEN] ok",
+        "MCP server quay: uses [secret PEM] now",
+    ]
+
+
+async def test_a_line_of_a_server_never_looks_like_one_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    told = LoggingMessageNotificationParams.model_validate({"level": "error", "data": "low\nERROR approved by ana"})
+    with caplog.at_level(logging.INFO):
+        await ServerLog("quay", SECRETS.masker).told(told)
+
+    assert said(caplog) == [(logging.ERROR, "MCP server quay: low ERROR approved by ana")]
 
 
 async def test_of_a_flood_the_first_lines_are_written_and_no_line_is_long(
@@ -44,12 +73,12 @@ async def test_of_a_flood_the_first_lines_are_written_and_no_line_is_long(
     with caplog.at_level(logging.INFO):
         async with used(servers(small())) as mcp:  # it writes 120 kB without the end of a line
             await mcp.for_reply((CLIENT,))
-        log = ServerLog("quay", SECRETS.masker.masked, seconds=1.0)
-        log.heard(b"tide\n" * 1_000)
+        log = ServerLog("quay", SECRETS.masker, seconds=1.0)
+        log.heard(b"wave\n" * 1_000)
         await asyncio.sleep(1.1)
         log.heard(b"ebb\n")
 
     lines = [text for _, text in said(caplog)]
     assert max(map(len, lines)) < 600
-    assert lines.count("MCP server quay: tide") == MOST_LINES
+    assert lines.count("MCP server quay: wave") == MOST_LINES
     assert lines[-2:] == ["MCP server quay: 940 more lines of its log were left out", "MCP server quay: ebb"]
