@@ -6,6 +6,7 @@ task in the host's own queue is answered when somebody polls there again, and th
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -61,15 +62,19 @@ class AtFiles:
     async def run_at(
         self, holder: str, name: str, ask: object, answer: type[Answer], how: ActivityConfig, *, once: bool
     ) -> Answer | None:
-        """The same at the worker that keeps what the call is about; None where it is away, and did nothing."""
+        """The same at the worker that keeps what the call is about; None where it is away or lacks something, and did
+        nothing."""
         if not holder:
             return None
+        there = _bound(worker_queue(workflow.info().task_queue, holder), how)
+        if policy := there.get("retry_policy"):
+            # Nobody else takes what lies there, so what this worker lacks is not waited for.
+            hard = [*(policy.non_retryable_error_types or ()), NOT_HERE]
+            there["retry_policy"] = replace(policy, non_retryable_error_types=hard)
         try:
-            return await self._underway.run(
-                name, ask, answer, _bound(worker_queue(workflow.info().task_queue, holder), how)
-            )
+            return await self._underway.run(name, ask, answer, there)
         except ActivityError as error:
-            if not _may_begin(error, once=once):
+            if not (_is_not_here(error.cause) or _may_begin(error, once=once)):
                 raise
         self._raise_if_interrupted()
         return None
@@ -106,4 +111,8 @@ def _may_begin(error: ActivityError, *, once: bool) -> bool:
     if not isinstance(late, TemporalTimeout) or late.type is not TimeoutType.SCHEDULE_TO_START:
         return False
     before = late.cause
-    return not once or before is None or (isinstance(before, ApplicationError) and before.type == NOT_HERE)
+    return not once or before is None or _is_not_here(before)
+
+
+def _is_not_here(cause: BaseException | None) -> bool:
+    return isinstance(cause, ApplicationError) and cause.type == NOT_HERE

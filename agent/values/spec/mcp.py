@@ -15,6 +15,8 @@ Words = Annotated[tuple[str, ...], Field(max_length=100)]
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 """No two `_` beside each other, for these end the name within a tool's; and none at the ends."""
+_HOLDER = re.compile(r"[0-9a-f]{12}")
+"""As a worker names itself."""
 _SECRET = re.compile(r"\[secret ([A-Za-z_][A-Za-z0-9_]*)\]")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^\s?#@%\\]*)?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
@@ -56,8 +58,10 @@ def connection_of(worker: str, number: str) -> str:
 
 
 def holder_of(connection: str | None) -> str:
-    """The worker that holds a connection of this name; empty: nobody can be asked for it."""
-    return (connection or "").rpartition(".")[0]
+    """The worker that holds a connection of this name; empty: nobody can be asked for it. The name may be anybody's
+    word, and the server refuses long names of queues."""
+    holder = (connection or "").rpartition(".")[0]
+    return holder if _HOLDER.fullmatch(holder) else ""
 
 
 def worker_queue(task_queue: str, worker: str) -> str:

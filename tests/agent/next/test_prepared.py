@@ -8,7 +8,7 @@ from longhaul.agent.next.prepared import LISTS_TOOLS_ANEW
 from longhaul.agent.steps import Prepare, Think
 from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED
+from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, holder_of
 from tests.agent.play import TOOLS, Play, calls, text
 
 GROW = ToolDescriptor(name="mcp__harbour__grow", read_only=True, effect=Effect.READ)
@@ -76,3 +76,19 @@ def test_the_state_holds_the_connection_of_each_server(rolls_over: bool) -> None
         play.roll_over()
 
     assert play.record.state.tool_context.mcp_connections == {"harbour": "w1.c1", "quay": "w2.c9"}
+
+
+@pytest.mark.parametrize(
+    ("connection", "holder"),
+    [
+        ("0123456789ab.c7", "0123456789ab"),
+        ("c7", ""),
+        (None, ""),
+        ("x" * 3_000 + ".1", ""),
+        ("0123456789ab~other.c7", ""),
+        ("0123456789AB.c7", ""),
+    ],
+)
+def test_a_connection_names_a_worker_or_nobody(connection: str | None, holder: str) -> None:
+    """The name may come with a state that somebody has sent, and a queue is named after it."""
+    assert holder_of(connection) == holder
