@@ -40,17 +40,17 @@ def is_kind(value: object) -> bool:
 
 
 def load_kinds(names: str) -> Kinds:
-    """The pipelines, and those of the modules in `names`, which have been imported for their tools. Raises
-    KindSetupError for two of one name, a wrong one, and a module that does what a kind's may not."""
-    found: dict[str, type[AgentKind]] = {kind.kind_name: kind for kind in PIPELINES}
+    """The pipelines, and in their place those of the modules in `names`, which have been imported for their tools.
+
+    Raises KindSetupError for two of one name, a wrong one, and a module that does what a kind's may not."""
+    found = dict[str, type[AgentKind]]()
     for module in names_in(names):
         for value in vars(module_at(module, setting_of("tool"))).values():
             if is_kind(value) and found.setdefault(value.kind_name, value) is not value:
                 raise KindSetupError(f"two agent kinds have the name {value.kind_name!r}; rename one")
     for name, kind in found.items():
-        if kind not in PIPELINES:
-            _check(name, kind)
-    return Kinds(found)
+        _check(name, kind)
+    return Kinds({kind.kind_name: kind for kind in PIPELINES} | found)
 
 
 def _check(name: str, kind: type[AgentKind]) -> None:
