@@ -13,11 +13,11 @@ MILLION = 1_000_000
 class Price(Value):
     """Of a million tokens, in whatever money the operator counts; dollars where agents have budgets of money."""
 
-    input: float = Field(ge=0, le=1_000_000)
-    output: float = Field(ge=0, le=1_000_000)
-    cached: float | None = Field(default=None, ge=0, le=1_000_000)
+    input: float = Field(ge=0, le=10**12)
+    output: float = Field(ge=0, le=10**12)
+    cached: float | None = Field(default=None, ge=0, le=10**12)
     """Of input that was read from the provider's cache; None: as other input."""
-    cache_write: float | None = Field(default=None, ge=0, le=1_000_000)
+    cache_write: float | None = Field(default=None, ge=0, le=10**12)
     as_of: date | None = sparse(None)
     """When somebody has last looked them up, as 2026-11-23; and where."""
     source: str = sparse("", max_length=500)

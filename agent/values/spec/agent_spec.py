@@ -45,24 +45,24 @@ class ModelConfig(Value):
     all."""
     fallback_model: FullModelName | None = sparse(None)
     """Takes the call when the first model failed for good."""
-    max_output_tokens: int = sparse(8192, ge=1, le=100_000_000)
+    max_output_tokens: int = sparse(8192, ge=1, le=10**15)
     """Of an answer. A model that is known to think before it answers gets room for that on top."""
     temperature: float | None = sparse(None, ge=0, le=2)
-    thinking_budget_tokens: int | None = sparse(None, ge=1024, le=100_000_000)
+    thinking_budget_tokens: int | None = sparse(None, ge=1024, le=10**15)
     """Anthropic's extended thinking; None = off. Newer Claude models find a budget of their own."""
     reasoning_effort: Effort | None = sparse(None)
     """None = the provider's default. A model that has no such effort is asked for the nearest one that it has."""
-    base_url: str | None = sparse(None, max_length=1_000)
+    base_url: str | None = sparse(None, max_length=10_000)
     """A compatible server, for the agent's model and others of its provider; None = the provider's own environment
     variable or address. The workers' operator lists which keys go there."""
     api_key_env: str | None = sparse(None)
     """Name of the worker's environment variable that holds the key; None = the provider's usual one."""
-    call_timeout_seconds: float = sparse(1800, gt=0, le=2_592_000)
+    call_timeout_seconds: float = sparse(1800, gt=0, le=10**11)
     """How long one attempt may take in all."""
-    silence_seconds: float | None = sparse(None, gt=0, le=2_592_000)
+    silence_seconds: float | None = sparse(None, gt=0, le=10**11)
     """How long an answer that has begun may be silent before the call is made anew; None = a minute where the provider
     is known to say something more often, and ten where a model may think unheard."""
-    context_length: int | None = sparse(None, ge=1000, le=100_000_000)
+    context_length: int | None = sparse(None, ge=1000, le=10**15)
     """Tokens that the model's window holds; None = known from the model's name."""
 
     profiles: dict[str, ModelProfile] = sparse({})
@@ -114,7 +114,7 @@ class ContextConfig(Value):
     """Above it the context is compressed before the next model call."""
     reserve_ratio: float = sparse(0.1, gt=0, lt=0.9)
     """Newest messages that stay as they are; the system prompt and the tools do not count against it."""
-    tool_result_limit: int = sparse(3000, ge=1, le=100_000_000)
+    tool_result_limit: int = sparse(3000, ge=1, le=10**15)
     """Tokens; of a longer result the model gets the beginning and the place of the rest."""
     compression_prompt: str | None = sparse(None)
     """None = our own."""
@@ -279,7 +279,7 @@ class AgentSpec(Value):
     """When nobody knows whether a call ran: the model is told and goes on, or the reply waits until somebody says."""
     offloader: OffloaderName = sparse("workspace", max_length=1000)
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
-    idle_close_seconds: int = sparse(604_800, ge=0, le=315_360_000)
+    idle_close_seconds: int = sparse(604_800, ge=0, le=10**11)
     """A session without work closes after it; the next message opens it again as it was. 0 = never."""
     workspace: Workspace | None = None
     """None = a folder of the session's own in the worker's data directory."""

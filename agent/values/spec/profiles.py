@@ -155,9 +155,9 @@ class ModelProfile(Value):
     input, and outlives an approval that takes longer than five minutes."""
     token_field: Literal["max_tokens", "max_completion_tokens"] | None = sparse(None)
     """What the server calls the limit of output. None = `max_completion_tokens` at OpenAI's own address."""
-    max_output_tokens: int | None = sparse(None, ge=1, le=100_000_000)
+    max_output_tokens: int | None = sparse(None, ge=1, le=10**15)
     """Of an answer, where the agent wants more."""
-    context_length: int | None = sparse(None, ge=1_000, le=100_000_000)
+    context_length: int | None = sparse(None, ge=1_000, le=10**15)
     """Tokens that the window holds; None = known from the family."""
     prices: Price | None = sparse(None)
     """In the workers' `longhaul.toml` alone, for the metric of costs."""

@@ -17,13 +17,13 @@ class Seal(Value):
 
     network: bool = sparse(False)
     """Whether they reach it, where the worker allows that too."""
-    memory_mb: int | None = sparse(None, ge=64, le=100_000_000)
+    memory_mb: int | None = sparse(None, ge=64, le=10**12)
     """Of each process."""
-    processes: int | None = sparse(None, ge=1, le=1_000_000)
+    processes: int | None = sparse(None, ge=1, le=10**12)
     """Of the worker's user; it binds no worker that runs as root."""
-    file_mb: int | None = sparse(None, ge=1, le=100_000_000)
+    file_mb: int | None = sparse(None, ge=1, le=10**12)
     """Of each file that is written. What is not in the workspace lies in memory, 256 MB of it."""
-    workspace_mb: int | None = sparse(None, ge=1, le=100_000_000)
+    workspace_mb: int | None = sparse(None, ge=1, le=10**12)
     """Of all files in it together: above, calls that may write are refused."""
 
 

@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.life.imported_state import read_state, read_whole
 from longhaul.agent.plain.import_problem import ImportProblem
-from tests.agent.life.test_imports import JAVA, changed
+from tests.agent.life.test_imported_state import JAVA, changed
 from tests.agent.play import Play
 
 RULES = {
