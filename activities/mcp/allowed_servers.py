@@ -129,8 +129,15 @@ class OfferedServers:
             )
         if isinstance(made.config, StdioMCPConfig) and made.config.cwd is None:
             # Never where the worker was started: programs look there for code of theirs.
-            return replace(made, config=made.config.model_copy(update={"cwd": self._folder}))
+            return replace(made, config=made.config.model_copy(update={"cwd": self._place(made)}))
         return made
+
+    def _place(self, made: Server) -> str:
+        """What one in a sandbox leaves there must not be code of one outside."""
+        digest = hashlib.sha256(made.name.encode()).hexdigest()
+        folder = Path(self._folder, "boxed", digest[:16]) if made.box else Path(self._folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(folder)
 
     def _box(self, offered: OfferedServer) -> Box | None:
         shown = tuple(map(Path, offered.sandbox_reads))
@@ -180,8 +187,6 @@ def open_servers(
             f"{LIST}: write `none=https://HOST/PATH`, `SECRET=https://HOST/PATH` or `{_COMMAND}PROGRAM ARGUMENTS`, or "
             "a JSON list of these"
         ) from None
-    if read or commands:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return OfferedServers(read, places, commands, secrets, folder, hidden)
 
 

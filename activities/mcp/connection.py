@@ -238,8 +238,7 @@ class McpConnection:
         return ServerAway(self._sentence("can't be reached", why))
 
     def _sentence(self, what: str, why: str) -> str:
-        tail = self._tail.decode("utf-8", "replace").strip()
-        said = f"; it wrote: {tail[-500:]}" if tail else ""
+        said = f"; it wrote: {tail[-500:]}" if (tail := self._tail.decode("utf-8", "replace").strip()) else ""
         text = f"the MCP server {self._server.name!r} {what}: {why[:500]}{said}"
         return harmless(self._secrets.masker.masked(text))
 
