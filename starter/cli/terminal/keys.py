@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import select
 import signal
 import sys
@@ -50,17 +51,23 @@ def ask_key(question: str, keys: str) -> str | None:
                 return answer or None
 
 
+CTRL_D = "\x04"
+_NO_CHARACTER = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.")
+"""Arrows and their like, and the marks around what is pasted."""
+
+
 def typed_before() -> str:
     """What was typed before anybody read keys, as text. Enter is a newline in it, whatever the terminal made of it by
-    then; what is no character is left out."""
+    then; keys that are no character are left out, but for Ctrl-D, which
+    a terminal that still edits its line keeps as a zero."""
     if not _can_read_keys():
         return ""
     with _by_keys():
         typed = b""
         while select.select([sys.stdin], [], [], 0)[0] and (more := os.read(sys.stdin.fileno(), 4096)):
             typed += more
-    text = typed.decode(errors="replace").replace("\r", "\n")
-    return "".join(char for char in text if char.isprintable() or char == "\n")
+    text = _NO_CHARACTER.sub("", typed.decode(errors="replace")).replace("\r", "\n").replace("\0", CTRL_D)
+    return "".join(char for char in text if char.isprintable() or char in ("\n", CTRL_D))
 
 
 def _answer_in(typed: str, question: str, keys: str) -> str | None:

@@ -16,6 +16,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from rich.console import Console, RenderableType
 
 from longhaul.starter.cli.terminal.completions import Completions
+from longhaul.starter.cli.terminal.keys import CTRL_D
 from longhaul.starter.cli.terminal.painting import draw, rows_of
 from longhaul.starter.cli.terminal.screen import Screen
 
@@ -56,10 +57,16 @@ class PromptScreen(Screen):
         )
 
     async def open(self, typed: str = "") -> None:
-        """Give each line that is typed to `take`, until Ctrl-D. `typed`: what was typed before."""
+        """Give each line that is typed to `take`, until Ctrl-D. `typed`: what was typed before. Several lines of it
+        may be something pasted: none is given before a person has seen them."""
         *lines, begun = typed.split("\n")
-        for line in lines:
-            self._take(line)
+        if begun.startswith(CTRL_D):
+            return
+        begun = begun.partition(CTRL_D)[0]
+        if len(lines) > 1:
+            begun = "\n".join([*lines, begun])
+        elif lines:
+            self._take(lines[0])
         while True:
             try:
                 # It returns by keys alone that are not ours: what was typed is not lost by them.

@@ -54,6 +54,26 @@ def test_what_is_typed_before_the_chat_has_begun_is_said(cli: Cli) -> None:
     assert "> half a sentence" in seen.shown
 
 
+def test_several_lines_typed_before_a_chat_are_one_message_that_waits_and_ctrl_d_leaves(cli: Cli) -> None:
+    model = cli.script({"text": "Good morning."})
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.types("\x1b[A\x1b[200~one\n/pause\ntwo\x1b[201~")
+        terminal.until("> one")
+        terminal.types("\n")
+        terminal.until("Good morning.")
+        terminal.types("/quit\n")
+        seen = terminal.end()
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.types("\x04")
+        left = terminal.end()
+
+    assert (seen.code, left.code) == (0, 0), seen.shown
+    assert "> one" in seen.shown
+    assert [seen.shown.count(keys) for keys in ("[A", "200~", "201~")] == [1, 1, 1], "the terminal's own echo alone"
+    assert "paused" not in seen.shown
+
+
 def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> None:
     model = cli.script({**WANTS_TO_EDIT, "chunk_chars": 2, "delay_ms": 100}, {"text": "Done."})
 
