@@ -89,11 +89,15 @@ async def find_known(app: Longhaul, name: Name) -> Session:
 
 
 async def _find_closed(app: Longhaul, name: Name) -> Session:
-    """One that closed just now may not stand in the index yet: user and agent may still name it."""
+    """Of several the one of this user and agent; nobody's, if no user is named. One that closed just now may not
+    stand in the index yet: user and agent may still name it."""
     found = await _candidates(app, name, closed=True)
-    if len(found) > 1:
+    if len(found) == 1:
+        return app.attach(found[0])
+    usual = _named(app, name)
+    if found and usual.workflow_id not in [card.workflow_id for card in found]:
         raise Misuse(_ambiguous(name, found))
-    return app.attach(found[0]) if found else _named(app, name)
+    return usual
 
 
 async def find_if_open(app: Longhaul, name: Name) -> Session | None:
