@@ -15,7 +15,9 @@ Model = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Of [model_config], as max_output_tokens=16000; without a value the default."
+        "--set",
+        metavar="KEY=VALUE",
+        help="A field of model_config, as max_output_tokens=16000; without a value its default.",
     ),
 ]
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Where the tools work; else the current directory.")]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue, ValidationError
 
 from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.cli.exit_codes import Misuse
 
@@ -15,9 +16,12 @@ def fields_of(pairs: Sequence[str]) -> dict[str, JsonValue]:
     given: dict[str, JsonValue] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
-        if not separator:
+        if not separator or not key.strip():
             raise Misuse(f"--set: {pair!r} is no KEY=VALUE; write it as max_output_tokens=16000")
-        given[key.strip()] = _value(value.strip())
+        name = key.strip()
+        if name not in ModelConfig.model_fields:
+            raise Misuse(f"--set: model_config has no {name!r}; {did_you_mean(name, ModelConfig.model_fields)}")
+        given[name] = _value(value.strip())
     return given
 
 
@@ -31,9 +35,11 @@ def called_otherwise(config: ModelConfig, given: Mapping[str, JsonValue]) -> Mod
 
 
 def _value(text: str) -> JsonValue:
-    """A number where it is one, else the text: an effort, a model's name, an address."""
+    """A number where it is one, None for none and for `null`, else the text: an effort, a model's name, an address."""
     try:
         number: JsonValue = json.loads(text)
     except ValueError:
         return text or None
+    if number is None:
+        return None
     return number if isinstance(number, int | float) and not isinstance(number, bool) else text

@@ -117,7 +117,11 @@ def test_how_models_are_called_is_set_beside_the_file(folder: Path) -> None:
         (Wishes(mode="wild"), Misuse, "--mode: there is no mode 'wild'; there are: default, "),
         (Wishes(called=("max_output_tokens",)), Misuse, "--set: 'max_output_tokens' is no KEY=VALUE"),
         (Wishes(called=("max_output_tokens=many",)), Misuse, "--set: max_output_tokens: "),
-        (Wishes(called=("reasoning_effrt=low",)), Misuse, "--set: reasoning_effrt: "),
+        (
+            Wishes(called=("reasoning_effrt=low",)),
+            Misuse,
+            "--set: model_config has no 'reasoning_effrt'; did you mean 'reasoning_effort'",
+        ),
         (Wishes(agent="missing.toml"), BadAgent, "there is no agent file 'missing.toml'"),
     ],
 )
