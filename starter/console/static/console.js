@@ -120,7 +120,10 @@ const follow = (address) => {
       if (event.type === "REPLY_END") runs.clear();
       return settle();
     }
-    if (event.type === "MODEL_CALL_START" || event.name === "restarted") forget();
+    if (event.name === "restarted" && event.live?.call?.startsWith("tool:")) {
+      const id = event.live.call.slice("tool:".length);
+      if (runs.has(id)) runs.set(id, { ...runs.get(id), text: "" });
+    } else if (event.type === "MODEL_CALL_START" || event.name === "restarted") forget();
     if (event.type === "TEXT_BLOCK_DELTA") add(blocks, event.block_id, event.delta);
     if (event.type === "THINKING_BLOCK_DELTA") add(thoughts, event.block_id, event.delta);
     if (event.type === "TOOL_RESULT_TEXT_DELTA") {
