@@ -84,7 +84,7 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     await expect(rows).to_contain_text(names[1])
     await page.goto(f"{served.url}/console?tool=<b>Edit")
 
-    await expect(page.locator("#waiting")).to_contain_text("Nothing that waits is such.")
+    await expect(page.locator("#waiting")).to_contain_text("Nothing that waits fits these filters.")
     await page.get_by_role("link", name="All that waits").click()
     await expect(rows).to_have_count(2)
     assert rests.rpartition("/")[2] in asleep
