@@ -249,11 +249,7 @@ class ModelProfile(Value):
                 raise ValueError(f"{name} is made from the session; leave it out")
             if name in _SAID_ELSEWHERE:
                 raise ValueError(f"{name}: write it as {_SAID_ELSEWHERE[name]} of the profile")
-        try:
-            size = len(json.dumps(body, allow_nan=False))
-        except ValueError:
-            raise ValueError("a number in it is none that JSON has") from None
-        if size > _LONGEST_BODY:
+        if (size := len(json.dumps(body))) > _LONGEST_BODY:
             raise ValueError(f"it has {size} characters of JSON; {_LONGEST_BODY} are allowed")
         return body
 

@@ -110,7 +110,7 @@ def test_a_refusal_says_who_has_it() -> None:
         ({"extra_body": {"max_tokens": 5}}, "max_tokens is made from the session"),
         ({"extra_body": {"top_p": 0.5}}, "top_p: write it as top_p of the profile"),
         ({"extra_body": {"stop_sequences": ["a"]}}, "stop_sequences: write it as stop of the profile"),
-        ({"extra_body": {"a": float("nan")}}, "a number in it is none that JSON has"),
+        ({"extra_body": {"a": float("nan")}}, "extra_body.a.float: Input should be a finite number"),
         ({"extra_body": {"a": "x" * 20_000}}, "it has 20009 characters of JSON; 20000 are allowed"),
         ({"stop": ["  "]}, "stop: each has to have between one and 200 characters"),
         ({"top_p": 1.5}, "top_p: Input should be less than or equal to 1"),

@@ -12,7 +12,7 @@ from tests.e2e.conftest import Cli
 
 pytestmark = pytest.mark.server
 
-READS = [{"tool_calls": [{"name": "Bash", "input": {"command": f"seq {n}00 {n}99"}}]} for n in range(1, 7)]
+READS = [{"tool_calls": [{"name": "Bash", "input": {"command": f"seq {n}000 {n}299"}}]} for n in range(1, 7)]
 
 
 def name(start: str) -> str:
@@ -31,7 +31,12 @@ async def bricks(cli: Cli, app: Longhaul, user: str | None = None) -> Session:
 async def counted(cli: Cli, app: Longhaul) -> Session:
     """A session with six long results, in a window of 6,000 tokens."""
     script = cli.script(*READS, {"text": "Counted."})
-    spec = {"model": script, "model_config": {"context_length": 6_000}, "permission": {"mode": "bypass"}}
+    spec = {
+        "model": script,
+        "model_config": {"context_length": 6_000},
+        "permission": {"mode": "bypass"},
+        "tools": ["Bash"],
+    }
     session = app.session(name("counted"), agent=AgentSpec.model_validate(spec))
     await session.reply("Count")
     return session
@@ -132,7 +137,7 @@ async def test_a_context_is_compressed_by_hand(cli: Cli, app: Longhaul) -> None:
     session = await counted(cli, app)
 
     below = cli("compact", session.id, "--trigger", "0.9")
-    done = cli("compact", session.id, "--trigger", "0.3", "--reserve", "0.05", "--json")
+    done = cli("compact", session.id, "--trigger", "0.4", "--reserve", "0.05", "--json")
     head = cli("show", session.id).out
     listed = cli("sessions", "--long").out
 
