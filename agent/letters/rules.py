@@ -33,13 +33,14 @@ def configure(record: Record, body: Configure) -> Received:
 
 def _called_otherwise(record: Record, body: Configure) -> ModelConfig | None:
     """The whole of it, as it holds from now on. Raises Unusable."""
-    before = record.spec.llm_config.model_dump(mode="json")
-    given = {name: value for name, value in {**before, **(body.llm_config or {})}.items() if value is not None}
+    if body.llm_config is None and body.model is None:
+        return None
     try:
-        config = ModelConfig.model_validate(given) if body.llm_config else record.spec.llm_config
-        if body.llm_config or body.model:
-            # Each alone fits what there was; a model and a way to call it that do not fit can be read by no later run.
-            check_config(body.model or record.spec.model, config)
+        config = record.spec.llm_config
+        if body.llm_config is not None:
+            config = config.called_otherwise(body.llm_config)
+        # Each alone fits what there was; a model and a way to call it that do not fit can be read by no later run.
+        check_config(body.model or record.spec.model, config)
     except ValidationError as error:
         raise Unusable(f"model_config.{what_is_wrong(error)}") from error
     except ValueError as error:

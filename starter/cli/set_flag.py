@@ -27,9 +27,8 @@ def fields_of(pairs: Sequence[str]) -> dict[str, JsonValue]:
 
 def called_otherwise(config: ModelConfig, given: Mapping[str, JsonValue]) -> ModelConfig:
     """Raises Misuse."""
-    fields = {**config.model_dump(mode="json"), **given}
     try:
-        return ModelConfig.model_validate({name: value for name, value in fields.items() if value is not None})
+        return config.called_otherwise(given)
     except ValidationError as error:
         raise Misuse(f"--set: {what_is_wrong(error)}") from None
 

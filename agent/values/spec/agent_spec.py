@@ -76,6 +76,11 @@ class ModelConfig(Value):
             return self
         return self.model_copy(update={"base_url": None, "api_key_env": None})
 
+    def called_otherwise(self, given: Mapping[str, Any]) -> "ModelConfig":
+        """With other values of these fields; None is the default of one. Raises ValidationError."""
+        fields = {**self.model_dump(mode="json"), **given}
+        return ModelConfig.model_validate({name: value for name, value in fields.items() if value is not None})
+
 
 def check_config(model: str, config: ModelConfig) -> None:
     """Raise ValueError where an agent with this model can't be called so."""
