@@ -8,7 +8,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import WorkerDeploymentVersionStatus
-from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionOptions
+from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionOptions, WorkflowExecutionVersioningInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkerDeploymentVersionRequest,
     SetWorkerDeploymentCurrentVersionRequest,
@@ -99,8 +99,7 @@ class Standing(NamedTuple):
 
 async def standing_of(client: Client, deployment: str, workflow_id: str) -> Standing:
     """Raises RPCError."""
-    described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
-    versioning = described.workflow_execution_info.versioning_info
+    versioning = await _versioning(client, workflow_id)
     kept = versioning.versioning_override
     bound = kept.HasField("pinned")
     version = kept.pinned.version if bound else versioning.deployment_version
@@ -119,10 +118,14 @@ async def keep_with(client: Client, deployment: str, build: str, workflow_id: st
 
 async def let_move(client: Client, workflow_id: str) -> bool:
     """The reverse; False where it was not bound. Raises RPCError."""
-    described = (await client.get_workflow_handle(workflow_id).describe()).raw_description
-    if not described.workflow_execution_info.versioning_info.HasField("versioning_override"):
+    if not (await _versioning(client, workflow_id)).HasField("versioning_override"):
         return False
     return await _override(client, workflow_id, None)
+
+
+async def _versioning(client: Client, workflow_id: str) -> WorkflowExecutionVersioningInfo:
+    described = await client.get_workflow_handle(workflow_id).describe()
+    return described.raw_description.workflow_execution_info.versioning_info
 
 
 async def _override(client: Client, workflow_id: str, override: VersioningOverride | None) -> bool:
