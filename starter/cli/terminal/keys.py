@@ -58,8 +58,8 @@ _NO_CHARACTER = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.")
 
 def typed_before() -> str:
     """What was typed before anybody read keys, as text. Enter is a newline in it, whatever the terminal made of it by
-    then; keys that are no character are left out, but for Ctrl-D, which
-    a terminal that still edits its line keeps as a zero."""
+    then; keys that are no character are left out, but for Ctrl-D, which a terminal that still edits its line keeps as a
+    zero."""
     if not _can_read_keys():
         return ""
     with _by_keys():
