@@ -12,6 +12,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.cli.doctor.server import versions
+from longhaul.starter.hosting import rollout
 from longhaul.starter.hosting.rollout import set_current
 from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
@@ -37,6 +38,12 @@ class Builds:
     def of(self, build: str, **more: str) -> WorkerSettings:
         variables = {"LONGHAUL_DEPLOYMENT": self.deployment, "LONGHAUL_BUILD": build, **more}
         return self.stage.one_directory(program=(PROGRAM, "worker"), further=variables)
+
+    async def is_known(self, build: str) -> None:
+        async def known() -> bool:
+            return build in [each.build for each in await rollout.versions(self.stage.app.client, self.deployment)]
+
+        await until(known, f"the server knows build {build}")
 
     async def rollout(self, installed: WorkerSettings, *arguments: str) -> Answer:
         """Exit code and document of a command that is run from that build's installation."""

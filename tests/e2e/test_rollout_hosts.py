@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.session import Session
-from longhaul.starter.hosting.rollout import hosts_without, set_current, versions
+from longhaul.starter.hosting.rollout import hosts_without, set_current
 from longhaul.starter.provision.dev_server import DevServer
 from tests.activities.mcp.serving import small
 from tests.e2e.crash.crash_stage import Stage, until
@@ -44,15 +44,12 @@ async def test_a_build_without_workers_on_a_host_is_promoted_by_force_alone_and_
     client, deployment = stage.app.client, builds.deployment
     session = at_den(stage, tmp_path)
 
-    async def known(build: str) -> bool:
-        return build in [one.build for one in await versions(client, deployment)]
-
     async with worker(builds.of("one", LONGHAUL_HOST="den")):
-        await until(lambda: known("one"), "the server knows build one")
+        await builds.is_known("one")
         await set_current(client, deployment, "one")
         assert (await session.reply("Go")).get_tool_results()[0].get_text() == "here"
         async with worker(builds.of("two")):
-            await until(lambda: known("two"), "the server knows build two")
+            await builds.is_known("two")
             code, _ = await builds.rollout(builds.of("two"), "promote", "two")
             assert (code, await hosts_without(client, deployment, "two")) == (2, ["den"])
             await set_current(client, deployment, "two", without_hosts=True)
@@ -74,15 +71,12 @@ async def test_a_worker_that_keeps_a_server_for_a_session_holds_up_no_promotion(
     served = json.dumps({"harbour": {"mcp_config": small(), "is_stateful": True}})
     session = at_harbour(stage, tmp_path, "fog", "rain", "sun")
 
-    async def known(build: str) -> bool:
-        return build in [one.build for one in await versions(stage.app.client, builds.deployment)]
-
     async with worker(builds.of("one", LONGHAUL_MCP=served)):
-        await until(lambda: known("one"), "the server knows build one")
+        await builds.is_known("one")
         await set_current(stage.app.client, builds.deployment, "one")
         noted = (await session.reply("Note three things.")).get_tool_results()
         async with worker(builds.of("two", LONGHAUL_MCP=served)):
-            await until(lambda: known("two"), "the server knows build two")
+            await builds.is_known("two")
             code, _ = await builds.rollout(builds.of("two"), "promote", "two")
 
     assert noted[2].get_text().endswith(": fog, rain, sun")

@@ -1,17 +1,16 @@
 """A build that would break some sessions: these stay with the one they have, and move when a build suits them."""
 
-import asyncio
 import uuid
 from dataclasses import dataclass
 
 import pytest
-from temporalio.client import Client
 
-from longhaul.starter.hosting.rollout import set_current, standing_of, versions
+from longhaul.starter.hosting.rollout import set_current, standing_of
 from longhaul.starter.provision.dev_server import DevServer
-from tests.e2e.crash.crash_stage import Job, Stage, call, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, call, says
 from tests.e2e.processes import worker
 from tests.e2e.test_rollout import Answer, Builds, bring_to_rest
+from tests.workflows.letters import push_over
 
 pytestmark = pytest.mark.server
 
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.server
 @dataclass(frozen=True)
 class Crew(Builds):
     """Builds, and which of them sessions are with."""
-
-    async def is_known(self, build: str) -> None:
-        async def known() -> bool:
-            return build in [each.build for each in await versions(self.stage.app.client, self.deployment)]
-
-        await until(known, f"the server knows build {build}")
 
     async def promote(self, build: str, *flags: str, **more: str) -> Answer:
         await self.is_known(build)
@@ -37,21 +30,6 @@ class Crew(Builds):
 
 async def says_next(job: Job) -> str:
     return (await job.session.reply("And now?")).get_text_content()
-
-
-async def roll_over(stage: Stage, job: Job) -> None:
-    """By rubbish, until the history is long enough; a few at a time, as the server takes no more."""
-    keeps_nothing_in_blobs = await Client.connect(stage.address)
-    handle = keeps_nothing_in_blobs.get_workflow_handle(job.session.workflow_id)
-    first, rounds = (await handle.describe()).run_id, iter(range(10))
-
-    async def rolled() -> bool:
-        if next(rounds, None) is not None:
-            await asyncio.gather(*(handle.signal("nonsense", "x" * 200_000) for _ in range(7)))
-        await job.session.status()
-        return (await handle.describe()).run_id != first
-
-    await until(rolled, "the session has rolled over")
 
 
 async def test_what_would_break_stays_where_it_is_and_the_others_go_on(
@@ -73,7 +51,7 @@ async def test_what_would_break_stays_where_it_is_and_the_others_go_on(
             await parked.session.pause()
             here = [await says_next(long), await says_next(short)]
             stayed = await crew.with_which(long, short, parked)
-            await roll_over(stage, long)
+            await push_over(stage, long.session)
             rolled = [await says_next(long), *await crew.with_which(long)]
             async with worker(crew.of("two")):
                 _, held_back = await crew.promote("two")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from temporalio.api.common.v1 import Payload
@@ -86,7 +86,12 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def push_over(stage: Stage, session: Session) -> None:
+class OnAServer(Protocol):
+    @property
+    def address(self) -> str: ...
+
+
+async def push_over(stage: OnAServer, session: Session) -> None:
     """Send rubbish until the session has rolled over: four megabytes of it make the history long.
 
     A few at a time, and the next ones when these were read. The server ends a session's task when more than a hundred

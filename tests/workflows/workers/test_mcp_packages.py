@@ -33,10 +33,17 @@ async def everything(packages: Path, transport: str) -> AsyncIterator[dict[str, 
         yield program(packages, "server-everything", "stdio")
         return
     port, started = free_port(), program(packages, "server-everything", "streamableHttp")
+    async with answering(port, started["command"], *started["args"], PORT=str(port)) as config:
+        yield config
+
+
+@asynccontextmanager
+async def answering(port: int, *command: str, **environment: str) -> AsyncIterator[dict[str, Any]]:
+    """A program that serves MCP at this port; it is there."""
     process = await asyncio.create_subprocess_exec(
-        started["command"],
-        *started["args"],
-        env={**os.environ, "PORT": str(port)},
+        *command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )
@@ -160,17 +167,9 @@ async def files_of(packages: Path, transport: str, area: Path) -> AsyncIterator[
         yield started
         return
     port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.activities.mcp.bridge", str(port), started["command"], *started["args"]),
-        cwd=ROOT,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        await answers(port)
-        yield {"url": f"http://127.0.0.1:{port}/mcp"}
-    finally:
-        process.kill()
-        await process.wait()
+    bridge = (sys.executable, "-m", "tests.activities.mcp.bridge", str(port))
+    async with answering(port, *bridge, started["command"], *started["args"]) as config:
+        yield config
 
 
 @pytest.mark.timeout(120)
