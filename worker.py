@@ -90,7 +90,7 @@ from longhaul.starter.hosting.attributes import register_search_attributes
 from longhaul.starter.hosting.builds import build_of, own_build_id
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
-from longhaul.starter.hosting.own_process import asked_to_stop, keep_to_itself, new_event_loop
+from longhaul.starter.hosting.own_process import asked_to_stop, collect_rarely, keep_to_itself, new_event_loop
 from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
 from longhaul.starter.hosting.secret_values import read_secrets
@@ -426,6 +426,7 @@ async def _serve(settings: Settings, secrets: WorkerSecrets) -> None:
     own = build_of(settings)
     try:
         async with build(client, settings, providers, secrets):
+            collect_rarely()
             # Past the masking, which may keep the end of a line back: others wait for this one.
             print(f"{READY} {settings.task_queue!r}", file=sys.__stdout__, flush=True)
             beside = asyncio.gather(providers.warm(), *([announce(client, own)] if own else []))
