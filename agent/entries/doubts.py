@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import OpenValue, sparse
 
 Finding = Literal["happened", "did_not", "unknown"]
@@ -70,10 +70,10 @@ class DoubtSettled(Entry):
     kind: Literal["settled"] = "settled"
     call_id: str
     happened: bool
-    output: str = sparse("")
+    output: Written = sparse("")
     """What the call answered, if anybody knows."""
     by: str = sparse("")
-    reason: str = sparse("")
+    reason: Written = sparse("")
 
 
 DoubtEntry = DoubtProbed | DoubtSettled

@@ -119,7 +119,7 @@ class LetterRefused(Entry):
 
     kind: Literal["refused"] = "refused"
     name: str
-    reason: str
+    reason: Written
     count: int = 0
     """How many there have been with this one: the older ones are not carried on."""
 

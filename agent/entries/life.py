@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.entries.notices import Given
 from longhaul.agent.entries.prepared import Prepared
 from longhaul.agent.plain.values import OpenValue, sparse
@@ -95,7 +95,7 @@ class StateReplaced(Entry):
     state: Any
     """AgentState as JSON; what was open in it is closed."""
     by: str = sparse("")
-    why: str = sparse("")
+    why: Written = sparse("")
     note: str = sparse("")
     """For whoever looks at the session: what became of the files of the one that it is a copy of."""
     goes_on: bool = sparse(False)

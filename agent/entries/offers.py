@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import OpenValue, sparse
 
 
@@ -20,7 +20,7 @@ class OfferSettled(Entry):
     kind: Literal["offer_settled"] = "offer_settled"
     offer: int
     """Number of its entry."""
-    why: str = sparse("")
+    why: Written = sparse("")
     """Why it does not count; empty when it does."""
 
 

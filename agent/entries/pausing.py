@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import OpenValue, sparse
 
 
@@ -23,7 +23,7 @@ class PauseBegun(Entry):
 
     kind: Literal["paused"] = "paused"
     by: str = sparse("")
-    why: str = sparse("")
+    why: Written = sparse("")
 
 
 class PauseEnded(Entry):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.permission import Confirming, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.agent_spec import ModelConfig
@@ -35,6 +35,6 @@ class RulesChanged(Entry):
     revoked: tuple[str, ...] = sparse(())
     """Ids."""
     by: str = sparse("")
-    why: str = sparse("")
+    why: Written = sparse("")
     no_tool: tuple[str, ...] = sparse(())
     """Tools of the new rules that the agent does not have."""

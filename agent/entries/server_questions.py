@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.sampling import Sampled
@@ -23,7 +23,7 @@ class InputAnswered(Entry):
 
     kind: Literal["input_answered"] = "input_answered"
     call_id: str
-    answers: str
+    answers: Written
     """JSON: as `ServerAsked.answers`, of this round."""
     by: str = sparse("")
 

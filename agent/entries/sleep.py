@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longhaul.agent.entries.entry import Entry
+from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import sparse
 
 
@@ -24,7 +24,7 @@ class WakeUpCame(Entry):
     request_id: str
     body_digest: str
     """Tells the same notification sent twice from another one under the same id."""
-    payload: str = sparse("")
+    payload: Written = sparse("")
     by: str = sparse("")
 
 

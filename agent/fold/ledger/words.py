@@ -5,9 +5,10 @@ be shown.
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.entries.entry import WRITTEN
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import WakeUps
 
@@ -16,17 +17,11 @@ Shown = TypeVar("Shown", bound=e.Entry)
 MOST_CHARS = 200_000
 """Taken along with one call, the newest first."""
 FIELDS: dict[type[e.Entry], tuple[str, ...]] = {
-    e.LetterRefused: ("reason",),
-    e.PauseBegun: ("why",),
-    e.RulesChanged: ("why",),
-    e.DoubtSettled: ("reason", "output"),
-    e.OfferSettled: ("why",),
-    e.StateReplaced: ("why",),
-    e.WakeUpCame: ("payload",),
-    e.InputAnswered: ("answers",),
+    kind: names
+    for kind in get_args(get_args(e.AnyEntry)[0])
+    if (names := tuple(name for name, field in kind.model_fields.items() if WRITTEN in field.metadata))
 }
-"""Of each entry with words of a person; of a decision on calls each has its own. What becomes a message is shown with
-marks as messages are, so that these are the entry's own words."""
+"""Of each entry with words of a person; of a decision on calls each has its own."""
 
 
 def unseen(ledger: Ledger) -> dict[str, str]:
