@@ -6,7 +6,7 @@ Reception reads and receives letters by these rows. `longhaul serve` makes its r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -54,6 +54,8 @@ class LetterRow(Generic[B]):
     """Of `longhaul`."""
     path: str = ""
     """Of `longhaul serve`, below the session's own."""
+    scope: Literal["answer", "approve", "steer"] = "steer"
+    """What a token must be for, to post it there."""
 
 
 def _by_body(receive: Callable[[Record, B], Received]) -> Callable[[Record, B, Letter], Received]:
@@ -71,6 +73,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="submit",
         commands=("run", "say"),
         path="messages",
+        scope="answer",
     ),
     LetterRow(
         "confirm",
@@ -80,6 +83,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="confirm",
         commands=("approve", "deny"),
         path="decisions",
+        scope="approve",
     ),
     LetterRow(
         "confirm",
@@ -96,6 +100,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="external_result",
         commands=("result",),
         path="external-results",
+        scope="answer",
     ),
     LetterRow(
         "external_result",
@@ -112,6 +117,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="settle",
         commands=("settle",),
         path="settle",
+        scope="approve",
     ),
     LetterRow(
         "interrupt",
@@ -122,6 +128,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="interrupt",
         commands=("interrupt",),
         path="interrupt",
+        scope="answer",
     ),
     LetterRow(
         "observe",
@@ -131,6 +138,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="observe",
         commands=("observe",),
         path="observe",
+        scope="answer",
     ),
     LetterRow(
         "notify",
@@ -140,6 +148,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="notify",
         commands=("notify",),
         path="notify",
+        scope="answer",
     ),
     LetterRow(
         "configure",

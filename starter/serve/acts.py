@@ -1,24 +1,23 @@
 """Requests that ask, answer and steer. Who does it is always the caller: nobody decides in another's name."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from longhaul.agent.letters.bodies import (
     MAX_ID_CHARS,
     ChangeBudget,
-    ChangeRules,
-    Compact,
     Configure,
     Interrupt,
     Notify,
     Observe,
-    PauseSession,
     Settle,
     Submit,
 )
 from longhaul.starter.client.session import Session
 from longhaul.starter.serve.calls import Call, session_of, session_to_begin
+from longhaul.starter.serve.operation import Answer, Handler
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
     Decision,
@@ -27,20 +26,27 @@ from longhaul.starter.serve.request_bodies import (
     Starting,
 )
 from longhaul.starter.serve.response_bodies import (
-    Added,
     BudgetLimits,
-    Compacted,
     Decided,
     Interrupted,
     Notified,
-    Paused,
-    Stepping,
     Taken,
 )
 from longhaul.workflows.contract import PendingCall
 
 Found = TypeVar("Found")
 IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+def by_method(name: str, told: Callable[[Any], Answer] = lambda _: None) -> Handler:
+    """What a method of `Session` makes of the body's fields, which are its arguments, in the caller's name; `told`
+    makes the answer of what it gives."""
+
+    async def act(call: Call) -> Answer:
+        given = {field: getattr(call.body, field) for field in call.body.model_fields_set - {"by"}}
+        return told(await attrgetter(name)(session_of(call))(**given, by=call.by))
+
+    return act
 
 
 async def message(call: Call) -> tuple[int, Taken]:
@@ -163,23 +169,6 @@ async def configure(call: Call) -> None:
     await (await session_to_begin(call, query.workspace)).configure(**changes, by=call.by)
 
 
-async def change_rules(call: Call) -> Added:
-    body: ChangeRules = call.body
-    added = await session_of(call).rules.change(body.add, body.revoke, by=call.by, why=body.why)
-    return Added(added=tuple(added))
-
-
-async def compact(call: Call) -> Compacted:
-    body: Compact = call.body
-    done = await session_of(call).compress_context(body.context_config, instructions=body.instructions, by=call.by)
-    return Compacted(compacted=done)
-
-
-async def pause(call: Call) -> Paused:
-    body: PauseSession = call.body
-    return Paused(was_paused=not await session_of(call).pause(why=body.why, by=call.by))
-
-
 async def change_budget(call: Call) -> BudgetLimits:
     body: ChangeBudget = call.body
     session = session_of(call)
@@ -187,11 +176,3 @@ async def change_budget(call: Call) -> BudgetLimits:
         body.more, end=body.end, child=body.child, by=call.by, request_id=body.request_id
     )
     return BudgetLimits(limits=limits)
-
-
-async def step(call: Call) -> Stepping:
-    return Stepping(was_stepping=not await session_of(call).step(by=call.by))
-
-
-async def resume(call: Call) -> None:
-    await session_of(call).resume(by=call.by)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longhaul.agent.letters.table import row_of
+from longhaul.agent.letters.table import LETTERS, row_of
 from longhaul.starter.serve import acts, memories, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
@@ -58,7 +58,6 @@ from longhaul.starter.serve.response_bodies import (
     Tools,
     Workers,
 )
-from longhaul.starter.serve.tokens import Scope
 from longhaul.workflows.contract import ReplyResult, Status
 
 S = "/v1/sessions/{agent}/{session}"
@@ -83,17 +82,18 @@ def _delete(
 
 def _letter(
     letter: str,
-    scope: Scope,
-    handler: Handler,
-    answers: Mapping[int, type[BaseModel] | None],
+    handler: Handler | None = None,
+    answers: Mapping[int, type[BaseModel] | None] = NOTHING,
     *,
     name: str = "",
     **more: Any,
 ) -> Operation:
-    """`name`: of the operation, where it is not the letter's own; `more`: what is not as with most letters."""
+    """`handler`: by default what the letter's method makes of its body; `name`: of the operation, where it is not the
+    letter's own; `more`: what is not as with most letters."""
     row = row_of(letter)
+    does = handler or acts.by_method(row.method)
     usual: dict[str, Any] = {"query": Whose, "body": row.body}
-    return Operation("POST", f"{S}/{row.path}", name or letter, row.does, handler, scope, answers, **{**usual, **more})
+    return Operation("POST", f"{S}/{row.path}", name or letter, row.does, does, row.scope, answers, **usual | more)
 
 
 def _of_schedule(what: str, summary: str, handler: Handler, body: type[BaseModel] = Nothing) -> Operation:
@@ -126,15 +126,9 @@ SCHEDULES: tuple[Operation, ...] = (
     _of_schedule("trigger", "It fires once now, also when it is paused", timed.trigger_schedule),
     _of_schedule("remove", "It fires no more; its sessions stay", timed.remove_schedule),
 )
-OPERATIONS: tuple[Operation, ...] = (
-    Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
-    Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
-    _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
-    _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
-    Operation("GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}),
+SPELT_OUT: tuple[Operation, ...] = (
     _letter(
         "submit",
-        "answer",
         acts.message,
         {202: Taken, 200: Taken},
         name="message",
@@ -143,6 +137,44 @@ OPERATIONS: tuple[Operation, ...] = (
         headers=(KEY,),
         seconds=REQUEST_SECONDS + LONGEST_WAIT_SECONDS,
     ),
+    _letter(
+        "confirm",
+        acts.decide,
+        {200: Decided},
+        name="decide",
+        body=Decision,
+        fields={"input": "edit", "rules": "steer"},
+    ),
+    _letter("external_result", acts.external_results, name="externalResults", body=Results),
+    _letter("settle", acts.settle),
+    _letter("interrupt", acts.interrupt, {200: Interrupted}),
+    _letter("observe", acts.observe, query=Starting, body=Observation),
+    _letter("notify", acts.notify, {200: Notified}, headers=(KEY,)),
+    _letter("configure", acts.configure, query=Starting),
+    _letter(
+        "compact",
+        acts.by_method("compress_context", lambda done: Compacted(compacted=done)),
+        {200: Compacted},
+        seconds=COMPACT_SECONDS,
+    ),
+    _letter("pause", acts.by_method("pause", lambda new: Paused(was_paused=not new)), {200: Paused}),
+    _letter("step", acts.by_method("step", lambda new: Stepping(was_stepping=not new)), {200: Stepping}),
+    _letter("budget", acts.change_budget, {200: BudgetLimits}, name="changeBudget"),
+    _letter("rules", acts.by_method("rules.change", lambda ids: Added(added=ids)), {200: Added}, name="changeRules"),
+    _letter("replace_state", keeping.replace_state, name="replaceState"),
+)
+"""Letters of which more is to be said here than stands in their rows."""
+_SAID = {one.path for one in SPELT_OUT}
+OF_LETTERS = (
+    *SPELT_OUT,
+    *(_letter(row.name) for row in LETTERS if row.path and f"{S}/{row.path}" not in _SAID),
+)
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("GET", "/health", "health", "Whether the server is alive", reads.health, None, {200: Alive}),
+    Operation("GET", "/ready", "ready", "Whether it can reach the sessions", reads.ready, None, {200: Alive}),
+    _get("/v1/sessions", "sessions", "Open sessions", reads.sessions, Rows, Listing),
+    _get("/v1/inbox", "inbox", "All that waits for somebody", reads.inbox, InboxBody, Sorting),
+    Operation("GET", "/v1/workers", "workers", "Workers, and their builds", reads.workers, "admin", {200: Workers}),
     _get(f"{S}/status", "status", "One session at a glance", reads.status, Status),
     _get(f"{S}/pending", "pending", "Calls that wait", reads.pending, Calls),
     _get(
@@ -171,30 +203,8 @@ OPERATIONS: tuple[Operation, ...] = (
         None,
         (LAST_SEEN,),
     ),
-    _letter(
-        "confirm",
-        "approve",
-        acts.decide,
-        {200: Decided},
-        name="decide",
-        body=Decision,
-        fields={"input": "edit", "rules": "steer"},
-    ),
-    _letter("external_result", "answer", acts.external_results, NOTHING, name="externalResults", body=Results),
-    _letter("settle", "approve", acts.settle, NOTHING),
-    _letter("interrupt", "answer", acts.interrupt, {200: Interrupted}),
-    _letter("observe", "answer", acts.observe, NOTHING, query=Starting, body=Observation),
-    _letter("notify", "answer", acts.notify, {200: Notified}, headers=(KEY,)),
-    _letter("configure", "steer", acts.configure, NOTHING, query=Starting),
-    _letter("compact", "steer", acts.compact, {200: Compacted}, seconds=COMPACT_SECONDS),
-    _letter("pause", "steer", acts.pause, {200: Paused}),
-    _letter("step", "steer", acts.step, {200: Stepping}),
-    _letter("resume", "steer", acts.resume, NOTHING),
-    _letter("budget", "steer", acts.change_budget, {200: BudgetLimits}, name="changeBudget"),
     _get(f"{S}/rules", "rules", "What it may do unasked", reads.rules, RulesBody),
-    _letter("rules", "steer", acts.change_rules, {200: Added}, name="changeRules"),
     _get(f"{S}/state", "state", "The state, as JSON", keeping.state, StateBody),
-    _letter("replace_state", "steer", keeping.replace_state, NOTHING, name="replaceState"),
     Operation(
         "POST",
         f"{S}/state/edits",
@@ -206,6 +216,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Edits,
     ),
+    *OF_LETTERS,
     *SCHEDULES,
     *HUBS,
     Operation(

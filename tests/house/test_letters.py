@@ -1,6 +1,7 @@
 """One row a letter: what people call, type and post to send it is there, and stands on the page about steering."""
 
-from inspect import getdoc
+from collections.abc import Callable
+from inspect import getdoc, signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from longhaul.starter.cli.main import app
 from longhaul.starter.client.rules import SessionRules
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.stored import Stored
-from longhaul.starter.serve.routes import OPERATIONS, S
+from longhaul.starter.serve.routes import OPERATIONS, SPELT_OUT, S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people" / "steering.md").read_text(encoding="utf-8")
 BY_PEOPLE = [row for row in LETTERS if row.method]
@@ -26,9 +27,10 @@ NO_LETTERS = {f"{S}/state/edits", f"{S}/copies", "/v1/memories/delete", "/v1/kno
 """Routes that read, and then send `replace_state`; and those about no session."""
 
 
-def called(row: LetterRow[Any]) -> object:
+def called(row: LetterRow[Any]) -> Callable[..., Any]:
     part, _, name = row.method.rpartition(".")
-    return attrgetter(name)(PARTS[part] if part else Session)
+    method: Callable[..., Any] = attrgetter(name)(PARTS[part] if part else Session)
+    return method
 
 
 def commands() -> set[str]:
@@ -59,6 +61,18 @@ def test_whoever_may_send_a_letter_finds_how(row: LetterRow[Any]) -> None:
 def test_all_letters_but_those_of_workers_are_for_people() -> None:
     assert {row.name for row in BY_PEOPLE} == set(NAMES) - BY_OTHERS
     assert len({row.name for row in BY_PEOPLE}) == len(BY_PEOPLE) == 15
+
+
+@pytest.mark.parametrize("row", [row for row in BY_PEOPLE if f"{S}/{row.path}" not in {one.path for one in SPELT_OUT}])
+def test_a_letter_without_a_line_of_its_own_is_sent_by_its_method_with_the_bodys_fields(
+    row: LetterRow[Any],
+) -> None:
+    (route,) = (one for one in OPERATIONS if one.path == f"{S}/{row.path}")
+
+    assert "by_method" in route.handler.__qualname__
+    assert route.answers == {204: None}
+    assert route.scope == row.scope
+    assert row.body.model_fields.keys() <= signature(called(row)).parameters.keys()
 
 
 def test_each_route_that_changes_a_session_sends_a_letter() -> None:
