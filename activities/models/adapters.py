@@ -21,7 +21,7 @@ def make_model(provider_name: str, api: Api, api_key: str, base_url: str, *, own
         case "responses":
             from longhaul.activities.models.apis.openai_responses import OpenAIResponsesModel  # noqa: PLC0415
 
-            return OpenAIResponsesModel(_openai(api_key, base_url, own=own))
+            return OpenAIResponsesModel(_openai(api_key, base_url, own=own and provider_name == "openai"))
         case "chat":
             from longhaul.activities.models.apis.openai_chat import OpenAIChatModel  # noqa: PLC0415
 

@@ -39,6 +39,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "qwen": Provider(
         "chat", "DASHSCOPE_API_KEY", "DASHSCOPE_BASE_URL", "https://dashscope.aliyuncs.com/compatible-mode/v1"
     ),
+    "xai": Provider("responses", "XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1"),
     "scripted": Provider("script"),
     **{f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()},
     "azure": Provider("responses", "AZURE_OPENAI_API_KEY"),

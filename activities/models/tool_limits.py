@@ -25,17 +25,18 @@ class ToolLimits:
 
 
 _NONE = ToolLimits()
-_OPENAI, _AZURE, _GOOGLE = ToolLimits(128), ToolLimits(128, 1024), ToolLimits(512)
+_OPENAI, _AZURE, _GOOGLE, _XAI = ToolLimits(128), ToolLimits(128, 1024), ToolLimits(512), ToolLimits(200)
 _OF_PROVIDERS = {
     **dict.fromkeys(("azure", "azure-chat", "ai:azure"), _AZURE),
     **dict.fromkeys(("ai:deepseek", "ai:groq"), _OPENAI),
     "ai:google": _GOOGLE,
+    "xai": _XAI,
 }
 _OF_HOSTS = {
     **dict.fromkeys(("api.openai.com", "api.deepseek.com", "api.groq.com"), _OPENAI),
     **dict.fromkeys(("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"), _AZURE),
     "generativelanguage.googleapis.com": _GOOGLE,
-    "api.x.ai": ToolLimits(200),
+    "api.x.ai": _XAI,
 }
 """By the host's name, or what it ends with behind a dot."""
 

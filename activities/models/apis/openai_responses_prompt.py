@@ -10,6 +10,7 @@ from longhaul.activities.models.requests.nested_schemas import with_plain_parts
 from longhaul.activities.models.requests.openai_parts import (
     arguments_text,
     attachment_of,
+    is_grok,
     is_reasoning_model,
     state_mark,
 )
@@ -80,14 +81,14 @@ def _set_reasoning(payload: dict[str, Any], request: ModelRequest, notes: list[s
     if reasoning:
         payload["reasoning"] = reasoning
     if config.temperature is not None:
-        if _reasons(request):
+        if _reasons(request) and not is_grok(request.model):
             notes.append("The temperature was left out: reasoning models take none.")
         else:
             payload["temperature"] = config.temperature
 
 
 def _reasons(request: ModelRequest) -> bool:
-    if is_reasoning_model(request.model):
+    if is_reasoning_model(request.model) or is_grok(request.model):
         return True
     return request.config.reasoning_effort is not None and may_reason(request.model)
 

@@ -1,11 +1,12 @@
 """Knows from their names which efforts models have, and finds the one that a model is asked for.
 
 Sources: platform.claude.com, "Effort"; developers.openai.com, "Reasoning", and its models' own pages; ai.google.dev,
-"OpenAI compatibility", "Gemini 3".
+"OpenAI compatibility", "Gemini 3"; docs.x.ai, "Reasoning".
 """
 
 import re
 
+from longhaul.activities.models.requests.openai_parts import is_grok
 from longhaul.agent.values.spec.known_names import EFFORTS
 
 NONE = "none"
@@ -32,6 +33,11 @@ _LEVELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"gpt-5\.\d", (*_GPT, "max")),
     (r"gpt-5\b", ("minimal", *_CLASSIC)),
     (r"(^|[/.:])o\d(-|$)", _CLASSIC),
+    (r"grok-(4\.3\b|latest|[34](-latest)?$|4-0709|4-(1-)?fast)", (NONE, *_CLASSIC)),
+    (r"grok-(4\.[56]\b|build-latest)", _CLASSIC),
+    (r"grok-(4\.7\b|4\.20-multi-agent)", (*_CLASSIC, "xhigh")),
+    (r"grok-3-mini", ("low", "high")),
+    (r"grok-(4\.20|build|code|composer)", ()),
     (r"gemini-3-pro", ("low", "high")),
     (r"gemini-[3-9][\d.]*-pro", _CLASSIC),
     (r"gemini-", (NONE, "minimal", *_CLASSIC)),
@@ -47,8 +53,9 @@ def levels_of(model: str) -> tuple[str, ...] | None:
 
 
 def may_reason(model: str) -> bool:
-    """False for one that is known to have no efforts: the name of an Azure deployment says nothing."""
-    return levels_of(model) != ()
+    """False for one that is known to have no efforts, but Grok, which reasons anyhow: the name of an Azure deployment
+    says nothing."""
+    return levels_of(model) != () or is_grok(model)
 
 
 def effort_of(model: str, wanted: str | None, notes: list[str]) -> str | None:

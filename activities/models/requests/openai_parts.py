@@ -24,6 +24,12 @@ def is_reasoning_model(model: str) -> bool:
     return bool(re.match(r"(o\d|gpt-[5-9]|codex)", model)) and "-chat" not in model
 
 
+def is_grok(model: str) -> bool:
+    """Whether it is one of xAI's: it thinks within its limit of output, as OpenAI's reasoning models do, and takes a
+    temperature beside it, as they do not."""
+    return bool(re.search(r"(?:^|[/.:])grok-", model, re.IGNORECASE))
+
+
 def is_claude(model: str) -> bool:
     """Whether it is one of Anthropic's, by a gateway's name or its own: what is not marked is not cached."""
     return bool(re.search(r"(?:^|[/.:])claude-", model, re.IGNORECASE))

@@ -3,7 +3,7 @@
 import re
 
 from longhaul.activities.models.model_names import Called
-from longhaul.activities.models.requests.openai_parts import is_reasoning_model
+from longhaul.activities.models.requests.openai_parts import is_grok, is_reasoning_model
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import APIS
 
@@ -36,7 +36,7 @@ def most_written(called: Called | None, config: ModelConfig) -> int:
     if api == "messages":
         thinks = asked or not _OLDER_CLAUDE.match(name)
     else:
-        thinks = asked or api == "ai" or is_reasoning_model(name)
+        thinks = asked or api == "ai" or is_reasoning_model(name) or is_grok(name)
     return max(output_limit(config, thinks=thinks), config.max_output_tokens + (config.thinking_budget_tokens or 0))
 
 

@@ -18,7 +18,7 @@ VENDORS = (
 """Of models that are called through pydantic-ai, as `ai:VENDOR:NAME`, where a worker has the extra `ai`."""
 _AI = "ai"
 PROVIDERS = (
-    *("anthropic", "openai", "openai-chat", "qwen", "scripted"),
+    *("anthropic", "openai", "openai-chat", "qwen", "xai", "scripted"),
     *(f"{_AI}:{vendor}" for vendor in VENDORS),
 )
 """Of models, by prefix: `activities.models.providers` has their addresses."""
@@ -50,8 +50,8 @@ _MEANT = 0.75
 """Nearer than elsewhere: `TodoRead`, `MultiEdit` and `WriteFile` are tools of others, and no slips for ours."""
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 EXAMPLES = (
-    "anthropic:NAME, openai:NAME (Responses), openai-chat:NAME (Chat Completions), ai:VENDOR:NAME, qwen:NAME or "
-    "scripted:FILE"
+    "anthropic:NAME, openai:NAME (Responses), openai-chat:NAME (Chat Completions), ai:VENDOR:NAME, qwen:NAME, "
+    "xai:NAME or scripted:FILE"
 )
 
 
@@ -78,7 +78,8 @@ def unknown_model(name: str) -> str:
         return ""
     if prefix in CLOUDS:
         return f'model {name[:LONGEST_NAME]!r} needs a profile: write [models.NAME] with provider = "{prefix}"'
-    meant = nearest(prefix, PROVIDERS) if rest.strip() else ""
+    plain = prefix.removeprefix(f"{_AI}:")
+    meant = (plain if plain in PROVIDERS else nearest(prefix, PROVIDERS)) if rest.strip() else ""
     hint = f"did you mean {f'{meant}:{rest[:LONGEST_NAME]}'!r}?" if meant else f"write {EXAMPLES}"
     return f"model {name[:LONGEST_NAME]!r} is unknown: {hint}"
 

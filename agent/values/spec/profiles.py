@@ -22,6 +22,7 @@ APIS: Mapping[str, Api] = {
     "openai": "responses",
     "openai-chat": "chat",
     "qwen": "chat",
+    "xai": "responses",
     "scripted": "script",
     **{name: "ai" for name in PROVIDERS if name.startswith("ai:")},
     "azure": "responses",
@@ -103,7 +104,7 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^\s?#@%\\]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
 _BETA = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_FAMILY = re.compile(r"claude-([a-z]+-)?\d\S*|gpt-\d\S*|o\d\S*|(codex|qwen|qwq|deepseek)\S*|other")
+_FAMILY = re.compile(r"claude-([a-z]+-)?\d\S*|gpt-\d\S*|o\d\S*|(codex|qwen|qwq|deepseek|grok)\S*|other")
 _PLACE = re.compile(r"[a-z][a-z0-9-]{0,62}")
 """Of a region it becomes a part of the host's name: without dots it leads to no other server."""
 _API_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
@@ -118,8 +119,8 @@ class ModelProfile(Value):
     """One model. What it says counts before `[model_config]`, which is for all models of an agent."""
 
     provider: str
-    """`anthropic`, `openai`, `openai-chat`, `qwen`, `ai:VENDOR`, `scripted`, or one of the clouds: which API is spoken,
-    and how a worker signs in."""
+    """`anthropic`, `openai`, `openai-chat`, `qwen`, `xai`, `ai:VENDOR`, `scripted`, or one of the clouds: which API is
+    spoken, and how a worker signs in."""
     model: str = Field(min_length=1, max_length=500)
     """The server's own name of it."""
     base_url: str | None = sparse(None, max_length=1_000)

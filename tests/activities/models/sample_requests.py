@@ -19,7 +19,12 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-ant-lilac", "OPENAI_API_KEY": "sk-proj-heather", "DASHSCOPE_API_KEY": "sk-dash-fern"}
+KEYS = {
+    "ANTHROPIC_API_KEY": "sk-ant-lilac",
+    "OPENAI_API_KEY": "sk-proj-heather",
+    "DASHSCOPE_API_KEY": "sk-dash-fern",
+    "XAI_API_KEY": "xai-clover-some",
+}
 
 
 def keys_for(url: str) -> list[KeyPlace]:

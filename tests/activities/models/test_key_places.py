@@ -30,6 +30,7 @@ MODELS = {
     "openai": ("openai:gpt-4.1", response_says("Hello")),
     "openai-chat": ("openai-chat:llama", chat_says("Hello")),
     "qwen": ("qwen:qwen-plus", chat_says("Hello")),
+    "xai": ("xai:grok-4.7", response_says("Hello")),
     **{f"ai:{vendor}": (f"ai:{vendor}:some/model", says_of(f"ai:{vendor}", "Hello")) for vendor in VENDORS},
 }
 AMBIENT = {

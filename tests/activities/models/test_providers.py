@@ -34,6 +34,7 @@ def ignore(_: Delta) -> None:
         ("openai-chat:qwen2.5:7b", ModelName("openai-chat", "qwen2.5:7b")),
         ("scripted:/tmp/a b.jsonl", ModelName("scripted", "/tmp/a b.jsonl")),
         ("qwen:qwen-plus", ModelName("qwen", "qwen-plus")),
+        ("xai:grok-4.7", ModelName("xai", "grok-4.7")),
         ("ai:ollama:qwen3:8b", ModelName("ai:ollama", "qwen3:8b")),
     ],
 )
@@ -46,7 +47,7 @@ def test_a_name_is_split_at_its_first_colon(full: str, parts: ModelName) -> None
 )
 def test_an_unknown_name_is_refused_with_the_known_prefixes(full: str) -> None:
     with pytest.raises(
-        SetupError, match=r"is unknown: write anthropic:NAME, openai:NAME .* qwen:NAME or scripted:FILE"
+        SetupError, match=r"is unknown: write anthropic:NAME, openai:NAME .* qwen:NAME, xai:NAME or scripted:FILE"
     ):
         parse_model_name(full)
 
@@ -58,6 +59,7 @@ def test_an_unknown_name_is_refused_with_the_known_prefixes(full: str) -> None:
         ("openai:g", "OPENAI_API_KEY"),
         ("openai-chat:g", "OPENAI_API_KEY"),
         ("qwen:q", "DASHSCOPE_API_KEY"),
+        ("xai:g", "XAI_API_KEY"),
     ],
 )
 async def test_a_missing_key_is_named_and_never_retried(model: str, variable: str) -> None:

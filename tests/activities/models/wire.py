@@ -142,7 +142,7 @@ def says_of(provider: str, text: str) -> bytes:
     """An answer as the servers of this provider give it, by the prefix of models' names."""
     if provider == "ai:google":
         return google_says(text)
-    return {"anthropic": claude_says, "openai": response_says}.get(provider, chat_says)(text)
+    return {"anthropic": claude_says, "openai": response_says, "xai": response_says}.get(provider, chat_says)(text)
 
 
 def claude_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:

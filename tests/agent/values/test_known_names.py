@@ -144,6 +144,8 @@ def test_a_misspelt_name_is_refused_with_the_nearest(where: str) -> None:
     ("letter", "body", "sentence"),
     [
         (Configure, {"model": "opena:x"}, "did you mean 'openai:x'?"),
+        (Configure, {"model": "ai:xai:grok-4.7"}, "did you mean 'xai:grok-4.7'?"),
+        (Configure, {"model": "ai:anthropic:x"}, "did you mean 'anthropic:x'?"),
         (Configure, {"analyzers": ["modle"]}, "did you mean 'model'?"),
         (Configure, {"mode": "bypas"}, "'default', 'accept_edits', 'explore', 'bypass'"),
         (Compact, {"context_config": {"condensers": ["drop_odlest"]}}, "did you mean 'drop_oldest'?"),

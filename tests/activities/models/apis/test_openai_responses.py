@@ -18,8 +18,9 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     UserMsg,
 )
+from tests.activities.models.loops import step
 from tests.activities.models.sample_requests import PIXEL, WEATHER, Caller, called, returned
-from tests.activities.models.wire import Answer, Wire, events, response_event, response_says
+from tests.activities.models.wire import Answer, Wire, events, response_event, response_says, response_turn
 
 REASONING = {"thinking": "Rain?", "item_id": "rs_1", "encrypted_content": "gAAAA"}
 
@@ -52,6 +53,25 @@ async def test_nothing_is_kept_at_the_provider(by_wire: Caller, wire: Wire) -> N
     assert reply.content == (TextBlock(text="Hello"),)
     assert reply.usage == Usage(input_tokens=21, output_tokens=5, cache_input_tokens=8)
     assert (reply.model, reply.stop_reason) == ("gpt-from-the-wire", "completed")
+
+
+async def test_grok_keeps_its_temperature_and_has_room_to_think(by_wire: Caller, wire: Wire) -> None:
+    """xAI advises a temperature for its models, which reason, and counts thoughts against the limit of output."""
+    turn = response_turn("gAAAA", "Rain.", ("c1", "weather", {"city": "Oslo"}))
+    wire.answers = [Answer(turn), Answer(response_says("Rain."))]
+    settings: dict[str, Any] = {"reasoning_effort": "max", "temperature": 0.7}
+
+    messages = await step(by_wire, "xai:grok-4.7", [UserMsg("user", "How is it in Oslo?")], **settings)
+    reply = await by_wire.call("xai:grok-4.7", messages, **settings)
+
+    for body in wire.bodies:
+        assert (body["reasoning"], body["temperature"], body["max_output_tokens"]) == ({"effort": "xhigh"}, 0.7, 33_192)
+        assert (body["include"], body["store"]) == (["reasoning.encrypted_content"], False)
+    kinds = [item.get("type", item.get("role")) for item in wire.bodies[1]["input"]]
+    assert kinds == ["user", "reasoning", "function_call", "function_call_output"]
+    assert wire.bodies[1]["input"][1]["encrypted_content"] == "gAAAA"
+    asked = "This model has no effort 'max': it is asked for 'xhigh'. It has: low, medium, high, xhigh."
+    assert reply.notes == (asked,)
 
 
 async def test_reasoning_goes_back_with_what_it_led_to(by_wire: Caller, wire: Wire) -> None:

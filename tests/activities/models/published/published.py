@@ -12,10 +12,10 @@ from typing import Any
 
 from tests.activities.models.strict import Refused, Strict
 
-ANTHROPIC, RESPONSES, AZURE = "Anthropic", "OpenAI Responses", "Azure Responses"
+ANTHROPIC, RESPONSES, AZURE, XAI = "Anthropic", "OpenAI Responses", "Azure Responses", "xAI"
 CHAT, DEEPSEEK, KIMI, GEMINI, OPEN = "OpenAI Chat", "DeepSeek", "Kimi", "Gemini", "vLLM, OpenRouter"
 GOOGLE = "Gemini's own API"
-SERVERS = (ANTHROPIC, RESPONSES, AZURE, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN, GOOGLE)
+SERVERS = (ANTHROPIC, RESPONSES, AZURE, XAI, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN, GOOGLE)
 OF_RESPONSES, OF_CHAT = (RESPONSES, AZURE), (CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
 
 Body = dict[str, Any]

@@ -10,6 +10,7 @@ from tests.activities.models.published.published import (
     AZURE,
     NAME,
     OF_RESPONSES,
+    XAI,
     Body,
     Rule,
     Sent,
@@ -25,6 +26,7 @@ from tests.activities.models.published.published import (
 
 API = "developers.openai.com/api/reference/resources/responses/methods/create"
 REASONING = "developers.openai.com/api/docs/guides/reasoning"
+OF_XAI = "docs.x.ai/developers/model-capabilities/text/reasoning"
 OF_AZURE = "learn.microsoft.com/azure/foundry/openai/how-to/reasoning"
 
 BODY: Body = {
@@ -114,6 +116,15 @@ def _has_no_data(part: dict[str, Any]) -> bool:
     return not re.match(r"https?://|data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$", url)
 
 
+def _efforts_of_grok(model: str) -> tuple[str, ...]:
+    """xAI's."""
+    if re.match(r"grok-(build|code|4\.20)", model):
+        return ()
+    return ("none", "low", "medium", "high")[bool(re.match(r"grok-4\.[4-9]", model)) :] + ("xhigh",) * (
+        model == "grok-4.7"
+    )
+
+
 _OLD = _set(model="gpt-4.1")
 _ARRAY = {"type": "object", "properties": {"x": {"type": "array"}}}
 
@@ -173,6 +184,15 @@ RULES = (
     _rule("an effort that the model has", REASONING, "Unsupported value: 'max' is not supported with the 'gpt-5.1' model.",
           lambda sent: sent.body.get("reasoning", {}).get("effort", "low") not in ("none", "low", "medium", "high"),
           _set(reasoning={"effort": "max"})),
+    _rule("an effort that the model has", OF_XAI, "Model grok-4.7 does not support parameter reasoningEffort value max.",
+          lambda sent: sent.body.get("reasoning", {}).get("effort", "low") not in (*_efforts_of_grok(sent.model), "low"),
+          _set(reasoning={"effort": "max"}), servers=(XAI,), date="2026-11-24"),
+    _rule("no effort for models that take none", "github.com/earendil-works/pi/issues/8381", "Model grok-build-0.1 does not support parameter reasoningEffort.",
+          lambda sent: "effort" in sent.body.get("reasoning", {}) and not _efforts_of_grok(sent.model),
+          _set(model="grok-build-0.1", reasoning={"effort": "low"}), servers=(XAI,), date="2026-11-24"),
+    _rule("200 tools at most", "docs.x.ai/docs/guides/function-calling", "A maximum of 200 tools may be given, but got 201.",
+          lambda sent: too_many_tools(sent.body, 200), lambda body: body.update(tools=body["tools"] * 201),
+          servers=(XAI,), date="2026-11-24"),
     _rule("no temperature where the model reasons", REASONING, "Unsupported parameter: 'temperature' is not supported with this model.",
           lambda sent: "temperature" in sent.body and not samples(sent.body), _set(temperature=0.5, **_THINKS)),
     _rule("no top_p where the model reasons", "github.com/brainlid/langchain/pull/428",

@@ -34,6 +34,7 @@ from tests.activities.models.published.published import (
     OPEN,
     RESPONSES,
     SERVERS,
+    XAI,
     Body,
     Published,
     Rule,
@@ -66,6 +67,9 @@ KINDS = (
     Kind(RESPONSES, "gpt-5.1", "openai", "api.openai.com/v1"),
     Kind(RESPONSES, "gpt-4.1", "openai", "api.openai.com/v1"),
     Kind(AZURE, "gpt-5.1", "openai", "team.openai.azure.com/openai/v1", family="gpt-5.1"),
+    Kind(XAI, "grok-4.7", "xai", "api.x.ai/v1"),
+    Kind(XAI, "grok-4.3", "xai", "api.x.ai/v1"),
+    Kind(XAI, "grok-build-0.1", "xai", "api.x.ai/v1"),
     Kind(CHAT, "gpt-5.1", "openai-chat", "api.openai.com/v1"),
     Kind(DEEPSEEK, "deepseek-v4-pro", "openai-chat", "api.deepseek.com"),
     Kind(KIMI, "kimi-k2.6", "openai-chat", "api.moonshot.ai/v1"),
@@ -176,6 +180,7 @@ def bases() -> list[tuple[str, Body, dict[str, str]]]:
     return [
         (ANTHROPIC, published_messages.BODY, published_messages.SIGNED),
         *of_responses,
+        (XAI, {**published_responses.BODY, "model": "grok-4.7"}, published_responses.SIGNED),
         *of_chat,
         (GOOGLE, published_google.BODY, published_google.SIGNED),
     ]

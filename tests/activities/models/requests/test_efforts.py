@@ -22,26 +22,27 @@ LEVELS: dict[tuple[str, ...] | None, tuple[str, ...]] = {
         "claude-fable-5-2", "claude-mythos-5-1", "anthropic/claude-opus-4.8", "us.anthropic.claude-sonnet-5-5-v1:0",
     ),
     (*LMH, "max"): ("claude-opus-4-6", "claude-sonnet-4-6", "claude-mythos-preview", "anthropic/claude-opus-4.6"),
-    ("low", "high"): ("gemini-3-pro-preview", "google/gemini-3-pro"),
+    ("low", "high"): ("gemini-3-pro-preview", "google/gemini-3-pro", "grok-3-mini"),
     LMH: (
         "gemini-3.1-pro-preview",
         "claude-opus-4-5", "claude-opus-4-5-20251101", "o1", "o3-mini", "openai/o4-mini", "gpt-5-codex",
-        "gpt-5.1-codex", "gpt-oss-120b", "codex-mini-latest",
+        "gpt-5.1-codex", "gpt-oss-120b", "codex-mini-latest", "grok-4.5", "grok-4.6", "grok-build-latest",
     ),
     (): (
         "claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-sonnet-4-20250514", "claude-opus-4-1",
         "claude-3-7-sonnet-latest", "claude-3-opus-20240229", "gpt-4.1", "gpt-4o-mini", "openai/gpt-4o",
-        "gpt-3.5-turbo", "gpt-5-chat-latest", "gpt-5.2-chat", "chatgpt-4o-latest",
+        "gpt-3.5-turbo", "gpt-5-chat-latest", "gpt-5.2-chat", "chatgpt-4o-latest", "grok-4.20-0309-reasoning",
+        "grok-build-0.1", "grok-code-fast-1",
     ),
     ("minimal", *LMH): ("gpt-5", "gpt-5-mini", "gpt-5-nano-2025-08-07", "openai/gpt-5"),
-    ("none", *LMH): ("gpt-5.1", "ft:gpt-5.1:acme"),
+    ("none", *LMH): ("gpt-5.1", "ft:gpt-5.1:acme", "grok-4.3", "grok-latest", "grok-4", "grok-4-fast-reasoning"),
     ("none", *LMH, "xhigh"): ("gpt-5.2", "gpt-5.4-mini", "openai/gpt-5.5"),
     ("none", *LMH, "xhigh", "max"): ("gpt-5.6", "gpt-5.6-terra"),
-    (*LMH, "xhigh"): ("gpt-5.1-codex-max", "gpt-5.3-codex"),
+    (*LMH, "xhigh"): ("gpt-5.1-codex-max", "gpt-5.3-codex", "grok-4.7", "x-ai/grok-4.7", "grok-4.20-multi-agent-0309"),
     ("high",): ("gpt-5-pro",),
     ("medium", "high", "xhigh"): ("gpt-5.2-pro",),
     ("none", "minimal", *LMH): ("gemini-3.5-flash", "google/gemini-2.5-flash"),
-    None: ("gpt-6", "deepseek-v4-pro", "qwen3-max", "kimi-k2-thinking", "my-deployment", "grok-4", "claude-next", "m2"),
+    None: ("gpt-6", "deepseek-v4-pro", "qwen3-max", "kimi-k2-thinking", "my-deployment", "grok-5", "claude-next", "m2"),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-lilac-71",
     "OPENAI_API_KEY": "sk-proj-heather-72",
     "DASHSCOPE_API_KEY": "sk-dash-fern-73",
+    "XAI_API_KEY": "xai-clover-87",
     "ANTHROPIC_AUTH_TOKEN": "auth-token-moss-74",
     "OPENAI_ADMIN_KEY": "sk-admin-thyme-75",
     "TEMPORAL_API_KEY": "temporal-rowan-76",
