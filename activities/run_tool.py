@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.entries.every import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
 
@@ -134,14 +136,14 @@ class Acting:
                 output = ToolOutput(output=str(error), failed=True)
             except (asyncio.CancelledError, Stalled) as error:
                 if isinstance(error, Stalled) or activity.is_cancelled():
-                    return await self._stopped(name, ask, error, runs_on=await threads.run_on())
+                    return await self._stopped(name, ask, start, error, runs_on=await threads.run_on())
                 output = _failed(name, error)
             except BaseException as error:
                 # A tool is somebody else's code: its bug is the model's to read, not the session's to die of. What
                 # would escape from here would count as an attempt that failed, or end the worker.
                 log.exception("tool %s failed", name)
                 output = _failed(name, error)
-            return await self._returned(name, ask, output, state, runs_on=runs_on)
+            return await self._returned(name, ask, output, state, start=start, runs_on=runs_on)
 
     async def _arguments(self, ask: RunTool) -> str:
         """JSON as decided on. Raises NotHere when they can't be fetched now: nothing was done yet."""
@@ -206,7 +208,7 @@ class Acting:
         return fresh.model_copy(update={"notice": "", "commands": (), "read_only": ask.facts.read_only})
 
     async def _stopped(
-        self, name: str, ask: RunTool, why: asyncio.CancelledError | Stalled, *, runs_on: bool
+        self, name: str, ask: RunTool, start: "_Start", why: asyncio.CancelledError | Stalled, *, runs_on: bool
     ) -> ToolReturned:
         """This attempt was stopped from outside. What may run twice does so elsewhere; the rest is told truthfully."""
         details = activity.cancellation_details()
@@ -215,7 +217,7 @@ class Acting:
             raise why
         if interrupted and ask.effect is Effect.READ:
             text = f"Interrupted: the reply was interrupted while this call was under way. {RUNS_ON} It only reads."
-            return await self._returned(name, ask, ToolOutput(text), ToolResultState.INTERRUPTED)
+            return await self._returned(name, ask, ToolOutput(text), ToolResultState.INTERRUPTED, start=start)
         if interrupted:
             reason = "the reply was interrupted"
         else:
@@ -224,7 +226,7 @@ class Acting:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
         how = f"then given up, because {reason}. {RUNS_ON}" if runs_on else f"then stopped, because {reason}."
         output = ToolOutput(UNKNOWN_OUTCOME.format(how))
-        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, runs_on=runs_on)
+        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
 
     async def _returned(
         self,
@@ -233,9 +235,14 @@ class Acting:
         output: ToolOutput,
         state: ToolResultState | None = None,
         *,
+        start: "_Start | None" = None,
         runs_on: bool = False,
     ) -> ToolReturned:
-        result = await self._returning.result(name, ask, output, state)
+        """Without `start` the call ran in an attempt that was lost."""
+        took = None if start is None else round(time.monotonic() - start.at, 3)
+        result = with_ran(
+            await self._returning.result(name, ask, output, state), CallRun(effect=ask.effect, seconds=took)
+        )
         message, tokens = await self._returning.message(ask, result)
         digest = self._contexts.keep_result(own_session.key(), ask.epoch, message, tokens)
         return ToolReturned(result=result, digest=digest, tokens=tokens, cwd=_moved_to(ask, output), runs_on=runs_on)
@@ -253,6 +260,7 @@ class _Start:
     model: SideModel | None
     snapshot: str = ""
     """As of `ToolReturned`."""
+    at: float = field(default_factory=time.monotonic)
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:

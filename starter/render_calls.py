@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from longhaul.agent.values.conversation.call_runs import ran_in
 from longhaul.agent.values.conversation.messages import DataBlock, Msg, ToolCallBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.tools import EFFECT_WORDS
 from longhaul.starter import render
 from longhaul.starter.visible import harmless, one_line
 
@@ -29,6 +31,8 @@ class MadeCall:
     """Names of what is no text in its result."""
     change: str = ""
     """The diff of what it changed."""
+    ran: str = ""
+    """Its effect class and how long it took, where a worker ran it."""
 
 
 def calls_in(messages: Iterable[Msg]) -> list[MadeCall]:
@@ -48,15 +52,34 @@ def _answered(block: ToolResultBlock, arguments: str) -> MadeCall:
     parts = () if isinstance(block.output, str) else block.output
     names = tuple(part.name or part.source.media_type for part in parts if isinstance(part, DataBlock))
     change = block.metadata.get("diff")
-    return MadeCall(
-        block.id, block.name, arguments, block.state, block.get_text(), names, change if isinstance(change, str) else ""
-    )
+    diff = change if isinstance(change, str) else ""
+    return MadeCall(block.id, block.name, arguments, block.state, block.get_text(), names, diff, how_it_ran(block))
+
+
+def how_it_ran(result: ToolResultBlock) -> str:
+    """`once, 2.4 s`; empty for one that no worker ran."""
+    ran = ran_in(result)
+    if ran is None:
+        return ""
+    effect = EFFECT_WORDS[ran.effect].partition(":")[0]
+    return effect if ran.seconds is None else f"{effect}, {took(ran.seconds)}"
+
+
+def took(seconds: float) -> str:
+    """`0.3 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def in_full(call: MadeCall) -> Iterator[Text]:
     """The call, nothing shortened: how it ended, its arguments, what it answered and what it changed."""
     mark, style = render.mark_of(call.state)
     head = Text.assemble((f"{mark} ", style), (one_line(call.tool), "bold"), (f"  {one_line(call.call_id)}", "dim"))
+    if call.ran:
+        head.append(f"  {call.ran}", "dim")
     yield head
     yield render.arguments_in_full(call.input)
     if call.state is None:

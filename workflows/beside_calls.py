@@ -1,12 +1,17 @@
-"""Tells what waits for somebody beside calls: one whose outcome is unknown, and a reply that needs more budget."""
+"""Tells what waits beside calls: one whose outcome is unknown, a reply that needs more budget, the queue."""
 
 from longhaul.agent.entries.doubts import Doubt
+from longhaul.agent.letters import requests
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.titles import title_of
 from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.children import path
-from longhaul.workflows.contract import PendingCall
+from longhaul.workflows.contract import PendingCall, WaitingRequest
+
+SHOWN_REQUESTS = 20
+REQUEST_CHARS = 600
 
 
 def lacking_budget(record: Record) -> list[PendingCall]:
@@ -39,4 +44,19 @@ def in_doubt(doubt: Doubt, where: str) -> PendingCall:
         waits_for="settlement",
         reason=doubt.why,
         asked_at=iso(doubt.at),
+    )
+
+
+def first_requests(record: Record) -> tuple[WaitingRequest, ...]:
+    """Those that have not begun, in their order."""
+    joins = len(record.requests.steering)
+    return tuple(
+        WaitingRequest(
+            request_id=each.request_id,
+            reply_id=each.reply_id,
+            when=each.when,
+            joins=place < joins,
+            text=title_of(each.messages, REQUEST_CHARS),
+        )
+        for place, each in enumerate(requests.waiting(record)[:SHOWN_REQUESTS])
     )

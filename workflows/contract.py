@@ -221,6 +221,8 @@ class WaitingRequest(OpenValue):
     """As it was asked for: `queue`, `now` or `interrupt`."""
     joins: bool = sparse(False)
     """It is told to the model in the reply that is being made, at the next step boundary."""
+    text: str = sparse("")
+    """How it begins, on one line. Empty: it goes on from where things stand."""
 
 
 class Status(OpenValue):

@@ -24,7 +24,7 @@ from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.index import reply_word, status_word
 from longhaul.agent.views.plan import tasks_told
 from longhaul.agent.views.transcript import page, reply_message
-from longhaul.workflows.beside_calls import in_doubt, lacking_budget
+from longhaul.workflows.beside_calls import first_requests, in_doubt, lacking_budget
 from longhaul.workflows.contract import (
     PAGE_BYTES,
     EventPage,
@@ -32,12 +32,10 @@ from longhaul.workflows.contract import (
     PendingCall,
     ReplyResult,
     Status,
-    WaitingRequest,
 )
 from longhaul.workflows.outages import lacking, outage
 
 SHOWN_DECISIONS = 20
-SHOWN_REQUESTS = 20
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -93,7 +91,7 @@ def status(record: Record) -> Status:
         status=status_word(record),
         reply_id=record.reply.reply_id if record.reply else "",
         queued=len(record.requests.queue),
-        requests=_requests(record),
+        requests=first_requests(record),
         pending=len(waiting(record)),
         doubts=len(open_doubts(record)),
         messages=record.messages_total,
@@ -149,14 +147,6 @@ def _trouble(record: Record) -> dict[str, Any]:
         "host_away": record.life.host_away,
         "notify_error": record.notices.failed.error if record.notices.failed and to_tell(record) else "",
     }
-
-
-def _requests(record: Record) -> tuple[WaitingRequest, ...]:
-    joins = len(record.requests.steering)
-    return tuple(
-        WaitingRequest(request_id=each.request_id, reply_id=each.reply_id, when=each.when, joins=place < joins)
-        for place, each in enumerate(requests.waiting(record)[:SHOWN_REQUESTS])
-    )
 
 
 def result(record: Record, reply_id: str) -> ReplyResult:

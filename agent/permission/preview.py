@@ -11,7 +11,7 @@ from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact
 from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.lookalikes import CLOSE, OPEN, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
 
 PART_CHARS = 4_000
 PART_LINES = 60
@@ -23,11 +23,6 @@ INDENTED_CHARS = 1_000
 BLANKS = 24
 """A longer run of blanks is counted instead of shown: what stands behind it must not leave the screen."""
 
-_EFFECTS = {
-    Effect.READ: "only reads: it changes nothing",
-    Effect.IDEMPOTENT: "safe to repeat: it runs again if a worker dies",
-    Effect.ONCE: "once: it may have run if a worker dies, and is never repeated",
-}
 _BLANKS = re.compile(rf"[ \t]{{{BLANKS},}}|\n{{{BLANKS},}}")
 _NEWLINE = f"{OPEN}U+000A{CLOSE}"
 
@@ -54,7 +49,7 @@ class Preview(OpenValue):
 def preview(arguments: str, facts: CallFacts, effect: Effect) -> Preview:
     """`arguments`: JSON as it would run."""
     return Preview(
-        effect=_EFFECTS[effect],
+        effect=EFFECT_WORDS[effect],
         cwd=brief(facts.cwd, NAME_CHARS),
         arguments=argument_parts(arguments),
         findings=_findings(facts),

@@ -19,7 +19,7 @@ from longhaul.agent.values.conversation.messages import (
 from longhaul.starter import render
 from longhaul.starter.console.markdown import as_html, fitted
 from longhaul.starter.console.waiting_calls import DiffLine, diff_lines
-from longhaul.starter.render_calls import LISTS_TASKS
+from longhaul.starter.render_calls import LISTS_TASKS, how_it_ran
 from longhaul.starter.visible import one_line
 
 GIST_CHARS = 200
@@ -42,6 +42,8 @@ class SaidBlock:
     arguments: str = ""
     output: str = ""
     change: tuple[DiffLine, ...] = ()
+    ran: str = ""
+    """Its effect class and how long it took, where a worker ran it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +119,5 @@ def _call(call_id: str, tool: str, arguments: str, result: ToolResultBlock | Non
         arguments=fitted(arguments),
         output=fitted(result.get_text()) if result else "",
         change=tuple(diff_lines(fitted(change))) if isinstance(change, str) else (),
+        ran=how_it_ran(result) if result else "",
     )

@@ -1,5 +1,6 @@
 """Calls with all that they answered, and the end of what failed, as people see them."""
 
+from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Msg,
@@ -8,8 +9,11 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
     UserMsg,
 )
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.starter.cli.terminal.last_turns import of_turns
-from longhaul.starter.render_calls import calls_in, end_of, in_full
+from longhaul.starter.render_calls import calls_in, end_of, how_it_ran, in_full
+
+RUNS = [(Effect.READ, 0.01), (Effect.IDEMPOTENT, 125.9), (Effect.ONCE, None)]
 
 
 def called(call_id: str, command: str = "ls") -> Msg:
@@ -70,3 +74,14 @@ def test_the_last_two_turns_are_shown_again_and_nothing_of_a_reply_that_is_follo
     assert [message.get_text_content() for message in of_turns(said, "")] == ["two", "2", "three", "3"]
     assert [message.get_text_content() for message in of_turns(said, "r-3")] == ["two", "2", "three"]
     assert of_turns([], "") == []
+
+
+def test_a_call_tells_how_it_ran_where_a_worker_ran_it() -> None:
+    result = ToolResultBlock(id="a", name="Bash", output="")
+    told = [with_ran(result, CallRun(effect=effect, seconds=took)) for effect, took in RUNS]
+
+    assert [how_it_ran(one) for one in told] == ["only reads, 0.0 s", "safe to repeat, 2 min 5 s", "once"]
+    assert how_it_ran(result) == ""
+    assert how_it_ran(result.model_copy(update={"metadata": {"ran": {"effect": "fast"}}})) == ""
+    (call,) = calls_in([called("a"), AssistantMsg("tern", [told[0]], id="r-1")])
+    assert next(in_full(call)).plain == "✓ Bash  a  only reads, 0.0 s"

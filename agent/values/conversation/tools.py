@@ -20,6 +20,14 @@ class Effect(StrEnum):
     """Something else: it has one attempt, and a lost one is *outcome unknown*."""
 
 
+EFFECT_WORDS = {
+    Effect.READ: "only reads: it changes nothing",
+    Effect.IDEMPOTENT: "safe to repeat: it runs again if a worker dies",
+    Effect.ONCE: "once: it may have run if a worker dies, and is never repeated",
+}
+"""As people read them; what stands before the colon is enough for a list."""
+
+
 class ToolDescriptor(OpenValue):
     """One tool as recorded at `prepare_reply`: what is not here can't be called."""
 

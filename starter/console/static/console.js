@@ -80,10 +80,13 @@ const renew = async () => {
   }
 };
 
+// Of a session that does nothing the stream tells all: nothing can come to wait in its queue unheard.
+const isAtRest = () => document.querySelector("#head .state")?.textContent === "idle";
+
 const renewOften = (milliseconds) => {
   let busy = false;
   setInterval(async () => {
-    if (busy || (document.hidden && !mayNotify())) return;
+    if (busy || (document.hidden && !mayNotify()) || isAtRest()) return;
     busy = true;
     await renew();
     busy = false;

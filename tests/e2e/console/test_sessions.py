@@ -67,6 +67,8 @@ async def test_thoughts_and_what_a_call_prints_are_shown_while_they_come(
     await expect(runs).to_be_empty()
     assert not folded
     assert re.search(r"Bash for n in 1 2 3 .* · \d+ s$", title), title
+    ran = await page.locator("#transcript details.call summary").inner_text()
+    assert re.search(r"once, (?:[6-9]\.\d|\d\d) s$", ran), ran
 
 
 async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
@@ -105,11 +107,11 @@ async def test_what_waits_for_its_turn_is_listed_and_dropped(
     await began(page, served, path.rpartition("/")[2], "Light it")
     await expect(page.locator("#waiting")).to_contain_text("touch lit")
     async with served.client() as ana:
-        body = {"messages": "And put it out", "request_id": "put\u202eout"}
+        body = {"messages": "And put\u202e it out", "request_id": "put\u202eout"}
         assert (await ana.post(f"{path}/messages", json=body)).status_code == 202
-    await page.reload()
     queue = page.locator(".queue li")
-    await expect(queue).to_contain_text("its turn comes after this reply, put⟨U+202E⟩out")
+    await expect(queue).to_contain_text("And put⟨U+202E⟩ it out")  # nothing of it is recorded, and nobody reloads
+    await expect(queue).to_contain_text("its turn comes after this reply · put⟨U+202E⟩out")
     await queue.get_by_role("button").click()
 
     await expect(queue).to_have_count(0)

@@ -28,6 +28,8 @@ TOOLS = ("peek", "linger", "fatal", "peek_key")
 FREE: dict[str, Any] = {"mode": "bypass"}
 KEY = "gate-9c41f2-open/sesame+7"
 DONE = {"text": "Read."}
+CLOCKED = {"seconds", "digest", "context_digest"}
+"""What a call took, and what follows from it."""
 
 
 @pytest.fixture
@@ -71,7 +73,8 @@ def plain(entries: Sequence[AnyEntry]) -> list[dict[str, Any]]:
     shown = [entry.model_dump(mode="json", exclude={"at", "seq", "spec"}) for entry in entries]
     kept = [entry for entry in shown if entry["kind"] not in {"opened", "accepted", "checkpointed", "prepared"}]
     return [
-        _without(entry, {"reply_id", "created_at", "finished_at", "id", "session_id", "request_id"}) for entry in kept
+        _without(entry, {"reply_id", "created_at", "finished_at", "id", "session_id", "request_id"} | CLOCKED)
+        for entry in kept
     ]
 
 

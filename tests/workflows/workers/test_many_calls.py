@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from longhaul.agent.fold.batches import CALLS_AT_ONCE, CALLS_OF_A_TURN
-from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
+from longhaul.agent.values.conversation.call_runs import ran_in
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
 from tests.activities.models.rules import assert_taken_by_all
+from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import results
 
@@ -111,3 +113,22 @@ async def test_many_calls_that_wait_for_a_person_are_shown_and_answered_together
     assert len(calls) == CALLS_OF_A_TURN
     assert book.read_text().splitlines() == ["ends_async returns None"] * CALLS_OF_A_TURN
     assert (done.get_text_content(), after.get_text_content()) == ("Done.", "Still here.")
+
+
+async def test_each_result_says_how_its_call_ran(stage: Stage) -> None:
+    """Whatever its tool may do: a command that is proven to read only reads. What nobody ran says nothing."""
+    turn = [
+        {"name": "fetch", "input": {"page": 1}},
+        {"name": "post", "input": {"text": "Gate closed", "book": "no such book"}},
+        {"name": "Bash", "input": {"command": "ls"}},
+        {"name": "Bash", "input": {}},
+        {"name": "nothing_of_this_name", "input": {}},
+    ]
+    session = stage.session({"tool_calls": turn}, {"text": "Done."}, tools=["fetch", "post", "Bash"], permission=FREE)
+
+    done = await session.reply("Do it all")
+
+    blocks = {block.id: block for block in done.content if isinstance(block, ToolResultBlock)}
+    ran = [ran_in(blocks[f"call_0_{number}"]) for number in range(5)]
+    assert [one.effect if one else None for one in ran] == ["read", "once", "read", None, None]
+    assert [one.seconds is not None and 0 <= one.seconds < SURE_SECONDS for one in ran if one] == [True] * 3

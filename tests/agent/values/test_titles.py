@@ -1,0 +1,18 @@
+"""Lists tell sessions apart by how their requests begin."""
+
+from longhaul.agent.values.conversation.messages import AssistantMsg, Base64Source, DataBlock, TextBlock, UserMsg
+from longhaul.agent.values.conversation.titles import TITLE_CHARS, title_of
+
+
+def test_a_title_is_what_users_said_on_one_line() -> None:
+    chart = DataBlock(source=Base64Source(data="", media_type="image/png"), name="chart.png")
+    asked = UserMsg("ana", [TextBlock(text=" Mend\n\tthe   lamp "), chart])
+
+    assert title_of([AssistantMsg("lamp", "Yes?"), asked, UserMsg("ben", "now")]) == "Mend the lamp [chart.png] now"
+    assert title_of([AssistantMsg("lamp", "Yes?")]) == ""
+
+
+def test_a_long_one_is_cut_and_can_be_stored() -> None:
+    assert title_of([UserMsg("ana", "a" * TITLE_CHARS)]) == "a" * TITLE_CHARS
+    assert title_of([UserMsg("ana", "\ud800" + "a" * 9_000_000)]) == "?" + "a" * (TITLE_CHARS - 2) + "…"
+    assert title_of([UserMsg("ana", "lamp " * 9)], 9) == "lamp lam…"
