@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold import background, children
 from longhaul.agent.hub.bodies import LeaveHub
 from longhaul.agent.letters.bodies import Notify
+from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.next.children import GivenTask
 from longhaul.agent.next.inside_agents import SEND_TOOL
 from longhaul.agent.permission.rule_checks import BadRule, check_rule
@@ -21,6 +23,7 @@ from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
 from longhaul.agent.values.children import Child
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.hubs import HubWord
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig
@@ -50,6 +53,11 @@ def profile(**fields: Any) -> ModelProfile:
     return ModelProfile(provider="openai-chat", model="m", **fields)
 
 
+def hub_says(words: int) -> HubSays:
+    word = HubWord(number=2, by="ben", message=UserMsg("ben", "x"))
+    return HubSays(hub="h", life="l", name="n", member="ana", joined=1, through=2, words=(word,) * words)
+
+
 GIVEN: dict[str, tuple[int, Check]] = {
     "name of an event": (200, lambda size: Notify(event="e" * size)),
     "what comes with an event": (10_000, lambda size: Notify(event="e", payload="x" * size)),
@@ -77,6 +85,9 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "name of a host": (100, lambda size: Workspace(root="/w", place="local", host="h" * size)),
     "stop words of a profile": (4, lambda size: profile(stop=tuple(f"s{each}" for each in range(size)))),
     "body of a profile": (20_000, lambda size: profile(extra_body={"x": "y" * (size - len('{"x": ""}'))})),
+    "time of a next try": (253_402_300_799_000, lambda at: Away(attempt=1, next_at=at, until=0)),
+    "name of whoever sends a letter": (1_000, lambda size: Notify(event="e", by="b" * size)),
+    "words of a hub in one letter": (200, hub_says),
     "pattern of a rule": (1_000, lambda size: check_rule(PermissionRule(tool_name="Read", rule_content="x" * size))),
 }
 

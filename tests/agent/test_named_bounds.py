@@ -2,9 +2,12 @@
 
 import ast
 import json
+from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,9 +16,12 @@ from pydantic import ValidationError
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import cut
 from longhaul.agent.fold.ledger.question_digest import seen_digest
+from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.fold.ledger.used_call_ids import forget
 from longhaul.agent.fold.results import cancelled_outside
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imported_state import read_state
+from longhaul.agent.next import background
 from longhaul.agent.next.inside_plan_mode import PLAN_EXIT_TOOL
 from longhaul.agent.next.interrupting import replaced_by
 from longhaul.agent.next.rollover import Load, history_is_long, roll_over
@@ -48,17 +54,34 @@ CALL = ToolCallBlock(id="a", name="Order", input="{}")
 NUMBERS_OF_VERSIONS = range(10)
 
 
+def imported(module: str, name: str) -> object:
+    with suppress(ImportError):
+        return import_module(f"{module}.{name}")
+    return getattr(import_module(module), name, None)
+
+
 def bounds_read() -> Iterator[str]:
+    """By name, or from the module that has it."""
     for path in Path(__file__).parent.rglob("*.py"):
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longhaul.agent."):
-                module = import_module(str(node.module))
-                values = {alias.name: getattr(module, alias.name, None) for alias in node.names}
-                yield from (
-                    f"{path.name}: {name}"
-                    for name, value in values.items()
-                    if name.isupper() and isinstance(value, int | float) and value not in NUMBERS_OF_VERSIONS
-                )
+        nodes = [*ast.walk(tree_of(path))]
+        values = {
+            alias.asname or alias.name: imported(str(node.module), alias.name)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longhaul.agent.")
+            for alias in node.names
+        }
+        values |= {
+            f"{node.value.id}.{node.attr}": getattr(module, node.attr, None)
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and isinstance(module := values.get(node.value.id), ModuleType)
+        }
+        yield from (
+            f"{path.name}: {name}"
+            for name, value in values.items()
+            if name.rpartition(".")[2].isupper() and isinstance(value, int | float) and value not in NUMBERS_OF_VERSIONS
+        )
 
 
 def test_no_test_reads_a_bound_from_where_it_stands() -> None:
@@ -287,3 +310,22 @@ def test_what_is_kept_to_tell_turns_apart_has_sixteen_characters() -> None:
     (turn,) = with_call(Watch(), StuckConfig(), CALL, said).open
 
     assert (len(turn.calls), len(turn.results)) == (16, 16)
+
+
+def test_ids_of_8000_calls_of_long_ago_share_one_filter_of_16_kb() -> None:
+    names = dict.fromkeys((f"call-{number}" for number in range(8_201)), "Look")
+
+    known, forgotten = forget(names, (), {})
+
+    assert [filled.calls for filled in forgotten] == [8_000, 1]
+    assert {len(b64decode(filled.bits)) for filled in forgotten} == {16_384}
+    assert len(known) == 200
+
+
+def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> None:
+    arguments = json.dumps({"command": "x" * 201})
+    call = OpenCall(block=CALL.model_copy(update={"input": arguments}), input=arguments, facts=CallFacts(), facts_at=0)
+
+    (command,) = (entry.command for entry in background.begun(call) if isinstance(entry, e.CommandBegun))
+
+    assert command.shown == "x" * 200
