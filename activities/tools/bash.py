@@ -80,6 +80,8 @@ class Bash(Tool):
     description = DESCRIPTION
     effect = Effect.ONCE
     timeout_seconds = MAX_TIMEOUT_MS / 1000 + 30
+    unasked_seconds: float = LONGEST_UNASKED_SECONDS
+    """As long may one run in the background that nobody was asked about."""
     input_schema = INPUT_SCHEMA
 
     def __init__(
@@ -115,8 +117,8 @@ class Bash(Tool):
         kept = MaskedBytes(ClippedBytes(), call.masker)
         if not call.arguments.get("run_in_background"):
             return await self._run(call, call.arguments.get("timeout", DEFAULT_TIMEOUT_MS), kept)
-        seconds = LONGEST_UNASKED_SECONDS if _is_proven(call) else LONGEST_SECONDS
-        output = await self._outputs.run(call, kept, self._run(call, seconds * 1000, kept))
+        seconds = self.unasked_seconds if _is_proven(call) else LONGEST_SECONDS
+        output = await self._outputs.run(call, kept, self._run(call, round(seconds * 1000), kept))
         # The session has gone on meanwhile, perhaps in another folder.
         return replace(output, cwd=None)
 

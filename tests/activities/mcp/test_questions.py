@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from longhaul.activities.mcp.questions import asked_for
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import NeedsInput, ToolError, ToolOutput
-from longhaul.agent.values.conversation.server_questions import MOST_ROUNDS, ServerAsked, in_words
+from longhaul.agent.values.conversation.server_questions import ServerAsked, in_words
 from tests.activities.mcp.serving import SECRETS, free_port, servers, serving, small, stdio, tools_of, used
 from tests.activities.tools.calls import called, place_at
 from tests.e2e.processes import ROOT
@@ -137,7 +137,7 @@ def test_a_question_that_nobody_can_be_asked_ends_the_call(result: types.InputRe
 
 
 def test_a_server_asks_for_one_call_no_more_often_than_the_bound() -> None:
-    before = ServerAsked(server="harbour", questions={}, round=MOST_ROUNDS)
+    before = ServerAsked(server="harbour", questions={}, round=20)
 
     with pytest.raises(ToolError, match="has asked 20 times for this one call"):
         asked_for(asked_of(form(type="string")), "harbour", before, SECRETS.masker)

@@ -13,7 +13,6 @@ from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, STOPPED, BashOutput, Outputs
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.values.background import MOST_ON_WORKER
 from tests.activities.tools.calls import called, use
 
 
@@ -71,10 +70,10 @@ async def test_a_worker_begins_no_more_than_its_sessions_together_may_have(place
         return ToolOutput("over")
 
     sink = MaskedBytes(ClippedBytes(), NO_SECRETS)
-    calls = [called({}, replace(place, session_id=f"other {number}"), CallFacts()) for number in range(MOST_ON_WORKER)]
+    calls = [called({}, replace(place, session_id=f"other {number}"), CallFacts()) for number in range(24)]
     others = [asyncio.create_task(outputs.run(call, sink, until_full())) for call in calls]
     await asyncio.sleep(0)
-    with pytest.raises(ToolError, match=f"nothing ran, for this worker runs {MOST_ON_WORKER} commands"):
+    with pytest.raises(ToolError, match="nothing ran, for this worker runs 24 commands"):
         await use(run, place, command="touch made", run_in_background=True)
     assert not (place.root / "made").exists()
     assert outputs.so_far(place, "call-7") is None
@@ -84,11 +83,10 @@ async def test_a_worker_begins_no_more_than_its_sessions_together_may_have(place
     assert not (await use(run, place, command="touch made", run_in_background=True)).failed
 
 
-async def test_one_that_nobody_was_asked_about_runs_for_minutes_and_not_for_a_day(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("longhaul.activities.tools.bash.LONGEST_UNASKED_SECONDS", 0.2)
+async def test_one_that_nobody_was_asked_about_runs_for_minutes_and_not_for_a_day(place: Place) -> None:
     run = Bash()
+    assert (run.unasked_seconds, run.seconds_for({"run_in_background": True})) == (600, 86_400 + 30)
+    run.unasked_seconds = 0.2
     proven = await use(run, place, command="sleep 60", run_in_background=True)
     assert (proven.failed, proven.metadata["ended"]) == (True, "timeout")
     unproven = await use(run, place, command="sleep 0.5; bash -c 'echo made'", run_in_background=True)

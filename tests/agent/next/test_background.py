@@ -2,7 +2,11 @@
 
 import json
 
+from longhaul.agent.entries.inside import CallAnswered
+from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.next.children import lost
+from longhaul.agent.next.inside_agents import SEND_TOOL
+from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -95,6 +99,23 @@ def test_a_word_goes_down_once_and_a_stop_ends_it_without_a_message() -> None:
     assert play.run() == Idle()
     assert len(play.ends()) == 1
     assert play.record.children["a"].outcome == "interrupted"
+
+
+def test_twenty_words_wait_for_one_and_no_more() -> None:
+    arguments = '{"id": "a", "message": "Mind the frame."}'
+    block = ToolCallBlock(id="s", name="AgentSend", input=arguments)
+    send = OpenCall(block=block, input=arguments, facts=CallFacts(), facts_at=0)
+
+    def answered(waiting: int) -> str:
+        ledger = lead([task("a")], text("I wait.")).record
+        words = {str(number): "Mind it." for number in range(waiting)}
+        ledger.children["a"] = ledger.children["a"].model_copy(update={"words": words})
+        answer = SEND_TOOL.answer(send, ledger)
+        assert isinstance(answer, CallAnswered)
+        return str(answer.result.output)
+
+    assert answered(19) == "'a' reads it at its next step."
+    assert answered(20) == "20 messages wait for 'a' already; wait until it has heard them"
 
 
 def test_an_interrupt_and_an_edit_of_the_state_go_down_to_them() -> None:

@@ -153,6 +153,21 @@ def test_a_raise_that_is_sent_twice_is_one_and_one_that_does_not_do_is_asked_abo
     assert play.tell("budget", small) == {"changed": True, "already": True, "limits": {"tokens": 130}}
 
 
+def test_a_raise_is_known_again_for_as_long_as_ninety_nine_others_come_behind_it() -> None:
+    play = at_work(*ON, spec=spec_of(max_tokens=125))
+    play.run()
+
+    def already(request: int) -> bool:
+        answer = play.tell("budget", {"more": {"tokens": 1}, "request_id": f"more-{request}"})
+        assert isinstance(answer, dict)
+        return bool(answer["already"])
+
+    assert not any(already(number) for number in range(100))
+    assert already(0)
+    assert not already(100)
+    assert not already(0)
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
