@@ -6,6 +6,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ai": ("groq", "mistralai", "pydantic_ai"),
     "azure": ("azure",),
     "bedrock": ("boto3", "botocore"),
+    "cohere": ("cohere",),
     "cli": ("prompt_toolkit", "rich", "typer"),
     "encryption": ("cryptography",),
     "knowledge": ("pypdf",),
@@ -19,8 +20,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "tiktoken", "tree_sitter", "tree_sitter_bash", "uvloop", "yaml",
     ),
 }  # fmt: skip
-"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, and `ai`,
-`azure`, `bedrock` and `vertex` all of `worker`. That of `vertex` is a part of a package that others share."""
+"""By extra the modules that come with it; `worker` and `serve` bring `cli` along, `worker` also `telemetry`, `ai`,
+`azure`, `bedrock` and `vertex` all of `worker`, and `cohere` all of `ai`. That of `vertex` is a part of a package that
+others share."""
 
 
 class MissingExtra(BadSetup, ImportError):

@@ -139,7 +139,9 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 @pytest.fixture(scope="module")
 def every(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """With the extras that `all` does not bring."""
-    return Installed.of(wheel, tmp_path_factory.mktemp("every"), {"all", "ai", "azure", "bedrock", "vectors", "vertex"})
+    return Installed.of(
+        wheel, tmp_path_factory.mktemp("every"), {"all", "azure", "bedrock", "cohere", "vectors", "vertex"}
+    )
 
 
 @pytest.fixture(scope="module")

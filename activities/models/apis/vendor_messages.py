@@ -165,7 +165,8 @@ class _Telling:
         attachment, source = attachment_of(part), part.source
         # Of an address that a vendor does not fetch itself the library would have the worker fetch it.
         fits = attachment is not None and (
-            attachment.kind == "image" or (attachment.kind == "file" and self._vendor.takes_pdf)
+            (attachment.kind == "image" and self._vendor.takes_pictures)
+            or (attachment.kind == "file" and self._vendor.takes_pdf)
         )
         fits = fits and (self._vendor.takes_gif or source.media_type != _GIF)
         if fits and isinstance(source, Base64Source):

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import httpx2
 import openai
 from pydantic_ai.exceptions import UserError
@@ -29,7 +30,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.usage import RequestUsage
 
 from longhaul.activities.models.apis.ambient import OPENAI, left_out
-from longhaul.activities.models.apis.streams import ANSWER_SECONDS, finish, silence_of
+from longhaul.activities.models.apis.streams import ANSWER_SECONDS, CONNECT_SECONDS, finish, silence_of
 from longhaul.activities.models.apis.vendor_messages import arguments_of_part, messages_of, put_together
 from longhaul.activities.models.apis.vendor_settings import settings_of, tools_of
 from longhaul.activities.models.apis.vendors import VENDORS, Vendor, vendor_of
@@ -50,8 +51,7 @@ _STOPS: Mapping[str, str] = {
 }
 """Of the library, where it has no word of the vendor's own that is known here."""
 _UNSUPPORTED = 400
-_LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
-_OPENED: ContextVar[list[httpx2.Response] | None] = ContextVar("opened", default=None)
+_OPENED: ContextVar[list[httpx2.Response | httpx.Response] | None] = ContextVar("opened", default=None)
 """Answers of the call at hand, of clients that are ours."""
 _REASONING = ("reasoning_tokens", "thoughts_tokens")
 
@@ -63,7 +63,10 @@ class VendorModel:
         self._name = vendor_of(provider_name)
         self._vendor = VENDORS[self._name]
         hooks = {"response": [_note_opened]}
-        self._http = httpx2.AsyncClient(timeout=ANSWER_SECONDS, limits=_LIMITS, event_hooks=hooks)
+        library: Any = httpx if self._vendor.sdk == "cohere" else httpx2  # each SDK wants a client of its own kind
+        limits = library.Limits(max_connections=1_000, max_keepalive_connections=100)
+        timeout = library.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        self._http: Any = library.AsyncClient(timeout=timeout, limits=limits, event_hooks=hooks)
         self._provider = _provider(self._name, self._vendor, api_key, base_url, self._http)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
@@ -96,7 +99,7 @@ class VendorModel:
         settings = settings_of(model, request, notes)
         hears = _Pieces(on_delta)
         silence = silence_of(request.config, "", thinks_unseen=True)
-        opened = list[httpx2.Response]()
+        opened = list[httpx2.Response | httpx.Response]()
         _OPENED.set(opened)
         async with model.request_stream(messages, settings, tools_of(request)) as stream:
             events = aiter(stream)
@@ -121,7 +124,7 @@ class VendorModel:
             await self._provider.client.close()
 
 
-def _provider(name: str, vendor: Vendor, api_key: str, base_url: str, http: httpx2.AsyncClient) -> Provider[Any]:
+def _provider(name: str, vendor: Vendor, api_key: str, base_url: str, http: Any) -> Provider[Any]:
     """With a client that retries nothing, and adds nothing from the environment."""
     kind: Callable[..., Provider[Any]] = infer_provider_class(name)
     if vendor.sdk == "openai":
@@ -136,10 +139,14 @@ def _provider(name: str, vendor: Vendor, api_key: str, base_url: str, http: http
         return kind(
             groq_client=groq.AsyncGroq(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
         )
+    if vendor.sdk == "cohere":
+        import cohere  # noqa: PLC0415
+
+        return kind(cohere_client=cohere.AsyncClientV2(api_key, base_url=base_url, max_retries=0, httpx_client=http))
     return kind(api_key=api_key, base_url=base_url, http_client=http)
 
 
-async def _note_opened(response: httpx2.Response) -> None:
+async def _note_opened(response: httpx2.Response | httpx.Response) -> None:
     if (opened := _OPENED.get()) is not None:
         opened.append(response)
 

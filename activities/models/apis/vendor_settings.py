@@ -52,11 +52,9 @@ def settings_of(model: VendorsModel, request: ModelRequest, notes: list[str]) ->
     timeout = timeout_of(request.config)
     takes_parts = model.provider is not None and isinstance(model.provider.client, openai.AsyncOpenAI)
     sent: dict[str, Any] = {name: value for name, value in wished.items() if name not in refused}
-    sent |= {
-        "max_tokens": output_limit(request.config, thinks=thinks),
-        "max_retries": 0,
-        "timeout": timeout if takes_parts else timeout.read,
-    }
+    sent |= {"max_tokens": output_limit(request.config, thinks=thinks), "max_retries": 0}
+    if "timeout" not in model.unsupported_settings:  # else the client has one
+        sent["timeout"] = timeout if takes_parts else timeout.read
     if is_claude(model.model_name):
         sent["cache"] = True  # the library sets marks, where its vendor passes them on
     if request.answer is not None:

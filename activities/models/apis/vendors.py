@@ -9,8 +9,14 @@ from typing import Literal
 
 from longhaul.activities.models.failures.errors import SetupError
 
-Sdk = Literal["openai", "google", "groq", "mistral"]
-_MODULES: Mapping[Sdk, str] = {"openai": "openai", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
+Sdk = Literal["openai", "cohere", "google", "groq", "mistral"]
+_MODULES: Mapping[Sdk, str] = {
+    "openai": "openai",
+    "cohere": "cohere",
+    "google": "google.genai",
+    "groq": "groq",
+    "mistral": "mistralai",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,7 @@ class Vendor:
     """Empty: a server of one's own, or an address for each customer."""
     sdk: Sdk = "openai"
     """`openai`: the vendor speaks Chat Completions."""
+    takes_pictures: bool = True
     takes_pdf: bool = False
     takes_gif: bool = True
 
@@ -28,6 +35,7 @@ class Vendor:
 VENDORS: Mapping[str, Vendor] = {
     "azure": Vendor("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL"),
     "cerebras": Vendor("CEREBRAS_API_KEY", "CEREBRAS_BASE_URL", "https://api.cerebras.ai/v1"),
+    "cohere": Vendor("CO_API_KEY", "CO_BASE_URL", "https://api.cohere.com", sdk="cohere", takes_pictures=False),
     "deepseek": Vendor("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com"),
     "fireworks": Vendor("FIREWORKS_API_KEY", "FIREWORKS_BASE_URL", "https://api.fireworks.ai/inference/v1"),
     "google": Vendor(
@@ -61,11 +69,13 @@ def vendor_of(provider_name: str) -> str:
 
 def check_installed(provider_name: str) -> None:
     """Raises SetupError where the worker lacks what the vendor needs; nothing is imported for that."""
-    for module in ("pydantic_ai", _MODULES[VENDORS[vendor_of(provider_name)].sdk]):
+    sdk = VENDORS[vendor_of(provider_name)].sdk
+    extra = "cohere" if sdk == "cohere" else "ai"
+    for module in ("pydantic_ai", _MODULES[sdk]):
         if not is_there(module):
             raise SetupError(
                 f"Models of {provider_name} need {module!r}, which is not installed on the worker; it comes with an "
-                "extra: pip install 'longhaul-agents[ai]'."
+                f"extra: pip install 'longhaul-agents[{extra}]'."
             )
 
 

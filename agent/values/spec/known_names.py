@@ -12,8 +12,8 @@ from pydantic import AfterValidator
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean, nearest
 
 VENDORS = (
-    *("azure", "cerebras", "deepseek", "fireworks", "google", "groq", "litellm", "mistral", "moonshotai"),
-    *("nebius", "ollama", "openrouter", "sambanova", "together", "vercel", "vllm", "zai"),
+    *("azure", "cerebras", "cohere", "deepseek", "fireworks", "google", "groq", "litellm", "mistral"),
+    *("moonshotai", "nebius", "ollama", "openrouter", "sambanova", "together", "vercel", "vllm", "zai"),
 )
 """Of models that are called through pydantic-ai, as `ai:VENDOR:NAME`, where a worker has the extra `ai`."""
 _AI = "ai"

@@ -47,6 +47,7 @@ OF_APIS: Mapping[Api, frozenset[str]] = {
 }
 """What a profile may say of requests, by the API that has a field for it."""
 _LACKED: Mapping[str, frozenset[str]] = {
+    "ai:cohere": frozenset({"extra_body", "headers"}),
     "ai:google": frozenset({"extra_body"}),
     "ai:mistral": frozenset({"extra_body", "headers"}),
 }

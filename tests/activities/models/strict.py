@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.activities.models.replies.stopping import CHAT, CLAUDE, RESPONSES, stopping
-from tests.activities.models.wire import chat_chunk, chunks, claude_turn, google_chunk, response_turn
+from tests.activities.models.wire import (
+    chat_chunk,
+    chunks,
+    claude_turn,
+    cohere_calls,
+    cohere_says,
+    google_chunk,
+    response_turn,
+)
 
 PRESERVED = "platform.claude.com/docs/build-with-claude/preserved-thinking"
 VISION = "platform.claude.com/docs/build-with-claude/vision"
@@ -115,6 +123,9 @@ class Strict:
             check_contents(body, self)
             return self._generated(str(body["model"]), self._said(body), self._calls(body))
         check_chat(body, self)
+        if path.endswith("/v2/chat"):
+            words, calls = self._said(body), self._calls(body)
+            return cohere_calls(*calls) if calls else cohere_says(words)
         return self._chatted(str(body["model"]), self._said(body), self._calls(body))
 
     def _chatted(self, model: str, words: str, calls: list[Call]) -> bytes:
@@ -149,6 +160,8 @@ class Strict:
         """The one that is forced, with arguments that fit, or the next of `says`."""
         choice = body.get("tool_choice")
         name = choice.get("name", choice.get("function", {}).get("name")) if isinstance(choice, dict) else None
+        if choice == "REQUIRED":  # Cohere's word, beside the one tool
+            name = body["tools"][0]["function"]["name"]
         for tool in body.get("tools", ()) if name else ():
             about = tool.get("function", tool)
             if about["name"] == name:

@@ -138,10 +138,52 @@ def google_says(text: str) -> bytes:
     )
 
 
+def cohere_events(*pieces: dict[str, Any], reason: str = "COMPLETE", **usage: Any) -> bytes:
+    """Cohere's own: `pieces` of content or of calls, then the end."""
+    counted = {
+        "billed_units": {"input_tokens": 9, "output_tokens": 5},
+        "tokens": {"input_tokens": 21, "output_tokens": 5},
+    }
+    begun = {"message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}}
+    ended = {"finish_reason": reason, "usage": usage or counted}
+    told = events(
+        {"type": "message-start", "id": "m1", "delta": begun},
+        *({"index": 0, **piece} for piece in pieces),
+        *([{"type": "message-end", "delta": ended}] if reason else []),
+    )
+    return told + (b"data: [DONE]\n\n" if reason else b"")
+
+
+def cohere_piece(kind: str, **message: Any) -> dict[str, Any]:
+    return {"type": kind, "delta": {"message": message}}
+
+
+def cohere_says(text: str) -> bytes:
+    return cohere_events(
+        cohere_piece("content-start", content={"type": "text", "text": ""}),
+        cohere_piece("content-delta", content={"text": text}),
+        {"type": "content-end"},
+    )
+
+
+def cohere_calls(*calls: tuple[str, str, dict[str, Any]]) -> bytes:
+    """Of a call: its id, its tool, its arguments."""
+    pieces = [cohere_piece("tool-plan-delta", tool_plan="I will look.")]
+    for index, (call_id, name, arguments) in enumerate(calls):
+        call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+        function = {"function": {"arguments": json.dumps(arguments)}}
+        pieces += [
+            {"index": index, **cohere_piece("tool-call-start", tool_calls=call)},
+            {"index": index, **cohere_piece("tool-call-delta", tool_calls=function)},
+            {"index": index, "type": "tool-call-end"},
+        ]
+    return cohere_events(*pieces, reason="TOOL_CALL")
+
+
 def says_of(provider: str, text: str) -> bytes:
     """An answer as the servers of this provider give it, by the prefix of models' names."""
-    if provider == "ai:google":
-        return google_says(text)
+    if provider in ("ai:google", "ai:cohere"):
+        return google_says(text) if provider == "ai:google" else cohere_says(text)
     return {"anthropic": claude_says, "openai": response_says, "xai": response_says}.get(provider, chat_says)(text)
 
 

@@ -13,9 +13,18 @@ from longhaul.activities.models.failures.verdict_table import BY_CATEGORY, BY_CL
 from longhaul.activities.models.failures.verdicts import class_names, judge, refusal_in
 from longhaul.activities.models.model import ModelReply
 from tests.activities.models.apis.test_vendors import asking
-from tests.activities.models.wire import Answer, Wire, chat_chunk, chunks, google_chunk, says_of
+from tests.activities.models.wire import (
+    Answer,
+    Wire,
+    chat_chunk,
+    chunks,
+    cohere_events,
+    cohere_piece,
+    google_chunk,
+    says_of,
+)
 
-WIRES = ("deepseek", "google", "groq", "mistral", "openrouter")
+WIRES = ("cohere", "deepseek", "google", "groq", "mistral", "openrouter")
 """One vendor for each of the library's readers of errors."""
 OF_AGENTS = {
     "RunCancelled",
@@ -31,6 +40,8 @@ OTHER_THAN_CALLS = {"AgentRunError", "ModelConnectionError", "ModelTimeoutError"
 def error_body(vendor: str, status: int, message: str, code: str) -> bytes:
     if vendor == "google":
         return json.dumps({"error": {"code": status, "message": message, "status": code}}).encode()
+    if vendor == "cohere":
+        return json.dumps({"id": "r1", "message": message}).encode()
     if vendor == "mistral":
         return json.dumps({"object": "error", "message": message, "type": code, "code": "1000"}).encode()
     return json.dumps({"error": {"message": message, "type": code, "code": code}}).encode()
@@ -65,6 +76,16 @@ async def test_the_verdict_fits_the_failure(wire: Wire, vendor: str, told: tuple
     assert (refusal_in(error)[0] is not None) == (kind == "repair")
 
 
+def begins_of(vendor: str, reason: str = "") -> bytes:
+    """Some words, and how they ended."""
+    if vendor == "google":
+        return chunks(google_chunk({"text": "Fair wi"}, reason=reason or None), done=False)
+    if vendor == "cohere":
+        return cohere_events(cohere_piece("content-delta", content={"text": "Fair wi"}), reason=reason)
+    begun = [chat_chunk({"role": "assistant", "content": "Fair wi"})]
+    return chunks(*begun, *([chat_chunk({}, reason)] if reason else []), done=bool(reason))
+
+
 async def failure(wire: Wire, vendor: str, **more: Any) -> Exception:
     reply: ModelReply | None = None
     async with asking(wire, vendor) as it:
@@ -87,11 +108,7 @@ async def test_a_pause_that_is_asked_for_is_heard(wire: Wire, vendor: str) -> No
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_a_stream_that_breaks_off_or_falls_silent_is_no_answer(wire: Wire, vendor: str) -> None:
-    begun = (
-        chunks(google_chunk({"text": "Fair wi"}), done=False)
-        if vendor == "google"
-        else chunks(chat_chunk({"role": "assistant", "content": "Fair wi"}), done=False)
-    )
+    begun = begins_of(vendor)
     wire.answers = [Answer(begun), Answer(begun, whole=False), Answer(begun, whole=False, then_wait=True)]
 
     ended, cut = await failure(wire, vendor), await failure(wire, vendor)
@@ -120,15 +137,9 @@ async def test_a_server_that_nobody_has_is_asked_again(wire: Wire, vendor: str) 
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_a_limit_and_a_filter_are_told_as_reasons(wire: Wire, vendor: str) -> None:
-    words = ("MAX_TOKENS", "SAFETY") if vendor == "google" else ("length", "content_filter")
-    wire.answers = [
-        Answer(
-            chunks(google_chunk({"text": "Fair wi"}, reason=word), done=False)
-            if vendor == "google"
-            else chunks(chat_chunk({"content": "Fair wi"}), chat_chunk({}, word))
-        )
-        for word in (words if vendor not in ("groq", "mistral") else words[:1])
-    ]
+    words = ("MAX_TOKENS", "SAFETY") if vendor in ("cohere", "google") else ("length", "content_filter")
+    told = words if vendor not in ("cohere", "groq", "mistral") else words[:1]
+    wire.answers = [Answer(begins_of(vendor, word)) for word in told]
     stops: list[str] = []
     async with asking(wire, vendor) as it:
         while wire.answers:
@@ -139,7 +150,8 @@ async def test_a_limit_and_a_filter_are_told_as_reasons(wire: Wire, vendor: str)
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_cancelling_hangs_up(wire: Wire, vendor: str) -> None:
-    begun = says_of(f"ai:{vendor}", "never ends").partition(b"\n\n")[0] + b"\n\n"
+    says = says_of(f"ai:{vendor}", "never ends")
+    begun = says[: says.index(b"\n\n", says.index(b"never ends")) + 2]
     wire.answers = [Answer(begun, whole=False, then_wait=True)]
     async with asking(wire, vendor) as it:
         task = asyncio.create_task(it.call("Hi"))
