@@ -88,6 +88,8 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
     workspace.mkdir()
     script = FOLDER / "script.jsonl"
     script.write_text("".join(json.dumps(line) + "\n" for line in scenario.script))
+    other = FOLDER / "fallback.jsonl"
+    other.write_text("".join(json.dumps(line) + "\n" for line in scenario.fallback))
     settings = Settings(
         task_queue="longhaul",
         data_dir=FOLDER / "data",
@@ -100,6 +102,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
             "model": f"scripted:{script}",
             "tools": ("fetch", "send", "courier", "Bash"),
             "workspace": Workspace(root=str(workspace)),
+            **({"model_config": {"fallback_model": f"scripted:{other}"}} if scenario.fallback else {}),
             **scenario.spec,
         }
     )

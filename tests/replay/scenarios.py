@@ -29,6 +29,8 @@ class Scenario:
     """The history is that of the hub `HUB`, and not that of the session."""
     of_sub_agent: bool = False
     """It is that of the session's sub-agent `scout`, of the first call."""
+    fallback: tuple[Line, ...] = ()
+    """What the fallback model says; empty: the agent has none."""
     middlewares: str = ""
     """As LONGHAUL_MIDDLEWARES of the worker."""
 
@@ -127,6 +129,13 @@ async def compressed(session: Session) -> None:
     await session.reply("And once more", request_id="r-again")
     config = ContextConfig(trigger_ratio=0.3, reserve_ratio=0.05)
     assert await session.compress_context(config, by="bo")
+
+
+async def failed_over(session: Session) -> None:
+    """Twice in one reply, the first time after a retry; the next reply has the first model's answer."""
+    read = await session.reply("Read pages 7 and 8", request_id="r-read")
+    then = await session.reply("And now?", request_id="r-now")
+    assert [each.get_text_content() for each in (read, then)] == ["Read by another.", "Still read."]
 
 
 async def another_life(session: Session) -> None:
@@ -264,6 +273,16 @@ SCENARIOS: dict[str, Scenario] = {
         (*(calls("fetch", page=page, chars=700) for page in range(4)), {"text": "Read."}, {"text": "Read again."}),
         compressed,
         spec={"model_config": {"context_length": 2_200, "max_output_tokens": 200}, "system_prompt": "Read."},
+    ),
+    "failed_over": Scenario(
+        (
+            calls("fetch", page=7),
+            {"faults": [{"kind": "overloaded", "retry_after": 0.01}, {"kind": "auth"}]},
+            {"faults": [{"kind": "auth"}]},
+            {"text": "Still read."},
+        ),
+        failed_over,
+        fallback=({}, calls("fetch", page=8), {"text": "Read by another."}, {}),
     ),
     "two_replies": Scenario((calls("fetch", page=7), {"text": "Read."}, {"text": "Still read."}), two_replies),
     "fused_reads": Scenario(
