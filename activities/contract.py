@@ -481,6 +481,8 @@ class RunTool(OpenValue):
     """That the tool may search."""
     connection: str | None = sparse(None)
     """Which one the session's newest result of that server came through, where the server keeps state."""
+    held: bool = sparse(False)
+    """It is for the worker that holds that connection: any other one is NotHere."""
     asked: ServerAsked | None = sparse(None)
     """What its server has asked a person, with the answers: the call is made again with them."""
     sampling: SamplingLeave | None = sparse(None)

@@ -44,6 +44,7 @@ from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.spec.mcp import holder_of
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,8 @@ class Acting:
 
     async def _ready(self, name: str, ask: RunTool) -> "_Start":
         """Raises NotHere when this worker can't begin; nothing was done."""
+        if ask.held and holder_of(ask.connection) != self._mcp.worker:
+            raise not_here(f"another worker keeps the MCP server of {name} for this session")
         toolbox = await self._mcp.for_call(self._toolbox, ask.mcp, name, ask.tool_digest)
         tool = tool_as_recorded(toolbox, name, ask.tool_digest)
         self._returning.behind.check(ask.postprocess)

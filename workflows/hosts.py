@@ -11,12 +11,14 @@ from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 from temporalio.workflow import ActivityConfig
 
-from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost
+from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost, RunTool
 from longhaul.agent.entries import every as e
+from longhaul.agent.next.prepared import learns_of_holders
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
@@ -33,6 +35,9 @@ class AtFiles:
         self._record = record
         self._write = write
         self._underway = underway
+        self._elsewhere, self._away = set[str](), set[str]()
+        """Of the workers that keep something: those that did not get a call from the session's own queue, and those
+        that took none from theirs."""
 
     async def run(
         self,
@@ -60,23 +65,30 @@ class AtFiles:
             self._raise_if_interrupted()
 
     async def run_at(
-        self, holder: str, name: str, ask: object, answer: type[Answer], how: ActivityConfig, *, once: bool
+        self, holder: str, name: str, ask: RunTool, answer: type[Answer], how: ActivityConfig, *, once: bool
     ) -> Answer | None:
         """The same at the worker that keeps what the call is about; None where it is away or lacks something, and did
-        nothing."""
-        if not holder:
+        nothing.
+
+        Most often it is the one that takes the session's steps, and is handed an activity of the session's own queue
+        with the answer to its task: that costs no turn in a queue. Another one that gets hold of it leaves it alone.
+        """
+        if not holder or holder in self._away:
             return None
+        learns, held = learns_of_holders(self._record), ask.model_copy(update={"held": True})
         there = _bound(worker_queue(workflow.info().task_queue, holder), how)
-        if policy := there.get("retry_policy"):
-            # Nobody else takes what lies there, so what this worker lacks is not waited for.
-            hard = [*(policy.non_retryable_error_types or ()), NOT_HERE]
-            there["retry_policy"] = replace(policy, non_retryable_error_types=hard)
-        try:
-            return await self._underway.run(name, ask, answer, there)
-        except ActivityError as error:
-            if not (_is_not_here(error.cause) or _may_begin(error, once=once)):
-                raise
-        self._raise_if_interrupted()
+        asks_first = learns and not (self._record.spec.host or holder in self._elsewhere)
+        for attempt in (how, there) if asks_first else (there,):
+            try:
+                return await self._underway.run(name, held, answer, _final_where_lacking(attempt))
+            except ActivityError as error:
+                is_late = _may_begin(error, once=once)
+                if not (_is_not_here(error.cause) or is_late):
+                    raise
+            self._elsewhere.add(holder)
+            if is_late and learns:
+                self._away.add(holder)  # or each call would wait for it, until one comes to a result elsewhere
+            self._raise_if_interrupted()
         return None
 
     def _raise_if_interrupted(self) -> None:
@@ -102,6 +114,13 @@ class AtFiles:
 def _bound(queue: str, how: ActivityConfig) -> ActivityConfig:
     """To whoever polls there, if that begins soon."""
     return {**how, "task_queue": queue, "schedule_to_start_timeout": timedelta(seconds=retry_policies.AWAY_SECONDS)}
+
+
+def _final_where_lacking(how: ActivityConfig) -> ActivityConfig:
+    """Nobody but the holder can take it, so what is lacking is not waited for."""
+    policy = how.get("retry_policy") or RetryPolicy()
+    hard = [*(policy.non_retryable_error_types or ()), NOT_HERE]
+    return {**how, "retry_policy": replace(policy, non_retryable_error_types=hard)}
 
 
 def _may_begin(error: ActivityError, *, once: bool) -> bool:

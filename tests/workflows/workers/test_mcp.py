@@ -10,6 +10,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter import render_pending
+from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import free_port, serving, small
 from tests.activities.mcp.small import TOOLS
@@ -25,6 +26,13 @@ KEY = "tide-token-9c41f2"
 HARBOUR: dict[str, Any] = {"tools": (), "mcps": [{"name": "harbour"}]}
 UNASKED: dict[str, Any] = {**HARBOUR, "permission": {"rules": [{"tool_name": "mcp__harbour"}]}}
 KEEPING: dict[str, Any] = {"mcp_config": small(), "is_stateful": True}
+
+
+async def queues_of(stage: Stage, session: Session, tool: str) -> list[str]:
+    """In which the calls of the tool were put, in their order."""
+    events = (await stage.handle(session).fetch_history()).events
+    asked = [event.activity_task_scheduled_event_attributes for event in events]
+    return [one.task_queue.name for one in asked if one.activity_type.name == tool]
 
 
 async def test_a_call_of_a_servers_tool_asks_and_runs_and_its_secret_stays(unserved: Stage, tmp_path: Path) -> None:
@@ -102,7 +110,9 @@ async def test_a_server_that_keeps_state_keeps_it_for_its_session_until_it_is_lo
         pid = int(both[0][1].partition(":")[0])
         os.kill(pid, signal.SIGKILL)
         after = results(await one.reply("Again."))
+        queues = await queues_of(unserved, one, "mcp__harbour__note")
 
+    assert queues == [unserved.settings.task_queue] * 3, "the worker is handed them with the session's steps"
     assert [text.partition(": ")[2] for _, text in (*both, *apart)] == ["fog", "fog, rain", "rain"]
     assert both[1][1].startswith(f"{pid}: ")
     ((state, said),) = after
@@ -118,7 +128,9 @@ async def test_calls_of_a_session_go_to_the_worker_that_keeps_its_server(unserve
     session = unserved.session(*notes[:5], {"text": "Kept."}, *notes[5:], {"text": "Kept too."}, **UNASKED)
     async with unserved.another_worker(), unserved.another_worker(), unserved.another_worker():
         came = [*results(await session.reply("Note the hours.")), *results(await session.reply("And the others."))]
+        queues = await queues_of(unserved, session, "mcp__harbour__note")
 
+    assert len(queues) <= len(words) + 1, "who does not keep the server is asked once"
     pid = came[0][1].partition(":")[0]
     assert [text for _, text in came] == [f"{pid}: {', '.join(words[: number + 1])}" for number in range(10)]
 
@@ -152,6 +164,39 @@ async def test_a_server_that_keeps_state_dies_with_its_worker_and_begins_anew(un
     assert state is ToolResultState.SUCCESS
     assert after.startswith("[The MCP server 'harbour' began anew before this call")
     assert after.endswith(": rain")
+
+
+@pytest.mark.timeout(120)
+async def test_a_worker_that_is_gone_is_looked_for_once_whatever_comes_of_the_calls(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": KEEPING}})
+    settings = WorkerSettings(
+        address=unserved.address,
+        task_queue=unserved.settings.task_queue,
+        directory=unserved.settings.data_dir,
+        tools="",
+        further={"LONGHAUL_MCP": json.dumps({"harbour": KEEPING})},
+    )
+    session = unserved.session(
+        calls("mcp__harbour__note", text="fog"),
+        {"text": "Kept."},
+        calls("mcp__harbour__end", berth=1),
+        calls("mcp__harbour__end", berth=2),
+        calls("mcp__harbour__note", text="rain"),
+        {"text": "Kept too."},
+        **UNASKED,
+    )
+    async with worker(settings) as first:
+        await session.reply("Note the fog.")
+        (own,) = await queues_of(unserved, session, "mcp__harbour__note")
+        await first.kill()
+    async with unserved.another_worker():
+        *lost, (state, _) = results(await session.reply("End twice, then note the rain."))
+        ends = await queues_of(unserved, session, "mcp__harbour__end")
+        (_, note) = await queues_of(unserved, session, "mcp__harbour__note")
+
+    assert [end for end, _ in lost] == [ToolResultState.UNKNOWN] * 2
+    assert (state, note) == (ToolResultState.SUCCESS, own)
+    assert [queue == own for queue in ends] == [True, False, True, True], "its own queue, once"
 
 
 @pytest.mark.timeout(120)
