@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class OfferedServer(MCPClient):
     """Folders that it reads there though they lie in a home folder, as where a program is installed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Server:
     """One that this worker may speak to, as it is spoken to for one agent."""
 
@@ -69,8 +70,10 @@ class Server:
     """It is told that it may have a model asked."""
     box: Box | None = None
     """The sandbox around its program."""
+    folder: str = "/"
+    """Where its program runs, if it is given none. It may have to be made."""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The same for two that are the same: secrets stand in it by their names."""
         config = {"kind": type(self.config).__name__, **self.config.model_dump(mode="json")}
@@ -127,17 +130,10 @@ class OfferedServers:
             raise NotOffered(
                 f"no secret is named {unknown[0]!r} on this worker, which the MCP server {made.name!r} needs"
             )
-        if isinstance(made.config, StdioMCPConfig) and made.config.cwd is None:
-            # Never where the worker was started: programs look there for code of theirs.
-            return replace(made, config=made.config.model_copy(update={"cwd": self._place(made)}))
-        return made
-
-    def _place(self, made: Server) -> str:
-        """What one in a sandbox leaves there must not be code of one outside."""
+        # Never where the worker was started: programs look there for code of theirs. And what one in a sandbox leaves
+        # must not be code of one outside.
         digest = hashlib.sha256(made.name.encode()).hexdigest()
-        folder = Path(self._folder, "boxed", digest[:16]) if made.box else Path(self._folder)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return str(folder)
+        return replace(made, folder=f"{self._folder}/boxed/{digest[:16]}" if made.box else self._folder)
 
     def _box(self, offered: OfferedServer) -> Box | None:
         shown = tuple(map(Path, offered.sandbox_reads))

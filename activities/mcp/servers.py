@@ -7,7 +7,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -65,6 +67,8 @@ class McpServers:
         self.worker = worker
         self._offered = offered or OfferedServers()
         self._secrets = secrets or WorkerSecrets()
+        # A step asks more than once for each.
+        self._spoken_to = lru_cache(MOST_LISTS)(lambda said: self._offered.server(MCPClient.model_validate_json(said)))
         self._listings: dict[str, ToolList] = {}
         self._failed: dict[str, tuple[float, str]] = {}
         self._listing: dict[str, asyncio.Task[ToolList]] = {}
@@ -141,15 +145,14 @@ class McpServers:
         if find_spec("mcp") is None:
             raise not_here("this worker can't speak to MCP servers: pip install 'longhaul-agents[mcp]'")
         try:
-            return self._offered.server(client)
+            return self._spoken_to(client.model_dump_json())
         except NotOffered as error:
             raise not_here(str(error)) from None
 
     def _server_or_none(self, client: MCPClient) -> Server | None:
-        try:
-            return self._offered.server(client)
-        except NotOffered:
-            return None
+        with suppress(NotOffered):
+            return self._spoken_to(client.model_dump_json())
+        return None
 
     async def _listed(self, server: Server, is_enough: Callable[[ToolList], bool]) -> ToolList:
         """The list that is there, or a new one where it is not enough; of a server that fails, the old one. Raises

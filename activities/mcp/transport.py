@@ -75,7 +75,7 @@ def is_sse(url: str) -> bool:
 
 
 def _started(server: Server, config: StdioMCPConfig, secrets: WorkerSecrets) -> ServerProgram:
-    """Raises ServerAway."""
+    """Raises ServerAway, OSError."""
     environment = scrubbed(os.environ)
     program = shutil.which(config.command, path=environment["PATH"])
     if program is None:
@@ -83,8 +83,11 @@ def _started(server: Server, config: StdioMCPConfig, secrets: WorkerSecrets) -> 
             f"there is no program {config.command!r} on this worker, which the MCP server {server.name!r} needs"
         )
     environment |= _filled(config.env, secrets)
-    words = _in_its_box(server, (program, *config.args), Path(config.cwd or "/"))
-    return ServerProgram((sys.executable, "-I", "-S", RELAY, *words), environment, config.cwd)
+    folder = Path(config.cwd or server.folder)
+    if config.cwd is None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = _in_its_box(server, (program, *config.args), folder)
+    return ServerProgram((sys.executable, "-I", "-S", RELAY, *words), environment, str(folder))
 
 
 def _in_its_box(server: Server, words: tuple[str, ...], folder: Path) -> tuple[str, ...]:

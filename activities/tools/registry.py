@@ -48,7 +48,8 @@ class Toolbox:
         for tool in tools:
             self._add(tool)
         self._fitting = OrderedDict[tuple[str, str], None]()
-        """Names and arguments that were found to fit: a call is looked at when it is said, and again when it runs."""
+        """Digests of tools, and arguments that were found to fit: a call is looked at when it is said, and again when
+        it runs, maybe beside other tools."""
         self._descriptors = {name: describe(tool) for name, tool in self._tools.items()}
         self._validators = {
             name: _validator(tool) for name, tool in self._tools.items() if not isinstance(tool, GenerateResponse)
@@ -66,6 +67,7 @@ class Toolbox:
     def beside(self, others: "Iterable[Toolbox]") -> "Toolbox":
         """These and those of others, as servers bring them; a name that is here already stays what it is."""
         made = Toolbox(())
+        made._fitting = self._fitting
         for box in (*others, self):
             made._tools.update(box._tools)  # noqa: SLF001  one of its own kind, here and below
             made._descriptors.update(box._descriptors)  # noqa: SLF001
@@ -91,7 +93,8 @@ class Toolbox:
         if isinstance(tool := self._tools[name], GenerateResponse):
             tool.check(arguments)
             return arguments
-        if (name, raw_input) in self._fitting:
+        fitting = self._descriptors[name].digest, raw_input
+        if fitting in self._fitting:
             return arguments
         try:
             error = best_match(self._validators[name].iter_errors(arguments))
@@ -100,7 +103,7 @@ class Toolbox:
         if error is not None:
             raise ArgumentsError(sentence(error))
         if len(raw_input) <= FITTING_CHARS:
-            self._fitting[name, raw_input] = None
+            self._fitting[fitting] = None
             if len(self._fitting) > FITTING_KEPT:
                 self._fitting.popitem(last=False)
         return arguments

@@ -53,9 +53,7 @@ TIDE = "Bearer [secret TIDE_TOKEN]"
     ],
 )
 def test_what_the_operator_has_listed_may_be_described(config: MCPConfig) -> None:
-    expected = config.model_copy(update={"cwd": "/"}) if isinstance(config, StdioMCPConfig) else config
-
-    assert offered().server(MCPClient(name="own", mcp_config=config)).config == expected
+    assert offered().server(MCPClient(name="own", mcp_config=config)).config == config
 
 
 @pytest.mark.parametrize(
