@@ -1,12 +1,13 @@
-"""Begins a sub-agent that closes with its task, and writes it down, within the first and the last task of its session:
-without an activity of its own, so that a short task costs few events.
+"""Begins a sub-agent that closes with its task, finds what a later reply needs, and writes a session down, within the
+session's own task: without an activity, so that a short reply costs few events.
 
-What takes long or passes a bound has no answer, and goes the way of all other sessions.
+What takes long or passes a bound has no answer, and an activity is asked.
 """
 
 from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.carried import carry
+from longhaul.agent.next.rollover import WITHIN_ITS_TASK
 from longhaul.agent.record import Record
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows import retry_policies
@@ -16,6 +17,8 @@ QUICK_PLACES = ("shared", "local")
 """Kinds of workspace that are found in a moment; a working tree has to be made."""
 LONGEST_CHARS = 100_000
 """Of all that is written down; more is pulled by queries, in pages."""
+FEWEST_CHARS = 2
+"""Of a token of a context, as they are estimated."""
 
 
 async def restored(record: Record, ask: world.RestoreInput) -> e.Restored | None:
@@ -25,15 +28,33 @@ async def restored(record: Record, ask: world.RestoreInput) -> e.Restored | None
     return await at_once(world.RESTORE, ask, e.Restored, retry_policies.at_once("begin, and find tools and workspace"))
 
 
-async def checkpointed(record: Record, ask: world.CheckpointInput, before: EventsSoFar) -> e.Checkpointed | None:
-    """None where an activity has to write it, or to tell people something beside."""
-    if not ask.closing or not _closes_with_task(record) or record.notices.unsent:
+def to_write(
+    record: Record, ask: world.CheckpointInput, before: EventsSoFar, *, slow: bool
+) -> world.CheckpointInput | None:
+    """None where an activity has to write it, or to tell people something beside. `slow`: this run has tried before,
+    and it took too long."""
+    if not _is_written_at_once(record, closing=ask.closing, slow=slow) or record.notices.unsent:
         return None
+    if record.context.tokens * FEWEST_CHARS > LONGEST_CHARS:
+        return None  # and so nothing is spelt that is thrown away
     whole = carry(record, before, ask.saved, world.NO_MESSAGES).model_dump_json()
-    if len(whole) > LONGEST_CHARS:
-        return None
-    full = ask.model_copy(update={"whole": whole})
-    return await at_once(world.CHECKPOINT, full, e.Checkpointed, retry_policies.at_once("write down what is new"))
+    return None if len(whole) > LONGEST_CHARS else ask.model_copy(update={"whole": whole})
+
+
+async def checkpointed(ask: world.CheckpointInput) -> e.Checkpointed | None:
+    """`ask`: of `to_write`. None where it takes long, or the store does not answer."""
+    return await at_once(world.CHECKPOINT, ask, e.Checkpointed, retry_policies.at_once("write down what is new"))
+
+
+def is_prepared_at_once(record: Record) -> bool:
+    return record.state.behaviour >= WITHIN_ITS_TASK and _is_found_soon(record)
+
+
+def _is_written_at_once(record: Record, *, closing: bool, slow: bool) -> bool:
+    """Not while a store is away: each reply would wait for it once more."""
+    if record.state.behaviour >= WITHIN_ITS_TASK:
+        return not slow and record.keeping.failed is None
+    return closing and _closes_with_task(record)
 
 
 def _closes_with_task(record: Record) -> bool:

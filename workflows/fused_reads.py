@@ -11,6 +11,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.record import Record
 from longhaul.workflows import activity_failures, retry_policies
+from longhaul.workflows.at_once import is_prepared_at_once
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.underway import Underway, WorkInterrupted
 
@@ -31,11 +32,8 @@ class FusedReads:
 
     async def prepare(self, ask: world.PrepareReply) -> e.Prepared | None:
         """None when an activity of its own has to. Raises WorkInterrupted."""
-        if (
-            self._record.spec.host
-            or not self._record.spec.react_config.fuse_reads
-            or world.PREPARE_REPLY in self.unfused
-        ):
+        quick = self._record.spec.react_config.fuse_reads or is_prepared_at_once(self._record)
+        if self._record.spec.host or not quick or world.PREPARE_REPLY in self.unfused:
             return None
         prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")
         if prepared is None and self._record.interrupted:

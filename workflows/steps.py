@@ -54,6 +54,8 @@ class Doing:
         self.checkpointing: asyncio.Task[None] | None = None
         self.crash: BaseException | None = None
         """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
+        self._slow = False
+        """Whether a checkpoint within the task has taken too long: activities write the further ones of this run."""
         self._ahead: tuple[int, e.Prepared] | None = None
         """Found for the first reply together with what was there before it; good where this is the newest entry."""
 
@@ -81,7 +83,10 @@ class Doing:
         ask, name = life_inputs.checkpoint(self._record, closing=closing), f"checkpoint-{self._record.seq}"
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
-            outcome = await at_once.checkpointed(self._record, ask, before)
+            outcome = None
+            if (full := at_once.to_write(self._record, ask, before, slow=self._slow)) is not None:
+                outcome = await at_once.checkpointed(full)
+                self._slow = outcome is None
             if outcome is None:
                 how = retry_policies.checkpoint()
                 outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, name)

@@ -14,6 +14,8 @@ CARRIED_ENTRIES = 20
 COMMANDS_OUTLIVE_RUNS = 3
 """The behaviour (`decision.BEHAVIOUR`) from which on a run ends while commands in the background go on. Before, they
 ended with their run, which therefore went on for as long as it may."""
+WITHIN_ITS_TASK = 6
+"""The behaviour from which on a session is prepared and written down within its own task, where that is quick."""
 LONGEST_HISTORY = 20_000
 """Events after which a session rolls over although nothing could be written down outside: at 51,200 events the server
 ends it."""

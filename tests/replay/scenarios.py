@@ -290,6 +290,7 @@ SCENARIOS: dict[str, Scenario] = {
         two_replies,
         spec={"tools": ("Glob",), "react_config": {"fuse_reads": True}},
     ),
+    "within_the_task": Scenario(({"text": "Two metres."}, {"text": "Still two."}), two_replies),
     "steered": Scenario(
         (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),
         steered,

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
@@ -48,6 +49,12 @@ CLAUDE, RESPONSES, CHAT = BEGINNINGS
 
 Line = dict[str, Any]
 UNWATCHED = StuckConfig(enabled=False)
+
+
+def asked_within(event: HistoryEvent) -> str:
+    """The type of the activity that left this marker of a task; empty for any other event."""
+    told = event.marker_recorded_event_attributes
+    return str(json.loads(told.details["data"].payloads[0].data)["activity_type"]) if told.marker_name else ""
 
 
 @dataclass
@@ -99,6 +106,10 @@ class Stage:
         events = (await self.handle(session).fetch_history()).events
         asked = [e for e in events if e.HasField("activity_task_scheduled_event_attributes")]
         return [e.activity_task_scheduled_event_attributes.activity_type.name for e in asked]
+
+    async def within_tasks(self, session: Session) -> list[str]:
+        """The types of the activities that its present run has asked for within its own tasks, in their order."""
+        return [name for event in (await self.handle(session).fetch_history()).events if (name := asked_within(event))]
 
     async def end_sessions(self) -> None:
         """Those that are open. Nobody works for them any more: each inbox of a later test would wait for their word."""

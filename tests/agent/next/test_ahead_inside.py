@@ -8,7 +8,7 @@ from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.next.asked_together import LOOKS_BEHIND_INSIDE
 from longhaul.agent.next.children import CLOSES_WITH_ITS_TASK
 from longhaul.agent.next.prepared import LISTS_TOOLS_ANEW
-from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS
+from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS, WITHIN_ITS_TASK
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -139,6 +139,13 @@ def test_a_plan_that_cannot_be_read_takes_back_what_was_asked_behind_it() -> Non
 
 
 def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
-    taken = (LOOKS_BEHIND_INSIDE, COMMANDS_OUTLIVE_RUNS, CLOSES_WITH_ITS_TASK, LISTS_TOOLS_ANEW, LEAVES_OUT_REFUSED)
+    taken = (
+        LOOKS_BEHIND_INSIDE,
+        COMMANDS_OUTLIVE_RUNS,
+        CLOSES_WITH_ITS_TASK,
+        LISTS_TOOLS_ANEW,
+        LEAVES_OUT_REFUSED,
+        WITHIN_ITS_TASK,
+    )
 
     assert max(taken) == BEHAVIOUR
