@@ -4,8 +4,8 @@ Nothing is traced here, and nothing is decided by it: headers are no part of wha
 without it can take each other's sessions. A worker has it only where traces are on.
 """
 
-from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar, cast
 
 from pydantic import ValidationError
 from temporalio import workflow
@@ -24,6 +24,8 @@ from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import CHECKPOINT
 from longhaul.agent.plain.tracing import HEADER, LONGEST_HEADER_BYTES, Begun, TraceHeader, is_traceparent
+
+Given = TypeVar("Given", StartActivityInput, StartLocalActivityInput)
 
 MOST_REPLIES = 600
 """More than a session's queue holds."""
@@ -92,21 +94,22 @@ class _Outbound(WorkflowOutboundInterceptor):
         self._traces = traces
 
     def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
-        reply = _replying()
-        header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
-        if input.activity != CHECKPOINT:
-            input.headers = _with(input.headers, header) if reply else input.headers
-            return super().start_activity(input)
-        telling = self._traces.telling(reply)
-        input.headers = _with(input.headers, telling)
-        handle: ActivityHandle[Any] = super().start_activity(input)
-        handle.add_done_callback(lambda done: self._traces.told(telling) if _succeeded(done) else None)
-        return handle
+        return self._started(input, super().start_activity)
 
     def start_local_activity(self, input: StartLocalActivityInput) -> ActivityHandle[Any]:  # noqa: A002  the SDK's name
-        header = self._traces.working_for(_replying(), workflow.time_ns() // 1_000_000)
-        input.headers = _with(input.headers, header)
-        return super().start_local_activity(input)
+        return self._started(input, super().start_local_activity)
+
+    def _started(self, given: Given, start: Callable[[Given], ActivityHandle[Any]]) -> ActivityHandle[Any]:
+        reply = _replying()
+        header = self._traces.working_for(reply, workflow.time_ns() // 1_000_000)
+        if given.activity != CHECKPOINT:
+            given.headers = _with(given.headers, header) if reply else given.headers
+            return start(given)
+        telling = self._traces.telling(reply)
+        given.headers = _with(given.headers, telling)
+        handle = start(given)
+        handle.add_done_callback(lambda done: self._traces.told(telling) if _succeeded(done) else None)
+        return handle
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  the SDK's name
         input.headers = _with(input.headers, self._traces.carried())

@@ -11,7 +11,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
-from tests.e2e.crash.crash_stage import Stage, says, until
+from tests.e2e.crash.crash_stage import Job, Stage, says, until
 from tests.e2e.processes import WorkerSettings, worker
 
 pytestmark = pytest.mark.server
@@ -26,9 +26,9 @@ async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path,
     )
     for number in range(kills):
         async with worker(one) as running:
-            reply_id = await job.session.submit(f"Ask {number}", request_id=f"r-{number}")
-            await job.session.wait(reply_id)
-            # The checkpoint has begun with the end of the reply, and takes some tens of milliseconds.
+            await job.session.submit(f"Ask {number}", request_id=f"r-{number}")
+            await until(lambda: model_has_answered(job, number + 1), "the model has answered")  # noqa: B023  at once
+            # It is written down in the task that comes with the answer, which takes some tens of milliseconds.
             await asyncio.sleep(0.06 * number / kills)
             await running.kill()
 
@@ -50,6 +50,7 @@ async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path,
     assert [message.get_text_content() for message in told if message.role == "user"] == asked
     assert sealed == told
     assert len(told) == 2 * (kills + 1)
+    await job.replays()
     assert (status.hold, status.generation) == ("", 1)
     record = await open_store("file", data_dir=one.directory).get_session(None, "crash", job.session.id)
     assert record is not None
@@ -58,3 +59,9 @@ async def test_kills_in_a_checkpoint(temporal_server: DevServer, tmp_path: Path,
         "Ask at last",
         told[-1].get_text_content(),
     ]
+
+
+async def model_has_answered(job: Job, times: int) -> bool:
+    """As the server knows, whatever the session has made of it."""
+    events = (await job.handle.fetch_history()).events
+    return sum(event.HasField("activity_task_completed_event_attributes") for event in events) > times
