@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from benchmarks.pages import table
-from tests.e2e.crash.crash_full import ONCE, Verdict
+from tests.e2e.crash.crash_full import ONCE, PATIENCE_SECONDS, Verdict
 
-LANES, AT_ONCE = 2, 5
-"""Task queues, and sessions under way on each."""
+LANES = 2
+"""Task queues."""
 WORKER, STOPPED, SERVER = "worker killed", "worker stopped, then killed", "server killed"
 WEIGHTS = {WORKER: 80, STOPPED: 15, SERVER: 5}
 """Of a hundred random ones."""
@@ -22,6 +22,21 @@ class Form:
 
     fused: bool = False
     liveness: str = "fast"
+
+    @property
+    def at_once(self) -> int:
+        """Sessions under way on each task queue. More where a death is noticed late, for faults are rarer there."""
+        return 5 if self.liveness == "fast" else 25
+
+    @property
+    def pause(self) -> tuple[float, float]:
+        """Seconds between two random faults, at least and at most: so that some sessions come further in between."""
+        return (0.1, 1.2) if self.liveness == "fast" else (5.0, 50.0)
+
+    @property
+    def patience(self) -> float:
+        """Seconds until a session without its answers counts as lost."""
+        return PATIENCE_SECONDS if self.liveness == "fast" else 1_800.0
 
     def suffix(self) -> str:
         """Of the names of its section and its file."""
@@ -87,7 +102,7 @@ def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
         "",
         f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
         "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
-        f"workers and the server die under it by SIGKILL. {LANES} workers, {AT_ONCE} sessions on each at a time.",
+        f"workers and the server die under it by SIGKILL. {LANES} workers, {form.at_once} sessions on each at a time.",
         "",
         *table(HEADER, rows(ledger)),
         "",

@@ -24,7 +24,6 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.service import RPCError
 
 from benchmarks.fault_ledger import (
-    AT_ONCE,
     HEADER,
     JUDGED,
     LANES,
@@ -69,7 +68,7 @@ class Lane:
     def begin(self) -> tuple[Job, "asyncio.Task[Verdict]"]:
         self.named += 1
         job = full_job(self.stage, f"job{self.named}", fused=self.form.fused)
-        task = asyncio.create_task(play(job), name=job.session.id)
+        task = asyncio.create_task(play(job, self.form.patience), name=job.session.id)
         self.playing.add(task)
         task.add_done_callback(self._ended)
         return job, task
@@ -81,7 +80,7 @@ class Lane:
         self.ledger.verdicts.append(Verdict(task.get_name(), lost=repr(error)) if error else task.result())
 
     async def has_room(self) -> None:
-        while len(self.playing) >= AT_ONCE:
+        while len(self.playing) >= self.form.at_once:
             await asyncio.wait(self.playing, return_when=asyncio.FIRST_COMPLETED)
 
     async def is_done(self) -> None:
@@ -169,9 +168,9 @@ async def at_each_event(lane: Lane, numbers: Sequence[int], kind: str) -> None:
 
 async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
     for _ in range(count):
-        while len(lane.playing) < AT_ONCE:
+        while len(lane.playing) < lane.form.at_once:
             lane.begin()
-        await asyncio.sleep(chance.uniform(0.1, 1.2))
+        await asyncio.sleep(chance.uniform(*lane.form.pause))
         (kind,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         await lane.strike(kind)
     await lane.is_done()

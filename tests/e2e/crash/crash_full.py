@@ -72,22 +72,22 @@ def full_job(stage: Stage, name: str, *, fused: bool = False) -> Job:
     return stage.job(name, FULL, model_config=SMALL, react_config=ReActConfig(fuse_reads=fused))
 
 
-async def play(job: Job) -> Verdict:
+async def play(job: Job, seconds: float = PATIENCE_SECONDS) -> Verdict:
     """Ask twice, approve what asks for it, and judge; through workers and servers that come and go."""
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            finals = [await _answered(job, text) for text in ("go", "and now?")]
+        async with asyncio.timeout(seconds):
+            finals = [await _answered(job, text, seconds) for text in ("go", "and now?")]
             return await _insisting(lambda: judge(job, finals))
     except TimeoutError:
-        return Verdict(job.session.id, lost=f"no answer within {PATIENCE_SECONDS:g} s")
+        return Verdict(job.session.id, lost=f"no answer within {seconds:g} s")
 
 
-async def _answered(job: Job, text: str) -> Msg:
+async def _answered(job: Job, text: str, seconds: float) -> Msg:
     async def ask() -> None:
         job.reply_id = await job.session.submit(text, request_id=f"r-{text}")
 
     await _insisting(ask)
-    return await _insisting(lambda: job.finish(PATIENCE_SECONDS))
+    return await _insisting(lambda: job.finish(seconds))
 
 
 async def _insisting(act: Callable[[], Awaitable[Answer]]) -> Answer:
