@@ -45,6 +45,7 @@ from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadline import Deadline
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.knowledge import Knowledge
+from longhaul.agent.values.spec.liveness import heartbeat_seconds
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.stuck_detection import Watch, with_call
 from tests.agent.play import Play, calls, text
@@ -329,3 +330,11 @@ def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> No
     (command,) = (entry.command for entry in background.begun(call) if isinstance(entry, e.CommandBegun))
 
     assert command.shown == "x" * 200
+
+
+def test_what_may_be_done_twice_is_waited_for_longer_and_what_may_not_longest() -> None:
+    def waited(liveness: float) -> list[float]:
+        return [heartbeat_seconds(liveness, effect) for effect in (Effect.READ, Effect.IDEMPOTENT, Effect.ONCE)]
+
+    assert waited(2) == [2, 5, 30]
+    assert waited(20) == [20, 20, 40]

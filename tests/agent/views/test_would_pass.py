@@ -52,6 +52,14 @@ def test_calls_that_the_rule_covers_are_counted_and_named_the_newest_first() -> 
     ]
 
 
+def test_each_is_named_by_the_ends_of_what_it_was_about() -> None:
+    play = edits("/site/north/" + "a" * 900, "/site/north/d")
+
+    (found,) = rules_of(play, "edit-1")
+
+    assert [150 < len(one.gist) < 250 for one in found.newest] == [True]
+
+
 def test_what_passes_without_it_is_no_merit_of_the_rule() -> None:
     play = edits("/site/north/a", "/site/north/b")
     context = play.record.state.permission_context
