@@ -22,8 +22,8 @@ _WORDS = re.compile(
         (
             r"(?:prompt|input|request|conversation) (?:is )?too long",  # Anthropic, Bedrock, Vertex, Ollama
             r"(?:prompt|input) \(.{0,60}\) is (?:too long|longer than)",  # vLLM, SGLang, Together
-            # OpenAI, Anthropic, llama.cpp, SGLang, LiteLLM
-            r"exceeds? (?:the )?(?:model'?s )?(?:available )?(?:maximum )?context (?:limit|length|window|size)",
+            # OpenAI, Anthropic, llama.cpp, SGLang, LiteLLM, gateways
+            r"exceed(s|ed)? (the |this )?(model('?s)? )?(available |maximum ){0,2}context (limit|length|window|size)",
             r"exceeded (?:max )?context length|exceeded model token limit|model max length exceeded",  # Ollama, Kimi
             r"context[_ ](?:length|window|size)(?: has been)?[_ ]exceed",  # OpenAI, MiniMax, llama.cpp
             r"maximum (?:context|prompt|model) length",  # OpenAI and who speaks like it, xAI, vLLM
@@ -33,7 +33,9 @@ _WORDS = re.compile(
             r"\b(?:input|total) tokens (?:of image and text )?exceed",  # Bedrock, Azure, Ark
             r"greater than the context length|larger than the max context size",  # LM Studio, llama.cpp
             r"(?:less|greater) than max_seq_len|should not exceed max_num_tokens",  # SiliconFlow, Tabby, TensorRT-LLM
+            r"exceeded max_prompt_tokens|(?:exceeds|longer than) the max_model_len",  # SiliconFlow, vLLM
             r"prompt exceeds max length|prompt 超长",  # GLM
+            "上下文(?:过长|长度?超|超出)|超[出过](?:模型)?(?:的)?最大(?:上下文|长度)",  # gateways in China
             r"ContextWindowExceededError|no models have context window",  # LiteLLM
             r"`?inputs`? (?:tokens \+ `?max_new_tokens`? must be|must have less than)",  # TGI, Together
             r"tokens in the prompt cannot exceed|size limit exceeded by \d+ tokens",  # Cohere

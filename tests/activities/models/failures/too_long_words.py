@@ -1,5 +1,5 @@
 """How servers say that a conversation is too long for the model, each in its own words and form. Looked up on
-2026-11-23."""
+2026-11-23 and 24."""
 # ruff: noqa: E501  The words are quoted as they are.
 
 from tests.activities.models.failures.server_words import (
@@ -321,6 +321,34 @@ TOO_LONG = [
             "data": None,
         },
     ),
+    ServerAnswer(
+        "SiliconFlow, newer",  # github.com/leookun/cursor-byok/issues/129
+        400,
+        {
+            "code": 20015,
+            "message": "number of input tokens (204703) has exceeded max_prompt_tokens (202752) limit.",
+            "data": None,
+        },
+    ),
+    ServerAnswer(
+        "GitHub Models",  # github.com/eslint/tsc-meetings/pull/593
+        413,
+        openai("Request body too large for gpt-4o model. Max size: 8000 tokens.", "tokens_limit_reached"),
+    ),
+    ServerAnswer(
+        "a gateway, with the answer",
+        400,
+        openai(
+            "The estimated number of input and maximum output tokens (24553) exceeded this model context window limit (24000).",
+            "400",
+        ),
+    ),
+    ServerAnswer("a gateway, in two words", 400, openai("Request size exceeds model context window", "400")),
+    ServerAnswer(
+        "vLLM, of its own setting", 400, openai("The prompt (length 9000) exceeds the max_model_len (8192)", "400")
+    ),
+    ServerAnswer("a gateway in China", 400, openai("上下文长度超出限制, 请压缩上下文后重试", "400")),
+    ServerAnswer("another one", 400, openai("输入内容超过模型的最大长度", "400")),
     ServerAnswer(
         "watsonx",
         400,
