@@ -134,11 +134,10 @@ class McpConnection:
     async def _asked(self, request: Awaitable[Any]) -> Any:
         """What the request comes to. Cancelled, it tells the server so."""
         self._status.forget()
-        asking, why = asyncio.ensure_future(request), "the connection was lost"
-        failing = asyncio.ensure_future(self._status.failed.wait())
+        asking, why, failed = asyncio.ensure_future(request), "the connection was lost", self._status.failed
         try:
-            await asyncio.wait((asking, self._task, failing), return_when=asyncio.FIRST_COMPLETED)
-            if failing.done():
+            await asyncio.wait((asking, self._task, failed), return_when=asyncio.FIRST_COMPLETED)
+            if failed.done():
                 await asyncio.wait((asking,), timeout=SAYING_SECONDS)  # SSE says nothing more of it
             if asking.done():
                 return asking.result()
@@ -147,7 +146,6 @@ class McpConnection:
                 raise
             why = str(error)
         finally:
-            failing.cancel()
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait((asking,), timeout=1)

@@ -40,11 +40,17 @@ class Outcomes:
         self.refused = 0
         self.is_unsent = False
         self.is_too_long = False
-        self.failed = asyncio.Event()
+        self.failed = asyncio.get_running_loop().create_future()
+        """Done when a request was not taken, of which not every transport says something."""
 
     def forget(self) -> None:
         self.refused, self.is_unsent, self.is_too_long = 0, False, False
-        self.failed.clear()
+        if self.failed.done():
+            self.failed = asyncio.get_running_loop().create_future()
+
+    def fail(self) -> None:
+        if not self.failed.done():
+            self.failed.set_result(None)
 
     def end_too_long(self) -> None:
         self.is_too_long = True
@@ -133,9 +139,12 @@ class _Bounded(httpx2.AsyncHTTPTransport):
             response = await super().handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             self._status.is_unsent = True
+            self._status.fail()
             raise
         if request.method == "POST":
             self._status.refused = response.status_code if response.status_code >= 400 else 0
+            if self._status.refused:
+                self._status.fail()
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Counted(response, response.stream, self._status)
         return response

@@ -210,7 +210,8 @@ def main() -> None:
     if transport == "stdio":
         server.run(transport="stdio")
     elif busy := os.environ.get("BUSY"):
-        uvicorn.run(Busy(server.streamable_http_app(), Path(busy)), port=int(port[0]), log_level="error")
+        app = server.sse_app() if transport == "sse" else server.streamable_http_app()
+        uvicorn.run(Busy(app, Path(busy)), port=int(port[0]), log_level="error")
     else:
         server.run(transport=cast(Any, transport), port=int(port[0]))
 

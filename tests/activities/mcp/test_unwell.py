@@ -26,6 +26,8 @@ from tests.activities.tools.calls import place_at
 from tests.e2e.processes import ROOT
 from tests.limits import SURE_SECONDS
 
+REFUSED_SECONDS = 25
+"""Four tries, with pauses: each had waited as long as for an answer."""
 KEEPING = {"mcp_config": small(), "is_stateful": True}
 
 
@@ -109,6 +111,23 @@ async def test_a_list_from_before_is_kept_while_its_server_has_no_time(tmp_path:
     assert "mcp__harbour__add" in listed.names
     assert set(kept.names) == {*listed.names, "mcp__harbour__gone"}
     assert isinstance(kept.get("mcp__harbour__gone"), AbsentTool)
+
+
+@pytest.mark.alone
+async def test_a_call_that_a_server_of_the_older_transport_does_not_take_is_told_at_once(tmp_path: Path) -> None:
+    busy, port = tmp_path / "busy", free_port()
+    busy.write_text("0")
+    async with (
+        serving("sse", port, busy),
+        used(servers({"url": f"http://127.0.0.1:{port}/sse"}, effects={"add": "read"})) as mcp,
+    ):
+        first = await call(mcp, "add", a=1, b=2)
+        busy.write_text("1000000")
+        with pytest.raises(ToolError, match=r"(?s)503 Service Unavailable.*Nothing was done"):
+            async with asyncio.timeout(REFUSED_SECONDS):
+                await call(mcp, "add", a=2, b=2)
+
+    assert first.output == "3"
 
 
 async def test_what_a_server_says_it_has_changed_is_there_with_the_next_reply() -> None:
