@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,11 +29,16 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 
 LOCAL, KEEPING, HTTP = "3 local tools", "3 MCP programs that keep state", "3 MCP servers over HTTP"
+KEEPING_PYTHON, HTTP_PYTHON = f"{KEEPING}, in Python", f"{HTTP}, in Python"
+CONTENDERS = (LOCAL, KEEPING, HTTP, KEEPING_PYTHON, HTTP_PYTHON)
+PREFIXES = {KEEPING: "keeping", HTTP: "http", KEEPING_PYTHON: "keeping_python", HTTP_PYTHON: "http_python"}
 NUMBERS = ("one", "two", "three")
 TARGET = 1.1
 CHARS = 1_000
 ROOT = Path(__file__).parents[1]
 START_SECONDS = 30.0
+NODE = ("node", str(Path(__file__).with_name("mcp_server.mjs")))
+PYTHON = (sys.executable, "-m", "benchmarks.mcp_server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +54,23 @@ class Job:
 
 async def jobs(steps: int, rounds: int) -> list[Job]:
     """They take turns, so that a noisy minute hits all; the first turn of each is not counted."""
-    ports = [_free_port() for _ in NUMBERS]
-    offered = {
-        **{f"keeping_{name}": _program() for name in NUMBERS},
-        **{f"http_{name}": {"url": f"http://127.0.0.1:{port}/mcp"} for name, port in zip(NUMBERS, ports, strict=True)},
-    }
-    told = {name: {"mcp_config": config, "trusted": True} for name, config in offered.items()}
-    with _serving(ports):
+    offered: dict[str, dict[str, object]] = {}
+    with ExitStack() as serving:
+        for keeping, http, command in ((KEEPING, HTTP, NODE), (KEEPING_PYTHON, HTTP_PYTHON, PYTHON)):
+            for name in NUMBERS:
+                url = f"http://127.0.0.1:{serving.enter_context(_serving(command))}/mcp"
+                program = {"command": command[0], "args": [*command[1:], "stdio"], "cwd": str(ROOT)}
+                offered |= {f"{PREFIXES[keeping]}_{name}": program, f"{PREFIXES[http]}_{name}": {"url": url}}
+        told = {name: {"mcp_config": config, "trusted": True} for name, config in offered.items()}
         async with one_worker("benchmarks.fetches", further={"LONGHAUL_MCP": json.dumps(told)}) as stage:
-            for contender in (LOCAL, KEEPING, HTTP):
+            for contender in CONTENDERS:
                 await job(stage, contender, 6)
-            return [await job(stage, each, steps) for _ in range(rounds) for each in (LOCAL, KEEPING, HTTP)]
+            return [await job(stage, each, steps) for _ in range(rounds) for each in CONTENDERS]
 
 
 async def job(stage: Stage, contender: str, steps: int) -> Job:
-    names = {
-        LOCAL: [f"fetch_{name}" for name in NUMBERS],
-        KEEPING: [f"mcp__keeping_{name}__fetch" for name in NUMBERS],
-        HTTP: [f"mcp__http_{name}__fetch" for name in NUMBERS],
-    }[contender]
+    prefix = PREFIXES.get(contender)
+    names = [f"mcp__{prefix}_{name}__fetch" if prefix else f"fetch_{name}" for name in NUMBERS]
     spec = AgentSpec(
         name="bench",
         model=_script(stage, names, steps),
@@ -93,13 +97,10 @@ async def _done(contender: str, session: Session) -> None:
 
 
 def _clients(contender: str) -> tuple[MCPClient, ...]:
-    match contender:
-        case "3 MCP programs that keep state":
-            return tuple(MCPClient(name=f"keeping_{name}", is_stateful=True) for name in NUMBERS)
-        case "3 MCP servers over HTTP":
-            return tuple(MCPClient(name=f"http_{name}") for name in NUMBERS)
-        case _:
-            return ()
+    if contender == LOCAL:
+        return ()
+    keeps = contender in {KEEPING, KEEPING_PYTHON}
+    return tuple(MCPClient(name=f"{PREFIXES[contender]}_{name}", is_stateful=keeps) for name in NUMBERS)
 
 
 def _script(stage: Stage, names: Sequence[str], steps: int) -> str:
@@ -111,10 +112,6 @@ def _script(stage: Stage, names: Sequence[str], steps: int) -> str:
     return f"scripted:{path}"
 
 
-def _program() -> dict[str, object]:
-    return {"command": sys.executable, "args": ["-m", "benchmarks.mcp_server", "stdio"], "cwd": str(ROOT)}
-
-
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -122,17 +119,16 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _serving(ports: Sequence[int]) -> Iterator[None]:
-    command = [sys.executable, "-m", "benchmarks.mcp_server", "streamable-http"]
-    servers = [subprocess.Popen([*command, str(port)], cwd=ROOT) for port in ports]
+def _serving(command: Sequence[str]) -> Iterator[int]:
+    """The port of a server."""
+    port = _free_port()
+    server = subprocess.Popen([*command, "http", str(port)], cwd=ROOT)
     try:
-        for port in ports:
-            _until_listening(port)
-        yield
+        _until_listening(port)
+        yield port
     finally:
-        for server in servers:
-            server.kill()
-            server.wait()
+        server.kill()
+        server.wait()
 
 
 def _until_listening(port: int) -> None:
@@ -164,19 +160,21 @@ def section(found: Sequence[Job], load: float) -> str:
         for one in sorted(found, key=lambda one: (one.contender, one.wall))
     ]
     fields = ("wall", "worker_cpu", "events")
-    compared = [(of, *(f"{ratio(found, of, field):.2f}" for field in fields)) for of in (KEEPING, HTTP)]
+    compared = [(of, *(f"{ratio(found, of, field):.2f}" for field in fields)) for of in CONTENDERS[1:]]
     return "\n".join(
         [
             "## Tools of MCP servers",
             "",
             f"`python -m benchmarks.mcp`: replies of {found[0].steps} steps, in each of which one of three tools is",
-            f"called in turn that returns {CHARS:,} characters. The servers are written in Python with the `mcp`",
-            "package; what they take of the processor is in the wall time. What it takes to start them is not: a reply",
-            f"before the measured one has used each. Load of the machine by other work when it began: {load:.1f}.",
+            f"called in turn that returns {CHARS:,} characters. What servers take of the processor is in the wall:",
+            "the first ones are a model of a server that costs next to nothing (Node), so what is left is ours and the",
+            "`mcp` package's. Those in Python are written with that package. What it takes to start them is not",
+            "measured: a reply before the measured one has used each. Load of the machine by other work when it",
+            f"began: {load:.1f}.",
             "",
             *table(("", "wall, ms a step", "worker's processor, ms a step", "events a step"), rows),
             "",
-            f"By local tools, medians (target: wall ≤ {TARGET}, and no more events):",
+            f"By local tools, medians (target: wall ≤ {TARGET} beside servers that cost nothing, and no more events):",
             "",
             *table(("", "wall", "worker's processor", "events"), compared),
         ]
@@ -189,6 +187,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the raw figures under this folder")
     given = parser.parse_args()
+    if shutil.which(NODE[0]) is None:
+        raise SystemExit("this measurement needs `node` on the PATH, for the servers that cost nothing")
     load = os.getloadavg()[0]
     found = asyncio.run(jobs(given.steps, given.rounds))
     Console(width=120).print(section(found, load))

@@ -1,7 +1,6 @@
-"""`python -m benchmarks.mcp_server stdio|streamable-http [PORT]`: the tool of the benchmarks, behind the protocol."""
+"""`python -m benchmarks.mcp_server stdio|http [PORT]`: the tool of the benchmarks, behind the protocol."""
 
 import sys
-from typing import Any, cast
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
@@ -19,4 +18,7 @@ def fetch(chars: int) -> str:
 
 if __name__ == "__main__":
     transport, *port = sys.argv[1:]
-    server.run(transport=cast(Any, transport), **({"port": int(port[0])} if port else {}))
+    if transport == "http":
+        server.run(transport="streamable-http", port=int(port[0]))
+    else:
+        server.run(transport="stdio")
