@@ -64,7 +64,9 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.opening import open_notifying
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.probe_call import Probing
-from longhaul.activities.process.box import Box, Limits
+from longhaul.activities.process.box import Box
+from longhaul.activities.process.box_limits import Limits
+from longhaul.activities.process.container import read_images
 from longhaul.activities.process.threads import NotingPool
 from longhaul.activities.record_memory import Memorising
 from longhaul.activities.restore import Restoring
@@ -190,7 +192,8 @@ def key_places_of(settings: Settings) -> list[KeyPlace]:
 
 
 def box_of(settings: Settings) -> Box:
-    return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places)
+    images = read_images(settings.images)
+    return Box(settings.sandbox, settings.sandbox_network, Limits(*settings.limits), settings.own_places, images=images)
 
 
 def toolbox_of(
@@ -274,7 +277,13 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
         providers=providers,
         liveness=liveness_of(settings, client),
         offered=Offered(
-            offloaders.names, (*BUILT_IN, *condensers), risks.names, providers.profile_names, behind.names, kinds.names
+            offloaders.names,
+            (*BUILT_IN, *condensers),
+            risks.names,
+            providers.profile_names,
+            behind.names,
+            kinds.names,
+            tuple(image.name for image in read_images(settings.images)),
         ),
         mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),
@@ -339,7 +348,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             Verifying(settings.approval_key.get_secret_value()).verify_decisions,
             ScheduledRequests(client, settings).request,
             HubLetters(client, settings).tell_member,
-            Surroundings(place.key_env for place in key_places_of(settings)).tell_environment,
+            Surroundings((place.key_env for place in key_places_of(settings)), box_of(settings)).tell_environment,
         ],
         # The sandbox would enter and leave for every payload: a quarter of the worker's CPU. What it guards against
         # is kept out by import-linter and ruff, and the replay tests run every history inside it.

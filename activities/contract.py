@@ -70,6 +70,8 @@ class WorkerEnvironment(OpenValue):
     """Where the program of Grep is; empty where there is none."""
     sandbox: str = sparse("")
     """Why commands can't run in a box; empty where they can."""
+    images: dict[str, str] = sparse({})
+    """And why none can in containers of each image that agents may name."""
 
 
 REQUEST = "longhaul.request"

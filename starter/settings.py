@@ -100,6 +100,9 @@ class Settings(BaseSettings):
     limit_processes: int = Field(default=4_096, ge=1)
     limit_memory_mb: int = Field(default=8_192, ge=1)
     """Of each command in a sandbox."""
+    images: str = ""
+    """Of containers that agents may name for their sandbox, comma-separated: `NAME=podman:IMAGE`, `NAME=docker:IMAGE`.
+    They have to be there: none is fetched."""
     redis_url: str = ""
     """For agents whose offloader is `redis`."""
     store: str = "file"

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from longhaul.activities.process.box_view import HOLDING, TMP_BYTES, unseeable, view_of
+from longhaul.activities.process.box_limits import Limits
+from longhaul.activities.process.box_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
+from longhaul.activities.process.container import SETTING, Container, Image, NotStarted, container, run_contained
+from longhaul.activities.process.supervised import Ending, Sink, run_supervised
 from longhaul.agent.permission.facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.spec.workspace import Seal
@@ -23,35 +26,12 @@ _EMPTY = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/media")  # noq
 """Folders of people, of other programs' sockets, and of mounted disks."""
 _SECRET_FILES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers")
 _RESOLVER = Path("/etc/resolv.conf")
+_OF_IMAGES = frozenset({"/usr", "/usr/local"})
+"""Python's, where it is the system's: an image has its own there, which its programs need."""
 
 
 class CantConfine(BadSetup):
     """A box is demanded, and there can be none; the text says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Of each process of a call, but for `processes`: of all that belong to the worker's user."""
-
-    cpu_seconds: int = 3_600
-    file_mb: int = 4_096
-    processes: int = 4_096
-    memory_mb: int = 8_192
-    """Of its data; address space that is only reserved does not count."""
-
-    def within(self, seal: Seal) -> "Limits":
-        """The lower ones of both."""
-        return replace(
-            self,
-            file_mb=min(self.file_mb, seal.file_mb or self.file_mb),
-            processes=min(self.processes, seal.processes or self.processes),
-            memory_mb=min(self.memory_mb, seal.memory_mb or self.memory_mb),
-        )
-
-    def words(self) -> str:
-        """As the supervisor takes them: names of `resource`, and bytes."""
-        mb = 1 << 20
-        return f"CPU={self.cpu_seconds} FSIZE={self.file_mb * mb} NPROC={self.processes} DATA={self.memory_mb * mb}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +46,10 @@ class Box:
     """Folders and files of the worker beside those that are always hidden."""
     shown: tuple[Path, ...] = ()
     """Folders that what was allowed in another way than by proof may read, also where they lie in hidden ones."""
+    images: tuple[Image, ...] = ()
+    """Those that agents may name."""
+    image: str = ""
+    """The one that an agent has named: its commands run in containers of it."""
 
     def narrowed(self, sandbox: Sandbox, network: bool | None) -> "Box":  # noqa: FBT001  None: the agent says nothing
         """With what an agent says of it: the stricter of both holds."""
@@ -102,10 +86,13 @@ class Boxed:
     """Around it: of what is proven to read, or to edit; `all`: of what was allowed in another way."""
     root: Path | None = None
     empty: tuple[Path, ...] = ()
+    opened: tuple[Path, ...] = ()
+    contained: Container | None = None
+    """In which it runs, instead of under bubblewrap."""
 
     def hides(self, folder: Path) -> bool:
         """Whether the command can't see this folder of the machine."""
-        if self.root is None or folder.is_relative_to(self.root):
+        if self.root is None or any(folder.is_relative_to(one) for one in (self.root, *self.opened)):
             return False
         return any(folder.is_relative_to(place) for place in self.empty)
 
@@ -114,7 +101,7 @@ def boundary_of(box: Box, root: Path) -> tuple[Boundary, str]:
     """What would hold a command in this workspace to its proof, and why there is nothing that could."""
     if box.sandbox == "off":
         return "off", ""
-    problem = bwrap_problem() or unseeable(root)
+    problem = (_image_problem(box) if box.image else bwrap_problem()) or unseeable(root)
     return ("none", problem) if problem else (box.sandbox, "")
 
 
@@ -129,6 +116,8 @@ def boxed(
         return Boxed(tuple(command))
     if problem := boundary_of(box, root)[1]:
         raise CantConfine(f"commands run in a sandbox alone here, and there is none: {problem}")
+    if box.image:
+        return _contained(box, command, root, cwd, opened, confined)
     limits = box.limits.words()
     if confined:
         seen = view_of(root, cwd, opened, box.hidden, writing=confined == "edit")
@@ -146,6 +135,9 @@ def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be see
     box: Box, seal: Seal, command: Sequence[str], root: Path, cwd: Path, opened: Sequence[Path], also: Mapping[str, str]
 ) -> Boxed:
     """The same around all tools of a workspace: nothing but that, and the programs, is there. Raises CantConfine."""
+    if seal.image:
+        named = replace(box, image=seal.image, network=seal.network and box.network, limits=box.limits.within(seal))
+        return _contained(named, command, root, cwd, opened, "", also)
     if problem := bwrap_problem() or unseeable(root):
         raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
     seen = view_of(root, cwd, opened, box.hidden, writing=True, guarded=False, also=also)
@@ -158,6 +150,45 @@ def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be see
     whole = (_bwrap(), *seen[:-2], *resolver, *seen[-2:], *isolated, "--chdir", str(cwd), "--", *command)
     limits = box.limits.within(seal).words()
     return Boxed(whole, limits, "all", root, tuple(map(Path, _EMPTY)))
+
+
+def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
+    box: Box,
+    command: Sequence[str],
+    root: Path,
+    cwd: Path,
+    opened: Sequence[Path],
+    confined: Confined,
+    also: Mapping[str, str] | None = None,
+) -> Boxed:
+    if problem := _image_problem(box) or unseeable(root):
+        raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    image = next(one for one in box.images if one.name == box.image)
+    own = {path: how for path, how in (also or {}).items() if path not in _OF_IMAGES}
+    writing, guarded = confined != "read", bool(confined)
+    mounts, _ = files_of(root, opened, box.hidden, writing=writing, guarded=guarded, also=own)
+    network = box.network and not confined
+    try:
+        made = container(image, mounts, cwd, box.limits, network=network)
+    except NotStarted as why:
+        raise CantConfine(str(why)) from None
+    return Boxed(tuple(command), "", confined or "all", root, (Path("/"),), (*opened, *map(Path, own)), made)
+
+
+def _image_problem(box: Box) -> str:
+    """Whether its engine answers is seen when a call begins: nothing runs then either."""
+    if any(image.name == box.image for image in box.images):
+        return ""
+    return f"this worker has no image {box.image!r}; its operator lists those that agents may name in {SETTING}"
+
+
+async def run_boxed(
+    boxed: Boxed, cwd: Path, environment: Mapping[str, str], timeout_seconds: float, output: Sink
+) -> Ending:
+    """As `run_supervised`. Raises NotStarted where there should be a container and is none."""
+    if boxed.contained is None:
+        return await run_supervised(boxed.command, cwd, environment, timeout_seconds, output, boxed.limits)
+    return await run_contained(boxed.contained, boxed.command, cwd, environment, timeout_seconds, output)
 
 
 @functools.cache

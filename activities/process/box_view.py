@@ -50,36 +50,47 @@ def view_of(  # noqa: PLR0913  one for each thing that can be seen
     guarded: bool = True,
     also: Mapping[str, str] = _NONE,
 ) -> list[str]:
-    """bubblewrap's arguments. `writing`: the root and the opened folders can be written, but not what others run there.
+    """bubblewrap's arguments. Raises nothing: what is not there is not shown."""
+    programs = _programs(os.environ.get("PATH", os.defpath), home := Path.home())
+    mounts, shown = files_of(root, opened, hidden, programs, writing=writing, guarded=guarded, also=also)
+    return [
+        *_system(),
+        *_settings(home),
+        *mounts,
+        # A command may stand in a folder that it can't see; then it is empty.
+        *(("--dir", str(cwd)) if _mount_of(str(cwd), {"/usr": "--ro-bind", **shown}) in ("", _EMPTY) else ()),
+        *("--remount-ro", "/"),
+    ]
 
-    Not `guarded`: all files of the root are as they are, also those with secrets. `also`: further folders, and how they
-    are shown. Raises nothing: what is not there is not shown.
-    """
+
+def files_of(  # noqa: PLR0913  as of `view_of`
+    root: Path,
+    opened: Sequence[Path],
+    hidden: Sequence[Path],
+    programs: Sequence[Path] = (),
+    *,
+    writing: bool,
+    guarded: bool = True,
+    also: Mapping[str, str] = _NONE,
+) -> tuple[list[str], dict[str, str]]:
+    """The mounts alone, and how each folder is shown. `writing`: the root and the opened folders can be written, but
+    not what others run there. Not `guarded`: all files of the root are as they are, also those with secrets. `also`:
+    further folders, and how they are shown."""
     folders = [root, *(folder for folder in opened if _is_plain_folder(folder))]
     roots = [str(folder) for folder in folders]
-    home = Path.home()
-    shown = dict.fromkeys(map(str, _programs(os.environ.get("PATH", os.defpath), home)), "--ro-bind")
+    shown = dict.fromkeys(map(str, programs), "--ro-bind")
     shown |= {str(folder): "--ro-bind" for one in folders if (folder := repository_of(one)) is not None}
     shown |= dict.fromkeys(roots, "--bind" if writing else "--ro-bind")
     shown |= also
     # After all that is shown: what is hidden stays so in each of them.
-    shown |= dict.fromkeys(
-        (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots), _EMPTY
-    )
+    covering = (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots)
+    shown |= dict.fromkeys(covering, _EMPTY)
     covered = [covered_in(one) for one in folders] if guarded else []
     if writing:
         kept = [*shown, *(path for names in covered for path in (*names.secrets, *names.run_by_others))]
         movable = (folder for folder in _on_the_way(roots, kept) if _mount_of(folder, shown) == "--bind")
         shown = dict.fromkeys(movable, "--bind-try") | shown
-    return [
-        *_system(),
-        *_settings(home),
-        *_mounts(shown),
-        *_coverings(covered, shown, writing=writing),
-        # A command may stand in a folder that it can't see; then it is empty.
-        *(("--dir", str(cwd)) if _mount_of(str(cwd), {"/usr": "--ro-bind", **shown}) in ("", _EMPTY) else ()),
-        *("--remount-ro", "/"),
-    ]
+    return [*_mounts(shown), *_coverings(covered, shown, writing=writing)], shown
 
 
 def _mounts(shown: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The leash of one command: a small program between the worker and a shell, which lets nothing outlive the call.
 
 Run as `python -I -S supervisor.py TIMEOUT_SECONDS REPORT_FD LIMITS PROGRAM [ARGUMENT…]`, stdlib only. LIMITS are words
-like `CPU=60`: a limit of `resource`, and its value; one that the machine sets lower already stays. Stdin is a pipe of
+like `CPU=60`: a limit of `resource`, and its value; one that the machine sets lower already stays. `LEASH=5` alone: the
+program gets the leash as its stdin, and five seconds to end by itself what it has begun. Stdin is a pipe of
 which the worker holds the other end: when that closes (also by kill -9 of the worker), when the time is up, and
 when the program has ended, every process that descends from the call is killed: the process group, and what left
 it by setsid or a double fork and so became a child of this subreaper.
@@ -38,7 +39,10 @@ class Supervisor:
 
     def __init__(self, command: list[str], timeout_seconds: float, report_fd: int, limits: str) -> None:
         self._command = command
-        self._limits = limits
+        self._limits, _, grace = limits.partition("LEASH=")
+        self._shares_leash = bool(grace)
+        self._settling = float(grace or SETTLING_SECONDS)
+        self._grace = float(grace or TERM_GRACE_SECONDS)
         self._deadline = time.monotonic() + timeout_seconds
         self._report_fd = report_fd
         self._status: int | None = None
@@ -92,7 +96,8 @@ class Supervisor:
         for name in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(name, signal.SIG_DFL)
         limit(self._limits)
-        os.dup2(self._input(), 0)
+        if not self._shares_leash:
+            os.dup2(self._input(), 0)
         os.dup2(self._note_end, NOTE_FD)
         os.set_inheritable(NOTE_FD, True)
         # Whoever starts us may leave descriptors open on the way: uvloop does.
@@ -134,10 +139,11 @@ class Supervisor:
 
     def _end_everything(self) -> int:
         """TERM, a short grace, then KILL until nothing is left. Returns how many processes were found alive."""
-        if not self._reap() or (self._status is not None and self._gone_within(SETTLING_SECONDS)):
+        if not self._reap() or (self._status is not None and self._gone_within(self._settling)):
             return 0
-        found = self._signal_all(signal.SIGTERM)
-        if self._gone_within(TERM_GRACE_SECONDS):
+        # An engine passes it on, and takes the container away: processes of its own that do so are to be left alone.
+        found = self._signal_all(signal.SIGTERM, only_program=self._shares_leash)
+        if self._gone_within(self._grace):
             return found
         give_up = time.monotonic() + KILL_PATIENCE_SECONDS
         while time.monotonic() < give_up:
@@ -148,11 +154,13 @@ class Supervisor:
                 break
         return found
 
-    def _signal_all(self, number: int) -> int:
+    def _signal_all(self, number: int, *, only_program: bool = False) -> int:
         found = descendants(os.getpid())
         # Once the program is reaped its number may belong to another group.
         groups = [self._pid] if self._status is None else []
-        for kill, pid in [(os.killpg, group) for group in groups] + [(os.kill, pid) for pid in found]:
+        for kill, pid in [(os.killpg, group) for group in groups] + [
+            (os.kill, pid) for pid in found if not only_program
+        ]:
             try:
                 kill(pid, number)
             except OSError:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed, sealed
+from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed, run_boxed, sealed
 from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.masked_bytes import MaskedBytes
-from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.process.supervised import Ending
 from longhaul.activities.process.supervisor import NOTE_FD
 from longhaul.activities.process.telling import ToldBytes
 from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
@@ -108,7 +109,7 @@ class Bash(Tool):
     def _box_at(self, place: Place) -> Box:
         """The worker's, or the agent's: the stricter of both."""
         box = self._box.narrowed("all" if place.seal else place.sandbox, place.sandbox_network)
-        return replace(box, limits=box.limits.within(place.seal)) if place.seal else box
+        return replace(box, limits=box.limits.within(place.seal), image=place.seal.image) if place.seal else box
 
     def seconds_for(self, arguments: dict[str, Any]) -> float:
         return LONGEST_SECONDS + 30 if arguments.get("run_in_background") else self.timeout_seconds
@@ -139,10 +140,10 @@ class Bash(Tool):
         if confined.sandbox != "off":
             environment["TMPDIR"] = "/tmp"  # noqa: S108  the sandbox's own
         try:
-            ending = await run_supervised(
-                confined.command, cwd, environment, timeout_ms / 1000, output, confined.limits
-            )
+            ending = await run_boxed(confined, cwd, environment, timeout_ms / 1000, output)
             output.end()
+        except NotStarted as why:
+            raise ToolError(f"nothing ran, for its sandbox could not be made: {why}") from None
         except OSError as error:
             raise ToolError(f"bash could not be started in {str(cwd)!r}: {error.strerror}") from None
         if confined.sandbox != "off" and not ending.note and kept.inner.text().startswith("bwrap: "):

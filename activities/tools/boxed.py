@@ -15,9 +15,10 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 import longhaul
-from longhaul.activities.process.box import Box, Boxed, CantConfine, sealed
+from longhaul.activities.process.box import Box, Boxed, CantConfine, run_boxed, sealed
 from longhaul.activities.process.clipping import ClippedBytes
-from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.process.container import NotStarted
+from longhaul.activities.process.supervised import Ending
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.folder_size import FolderSizes
@@ -96,8 +97,10 @@ class Boxes:
                 "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
             }
             seconds = tool.timeout_seconds + 5
-            ending = await run_supervised(boxed.command, folder, environment, seconds, said, boxed.limits)
+            ending = await run_boxed(boxed, folder, environment, seconds, said)
             found = await asyncio.to_thread(_answered, answer)
+        except NotStarted as why:
+            raise ToolError(f"nothing ran, for its sandbox could not be made: {why}") from None
         finally:
             os.close(answer)
         return await _output(tool, call, found, ending, said.text())

@@ -85,7 +85,7 @@ def _narrower(above: Seal, own: Seal) -> Seal:
     names = ("memory_mb", "processes", "file_mb", "workspace_mb")
     limits = {name: (getattr(above, name), getattr(own, name)) for name in names}
     lower = {name: min((one for one in both if one is not None), default=None) for name, both in limits.items()}
-    return Seal.model_validate({"network": above.network and own.network, **lower})
+    return Seal.model_validate({"network": above.network and own.network, "image": above.image or own.image, **lower})
 
 
 def _of_its_own(workspace: Workspace) -> str:

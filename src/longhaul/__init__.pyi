@@ -51,6 +51,7 @@ from longhaul.activities.models.profiles import BadProfiles as BadProfiles
 from longhaul.activities.models.script.scripted import ScriptedModel as ScriptedModel
 from longhaul.activities.notify.opening import BadNotifySetting as BadNotifySetting
 from longhaul.activities.process.box import CantConfine as CantConfine
+from longhaul.activities.process.container import BadImages as BadImages
 from longhaul.activities.process.progress import progress as progress
 from longhaul.activities.process.threads import in_own_thread as in_own_thread
 from longhaul.activities.telemetry.prices import BadPrices as BadPrices

@@ -25,6 +25,7 @@ INSIDE = {
     "Gone": "becomes a restored session without that run",
     "QuestionGone": "becomes another look at what waits",
     "GivenUp": "becomes a result that the model reads",
+    "NotStarted": "becomes a result that the model reads",
     "NotAsked": "becomes an error that a server reads, or a result that the model reads",
     "NeedsInput": "becomes a question to a person",
     "HeldBack": "becomes another try of the model call",

@@ -32,7 +32,7 @@ OF_THE_USER = frozenset(
             "prices",
             "prompt_templates",
         ),
-        *("project", "redis_url", "sandbox", "sandbox_network", "secrets", "secrets_file"),
+        *("images", "project", "redis_url", "sandbox", "sandbox_network", "secrets", "secrets_file"),
         *("serve_hosts", "serve_origins", "serve_tokens", "shared", "store", "tools", "memory", "knowledge"),
         *("embeddings", "retrieval"),
         *("notices", "trace_url", "web_ui"),

@@ -10,6 +10,7 @@ from longhaul.agent.plain.values import Value, sparse
 
 HOST = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 LONGEST_HOST = 100
+IMAGE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class Seal(Value):
@@ -25,6 +26,9 @@ class Seal(Value):
     """Of each file that is written. What is not in the workspace lies in memory, 256 MB of it."""
     workspace_mb: int | None = sparse(None, ge=1, le=10**12)
     """Of all files in it together: above, calls that may write are refused."""
+    image: str = sparse("", pattern=rf"^({IMAGE_NAME})?$")
+    """Name of one that the workers' operator lists: each call has a container of it. Empty: bubblewrap, and the
+    programs of the worker's machine."""
 
 
 class Workspace(Value):

@@ -97,6 +97,9 @@ async def environment(client: Client, settings: Settings) -> AsyncIterator[Check
     yield Check("worker's rg", bool(told.ripgrep), told.ripgrep or "not found: it lacks the tool Grep", mend)
     detail = told.sandbox or "bubblewrap works there"
     yield Check("worker's sandbox", not told.sandbox or settings.sandbox == "off", detail, "install bubblewrap there")
+    mend = "start its engine there, and build or load the image; no worker fetches one"
+    for image, problem in told.images.items():
+        yield Check(f"worker's image {image}", not problem, problem or "a command ran in it", mend)
 
 
 async def _forget(client: Client, name: str) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import Box, Limits, Sandbox, boxed, bwrap_problem
+from longhaul.activities.process.box import Box, Sandbox, boxed, bwrap_problem
+from longhaul.activities.process.box_limits import Limits
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import DESCRIPTION, Bash
 from longhaul.agent.permission.facts import Confined

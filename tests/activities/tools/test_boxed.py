@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.process.box import Box, Limits, bwrap_problem
+from longhaul.activities.process.box import Box, bwrap_problem
+from longhaul.activities.process.box_limits import Limits
 from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.boxed import Boxes

@@ -192,8 +192,8 @@ def test_folder_sandbox_middlewares_and_team_go_down() -> None:
         (Workspace(root="", place="worktree"), Seal(network=True, file_mb=10)),
         (Workspace(root="/elsewhere"), Seal(network=True, file_mb=10)),
         (
-            Workspace(root="/elsewhere", place="sandbox", seal=Seal(file_mb=20, processes=5)),
-            Seal(file_mb=10, processes=5),
+            Workspace(root="/elsewhere", place="sandbox", seal=Seal(file_mb=20, processes=5, image="build")),
+            Seal(file_mb=10, processes=5, image="build"),
         ),
     ],
 )

@@ -72,7 +72,7 @@ MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
 BY_WORKERS = {
     *("tools", "tool_groups", "tool_groups.tools", "middlewares", "kind", "postprocess", "skills", "secrets.allow"),
     *("agent_context.prompt_template", "offloader", "context_config.condensers", "permission.analyzers"),
-    *("knowledge_bases", "workspace.root", "model_config.base_url", "model_config.api_key_env"),
+    *("knowledge_bases", "workspace.root", "workspace.seal.image", "model_config.base_url", "model_config.api_key_env"),
     *("models.base_url", "models.api_key_env"),
 }
 """Looked for by the first activity: `tests.workflows.workers.test_misspelt_names`."""

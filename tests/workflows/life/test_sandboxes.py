@@ -1,12 +1,17 @@
 """A session whose workspace is a sandbox: its tools work there, and what lies outside is not there for them."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.container import ENGINES
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.spec.workspace import Workspace
+from longhaul.agent.values.spec.workspace import Seal, Workspace
+from tests.conftest import found
+from tests.servers.containers import make_image
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 
@@ -16,6 +21,21 @@ FREE: dict[str, Any] = {"mode": "bypass"}
 
 
 async def test_whatever_a_session_does_in_a_sandbox_stays_in_it(stage: Stage) -> None:
+    await stays_in_it(stage, Seal())
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_whatever_a_session_does_in_a_container_stays_in_it(stage: Stage, engine: str, tmp_path: Path) -> None:
+    image = found(engine, lambda say: make_image(engine, tmp_path, say))
+    listed = {"images": f"tools={engine}:{image.reference}", "task_queue": f"{stage.name}-contained"}
+    other = replace(stage, settings=stage.settings.model_copy(update=listed))
+
+    async with other.another_worker():
+        await stays_in_it(other, Seal(image="tools"))
+
+
+async def stays_in_it(stage: Stage, seal: Seal) -> None:
     outside = stage.folder / "outside.txt"
     outside.write_text("the-neighbours-words")
     (stage.workspace / "poem.txt").write_text("Rose\n")
@@ -31,7 +51,7 @@ async def test_whatever_a_session_does_in_a_sandbox_stays_in_it(stage: Stage) ->
         *lines,
         tools=("Read", "Edit", "Bash", "send"),
         permission=FREE,
-        workspace=Workspace(root=str(stage.workspace), place="sandbox"),
+        workspace=Workspace(root=str(stage.workspace), place="sandbox", seal=seal),
     )
 
     done = await session.reply("Begin")

@@ -39,6 +39,7 @@ def offering(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
         "offloaders": f"{OFFERED}:shelf",
         "condensers": f"{OFFERED}:Forgetful",
         "analyzers": f"{OFFERED}:Trusting",
+        "images": "harbour=podman:harbour",
         "middlewares": "?tests.workflows.middlewares:Marks",
         "prompt_templates": stage.folder / "templates",
         "secrets_file": _secrets(stage.folder / "secrets.toml"),
@@ -78,6 +79,10 @@ def misspelt(stage: Stage) -> dict[str, tuple[dict[str, Any], str]]:
             f"did you mean '{OFFERED}:Trusting'?",
         ),
         "knowledge_bases": ({"knowledge_bases": ["harbour"]}, "there is none yet"),
+        "workspace.seal.image": (
+            {"workspace": {"root": str(stage.workspace), "place": "sandbox", "seal": {"image": "habor"}}},
+            "did you mean 'harbour'?",
+        ),
         "workspace.root": (
             {"workspace": {"root": str(stage.folder / "workspce")}},
             f"did you mean '{stage.folder}/workspace'?",
