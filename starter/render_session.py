@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -29,16 +30,43 @@ from longhaul.workflows.contract import PendingCall, Status
 _COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green", "paused": "magenta"}
 
 
+_NEVER_LEFT_OUT = 5
+
+
+class Priced(Protocol):
+    """A session as a list has it."""
+
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def dollars(self) -> float: ...
+
+
+def spent(row: Priced) -> str:
+    """What it has cost, in money where that is known; `-` where its row does not say."""
+    if row.dollars:
+        return f"${row.dollars:.2f}" if row.dollars >= 0.01 else "below $0.01"
+    return f"{row.tokens:,} tokens" if row.tokens else "-"
+
+
 def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
-    """One line a session, aligned, never cut; when it was started stands there where there is room for it."""
-    table = [["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED"]]
+    """One line a session, aligned, never cut; when it was started and what it cost stand there where there is room."""
+    table = [["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED", "COST"]]
     table += [
-        [row.session_id, row.user_id or "-", row.agent, row.status, ago(row.waiting_since), ago(row.started_at)]
+        [
+            row.session_id,
+            row.user_id or "-",
+            row.agent,
+            row.status,
+            ago(row.waiting_since),
+            ago(row.started_at),
+            spent(row),
+        ]
         for row in rows
     ]
     table = [[one_line(cell) for cell in line] for line in table]
-    widths = [max(cell_len(line[column]) for line in table) for column in range(6)]
-    if sum(widths) + 2 * (len(widths) - 1) > width:
+    widths = [max(cell_len(line[column]) for line in table) for column in range(7)]
+    while len(widths) > _NEVER_LEFT_OUT and sum(widths) + 2 * (len(widths) - 1) > width:
         widths.pop()
     for number, line in enumerate(table):
         shown = Text(style="bold" if number == 0 else "")
@@ -47,6 +75,13 @@ def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
             shown.append(cell, colour).append(" " * (cells - cell_len(cell) + 2))
         shown.rstrip()
         yield shown
+
+
+def titled(row: SessionCard, *, width: int) -> Text:
+    """How its first request begins, on one line."""
+    line = Text(f"  {one_line(visible(row.title))}", "dim")
+    line.truncate(max(width, 16), overflow="ellipsis")
+    return line
 
 
 def ago(moment: str) -> str:

@@ -24,9 +24,20 @@ from longhaul.agent.record import Record
 from longhaul.agent.steps import Report, Tell
 from longhaul.agent.values.children import Child
 from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg
+from longhaul.agent.values.conversation.titles import title_of
 from longhaul.agent.views.children import report
 from longhaul.workflows import retry_policies
-from longhaul.workflows.contract import AGENT, SESSION, STATUS, TASK_TIMEOUT, USER, WORKFLOW, Closed, SessionStart
+from longhaul.workflows.contract import (
+    AGENT,
+    SESSION,
+    STATUS,
+    TASK_TIMEOUT,
+    TITLE,
+    USER,
+    WORKFLOW,
+    Closed,
+    SessionStart,
+)
 from longhaul.workflows.payloads.missing_blobs import result_of
 from longhaul.workflows.signals import signal
 from longhaul.workflows.underway import undisturbed
@@ -94,6 +105,7 @@ class Children:
 
     async def _started(self, begun: Beginning, start: SessionStart) -> workflow.ChildWorkflowHandle[Any, Any]:
         child = begun.child
+        named = {"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id}
         return await workflow.start_child_workflow(
             WORKFLOW,
             start,
@@ -103,7 +115,7 @@ class Children:
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
             task_timeout=TASK_TIMEOUT,
-            memo={"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id},
+            memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
             search_attributes=self._attributes(child),
             static_summary=child.agent[:120],
             result_type=RawValue,

@@ -62,6 +62,8 @@ SEARCH_ATTRIBUTES: Mapping[str, str] = {
     "LonghaulRisk": "Keyword",
     "LonghaulTeam": "Keyword",
     "LonghaulDeadline": "Datetime",
+    "LonghaulTokens": "Int",
+    "LonghaulCost": "Double",
 }
 """Name to type; the worker checks them, and registers them where it may, before it polls.
 
@@ -81,6 +83,13 @@ TEAM = SearchAttributeKey.for_keyword("LonghaulTeam")
 DEADLINE = SearchAttributeKey.for_datetime("LonghaulDeadline")
 """The earliest time at which a call that waits expires."""
 
+TOKENS = SearchAttributeKey.for_int("LonghaulTokens")
+"""What its models have read and written, as of the last time that the session began, waited or came to rest."""
+COST = SearchAttributeKey.for_float("LonghaulCost")
+"""The same in dollars, where the workers know what that costs."""
+
+TITLE = "title"
+"""Key of a session's memo: how the request begins that it was started with."""
 WAITS = "waits"
 """Key of a session's memo: `Waits` as JSON, while somebody is waited for."""
 

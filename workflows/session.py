@@ -302,6 +302,8 @@ class AgentSession:
     def _write(self, entry: e.AnyEntry) -> None:
         now = workflow.time_ns() // 1_000_000
         tell_waits(self._record, entry, now)
+        if isinstance(entry, e.ModelSaid) and entry.marked:
+            self._showing.retitle(entry.marked)
         self._record.write(entry, now)
         self._doing.background.stop_unwanted()
         if isinstance(entry, e.HostBack) or (isinstance(entry, e.WorkerLacks) and entry.host):

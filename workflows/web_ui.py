@@ -1,6 +1,6 @@
 """Shows a session without being asked: a page in the Web UI, and its row in the server's index, memo included."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +11,24 @@ from longhaul.agent.letters.doubts import open_doubts
 from longhaul.agent.letters.pausing import told
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
+from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.conversation.titles import title_of
 from longhaul.agent.views.index import IndexRow, row_of
 from longhaul.workflows import views
-from longhaul.workflows.contract import DEADLINE, RISK, STATUS, TEAM, TOOLS, WAITING_SINCE, WAITS, PendingCall, Waits
+from longhaul.workflows.contract import (
+    COST,
+    DEADLINE,
+    RISK,
+    STATUS,
+    TEAM,
+    TITLE,
+    TOKENS,
+    TOOLS,
+    WAITING_SINCE,
+    WAITS,
+    PendingCall,
+    Waits,
+)
 from longhaul.workflows.details import details
 
 MOST_CALLS = 16
@@ -53,6 +68,17 @@ class Showing:
             self._told = waiting
             workflow.upsert_memo({WAITS: waiting or None})
 
+    def retitle(self, marked: Mapping[int, Msg]) -> None:
+        """Before messages are recorded without the secrets that they came with: where the title is of one, lists must
+        not show it either. `marked`: as in `ModelSaid`."""
+        title, state = workflow.memo_value(TITLE, ""), self._record.state
+        for at, shown in marked.items():
+            place = at - bool(state.summary)
+            if title and 0 <= place < len(state.context) and title_of(state.context[place : place + 1]) == title:
+                if workflow.patched("title-marked"):
+                    workflow.upsert_memo({TITLE: title_of((shown,))})
+                return
+
 
 def _row_before() -> IndexRow:
     """As it stands in the index: a run that was rolled over into need not say it again."""
@@ -64,6 +90,8 @@ def _row_before() -> IndexRow:
         risk=known.get(RISK) or "",
         team=known.get(TEAM) or "",
         deadline=round(deadline.timestamp() * 1000) if deadline else 0,
+        tokens=known.get(TOKENS) or 0,
+        dollars=known.get(COST) or 0.0,
     )
 
 
@@ -82,6 +110,10 @@ def _changes(before: IndexRow, row: IndexRow) -> list[SearchAttributeUpdate[Any]
     if row.deadline != before.deadline:
         moment = datetime.fromtimestamp(row.deadline / 1000, UTC) if row.deadline else None
         changes.append(_set_or_unset(DEADLINE, moment))
+    if row.tokens != before.tokens:
+        changes.append(_set_or_unset(TOKENS, row.tokens))
+    if row.dollars != before.dollars:
+        changes.append(_set_or_unset(COST, row.dollars))
     return changes
 
 

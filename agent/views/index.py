@@ -1,14 +1,15 @@
 """The index is a session's row at the server: how it stands, and what waits in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from longhaul.agent.fold.ledger.ledger_parts import Spent
 from longhaul.agent.letters.doubts import blocking, open_doubts
 from longhaul.agent.next.waiting import expires_at
 from longhaul.agent.record import Record
+from longhaul.agent.values.amount import NANOS
 
-ALL_INDEXED = 2
-"""A namespace with the first search attributes has 1; with all that `IndexRow` has, 2."""
-
+WAITS_INDEXED, ALL_INDEXED = 2, 3
+"""A namespace with the first search attributes has 1; with those of what waits, 2; with all that `IndexRow` has, 3."""
 
 _RISKS = ("", "low", "medium", "unknown", "high")
 """The lowest first."""
@@ -26,6 +27,9 @@ class IndexRow:
     team: str = ""
     deadline: int = 0
     """Milliseconds since 1970 at which the first of them expires or wakes up; 0 = never."""
+    tokens: int = field(default=0, compare=False)
+    dollars: float = field(default=0.0, compare=False)
+    """These are told when something else has changed: a row of their own for each step would cost an event."""
 
 
 def status_word(record: Record) -> str:
@@ -48,15 +52,18 @@ def reply_word(record: Record) -> str:
 
 def row_of(record: Record) -> IndexRow:
     status = status_word(record)
-    if record.provided.indexed < ALL_INDEXED:
+    if record.provided.indexed < WAITS_INDEXED:
         return IndexRow(status)
     waiting = record.reply.waiting() if record.reply else []
     ends = [end for call in waiting if not call.expired_at and (end := expires_at(call)) is not None]
     ends += [call.sleep.until for call in waiting if call.sleep is not None]
+    spent = record.spent if record.provided.indexed >= ALL_INDEXED else Spent()
     return IndexRow(
         status=status,
         tools=tuple(sorted({call.block.name for call in waiting} | {doubt.tool for doubt in open_doubts(record)})),
         risk=max((call.facts.risk for call in waiting), key=_RISKS.index, default=""),
         team=record.spec.team,
         deadline=min(ends, default=0),
+        tokens=spent.usage.input_tokens + spent.usage.output_tokens,
+        dollars=sum(model.nanos for model in spent.by_model.values()) / NANOS,
     )

@@ -6,14 +6,18 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
+from longhaul.agent.values.conversation.titles import TITLE_CHARS
 from longhaul.stores.keys.keys import DELETED as KEY_DELETED
 from longhaul.workflows.contract import (
     AGENT,
+    COST,
     DEADLINE,
     RISK,
     SESSION,
     STATUS,
     TEAM,
+    TITLE,
+    TOKENS,
     TOOLS,
     USER,
     WAITING_SINCE,
@@ -48,6 +52,12 @@ class SessionCard:
     """ISO time at which the first call that waits expires."""
     root_workflow_id: str = ""
     """Of a sub-agent: the session at the head of its tree."""
+    title: str = ""
+    """How the request begins that it was started, or opened again, with. Empty: with none, by an earlier release."""
+    tokens: int = 0
+    """What its models have read and written, as of the last time that it began a reply, waited or came to rest."""
+    dollars: float = 0.0
+    """The same in money, where a budget of money makes workers know what it costs."""
 
 
 def query(
@@ -126,6 +136,9 @@ def _card(row: WorkflowExecution, memo: Mapping[str, str | None]) -> SessionCard
         risk=attributes.get(RISK) or "",
         deadline=deadline.isoformat() if deadline else "",
         root_workflow_id=row.root_id if row.root_id not in (None, row.id) else "",
+        title=(memo.get(TITLE) or "")[:TITLE_CHARS],
+        tokens=attributes.get(TOKENS) or 0,
+        dollars=attributes.get(COST) or 0.0,
     )
 
 

@@ -9,11 +9,12 @@ from temporalio.service import RPCError
 
 from longhaul.starter.client.attachments import check_attachments
 from longhaul.starter.client.reading.asking import Asking
-from longhaul.starter.client.wire import Refused, check_size, refusal_of
+from longhaul.starter.client.wire import Refused, check_size, refusal_of, title_in
 from longhaul.starter.reach.patience import AT_ONCE, send_again
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 
-Start = Callable[[], WithStartWorkflowOperation[Any, Any]]
+Start = Callable[[str], WithStartWorkflowOperation[Any, Any]]
+"""Of a title."""
 
 
 class Sending:
@@ -60,10 +61,11 @@ class Sending:
         """The same, and nothing comes before it."""
         check_size(name, body, self._asking.client)
         await check_attachments(name, body)
+        title = title_in(body) if name == "submit" else ""
 
         async def send() -> dict[str, Any]:
             answer: dict[str, Any] = await self._asking.client.execute_update_with_start_workflow(
-                name, body, start_workflow_operation=self._start(), result_type=dict
+                name, body, start_workflow_operation=self._start(title), result_type=dict
             )
             return answer
 

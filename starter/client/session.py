@@ -78,7 +78,7 @@ class Session(Steering):
         self.workflow_id = known_workflow_id or Naming(settings).workflow_id(spec.name, user, session_id)
         self._asking = Asking(client, self.workflow_id, named := f"session {session_id!r} of agent {spec.name!r}")
         self._sending = Sending(
-            self._asking, lambda: start_operation(settings, session_id, user, spec, self.workflow_id)
+            self._asking, lambda title: start_operation(settings, session_id, user, spec, self.workflow_id, title)
         )
         self._deciding = Deciding(self._asking, self._sending, settings, self.workflow_id)
         self._reading = SessionReader(self._asking, Entries(self._asking, SealedSegments(client, settings)))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.conversation.messages import Msg, UserMsg
+from longhaul.agent.values.conversation.titles import title_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.reach.naming import Naming
 from longhaul.starter.settings import Settings
@@ -20,6 +21,7 @@ from longhaul.workflows.contract import (
     SESSION,
     STATUS,
     TASK_TIMEOUT,
+    TITLE,
     USER,
     WORKFLOW,
     PendingCall,
@@ -78,15 +80,15 @@ def check_size(name: str, body: dict[str, Any], client: Client) -> None:
 
 
 def start_operation(
-    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str, title: str = ""
 ) -> WithStartWorkflowOperation[Any, Any]:
     """How a session comes to be with its first message; a running one is left as it is."""
-    start = start_of(settings, session_id, user, spec, workflow_id)
+    start = start_of(settings, session_id, user, spec, workflow_id, title)
     return WithStartWorkflowOperation(WORKFLOW, start.pop("arg"), **start)
 
 
 def start_of(
-    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str
+    settings: Settings, session_id: str, user: str | None, spec: AgentSpec, workflow_id: str, title: str = ""
 ) -> dict[str, Any]:
     """The same for a start without a message, as the arguments of `Client.start_workflow`."""
     use_attributes, naming = settings.search_attributes, Naming(settings)
@@ -96,7 +98,7 @@ def start_of(
         "task_queue": settings.task_queue,
         "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
         "task_timeout": TASK_TIMEOUT,
-        "memo": {"agent": spec.name, "user": user, "session": session_id},
+        "memo": {"agent": spec.name, "user": user, "session": session_id, **({TITLE: title} if title else {})},
         "search_attributes": (
             _attributes(naming, session_id, user, spec.name) if use_attributes else TypedSearchAttributes.empty
         ),
@@ -156,6 +158,14 @@ def as_messages(messages: str | Msg | Sequence[Msg] | None) -> list[Any]:
             return [plain(messages)]
         case _:
             return [plain(message) for message in messages]
+
+
+def title_in(body: Mapping[str, Any]) -> str:
+    """Of the body of `submit`; empty for one that the session will refuse."""
+    try:
+        return title_of(Msg.model_validate(message) for message in body["messages"])
+    except ValidationError:
+        return ""
 
 
 def asked_schema(structured_model: Asked) -> Any:

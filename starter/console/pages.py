@@ -27,7 +27,7 @@ from longhaul.starter.console.waiting_calls import (
     waiting_call,
     waiting_row,
 )
-from longhaul.starter.render_session import ago, cost, keeping, until
+from longhaul.starter.render_session import ago, cost, keeping, spent, until
 from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
 from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, Page
@@ -66,6 +66,7 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters |= {
     "ago": ago,
+    "spent": spent,
     "one_line": one_line,
     "marked": marked,
     "marked_path": marked_path,

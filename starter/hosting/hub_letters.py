@@ -33,8 +33,8 @@ class HubLetters:
             self._client, member.workflow_id, f"session {member.session_id!r} of agent {member.spec.name!r}"
         )
 
-        def start() -> WithStartWorkflowOperation[Any, Any]:
-            return start_operation(self._settings, member.session_id, user, member.spec, member.workflow_id)
+        def start(title: str) -> WithStartWorkflowOperation[Any, Any]:
+            return start_operation(self._settings, member.session_id, user, member.spec, member.workflow_id, title)
 
         try:
             letter = told.letter.model_dump(mode="json")

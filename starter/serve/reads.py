@@ -78,7 +78,7 @@ def _is_wanted(card: SessionCard, query: Listing) -> bool:
         return False
     if query.status == CLOSED and card.status != CLOSED:
         return False
-    words = "\n".join((card.session_id, card.agent, card.user_id or "", *card.waiting_tools))
+    words = "\n".join((card.session_id, card.agent, card.user_id or "", card.title, *card.waiting_tools))
     return query.text.casefold() in words.casefold()
 
 

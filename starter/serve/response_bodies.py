@@ -65,7 +65,7 @@ class Taken(BaseModel):
 
 
 class Row(BaseModel):
-    """One session, as the index knows it."""
+    """One session, as the index knows it: `title` is how the request begins that it was started with."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -79,6 +79,9 @@ class Row(BaseModel):
     team: str
     risk: str
     deadline: str
+    title: str
+    tokens: int
+    dollars: float
 
     @classmethod
     def of(cls, card: SessionCard) -> "Row":

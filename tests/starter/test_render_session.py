@@ -1,5 +1,7 @@
 """Lists and heads of sessions as people see them."""
 
+from dataclasses import replace
+
 import pytest
 from rich.text import Text
 
@@ -36,10 +38,19 @@ def shown(lines: list[Text]) -> list[list[str]]:
     return [line.plain.split() for line in lines]
 
 
-def test_a_wide_list_says_when_a_session_was_started() -> None:
-    assert shown(list(render_session.cards([CARD], width=80)))[0] == [
-        "SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED",
-    ]  # fmt: skip
+def test_a_wide_list_says_when_a_session_was_started_and_what_it_has_cost() -> None:
+    head = ["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED", "COST"]
+
+    assert shown(list(render_session.cards([CARD], width=80)))[0] == head
+    assert shown(list(render_session.cards([CARD], width=52)))[0] == head[:-1]
+    costly = [replace(CARD, tokens=51_300, dollars=dollars) for dollars in (0.0, 0.001, 4.217)]
+    assert [render_session.spent(row) for row in (CARD, *costly)] == ["-", "51,300 tokens", "below $0.01", "$4.22"]
+
+
+def test_a_sessions_title_steers_no_terminal_and_stays_on_its_line() -> None:
+    titled = replace(CARD, title="Mend \x1b[2J the\u202e lamp of the southern mole")
+
+    assert render_session.titled(titled, width=30).plain == "  Mend \\x1b[2J the\\u202e lamp…"
 
 
 def test_a_narrow_list_leaves_out_when_and_keeps_the_rest_whole() -> None:

@@ -1,4 +1,4 @@
-"""The beginning of what people have asked for, on one line: by it lists tell sessions apart, and requests that wait."""
+"""Titles: how requests begin, on one line. Lists tell sessions apart by them, and requests that wait."""
 
 from collections.abc import Iterable
 
@@ -10,14 +10,17 @@ _LOOKED_AT = 20
 
 
 def title_of(messages: Iterable[Msg], chars: int = TITLE_CHARS) -> str:
-    """Up to so many characters of the users' words, and the kinds of what came with them; empty where they said
-    nothing. It may hold anything that a person can type but line breaks and lone surrogates."""
+    """Up to so many characters of the first of a user's messages that says something, and the names of what came with
+    it; empty where none does. It may hold anything that a person can type but line breaks and lone surrogates."""
+    return next(filter(None, (_beginning(message, chars) for message in messages if message.role == "user")), "")
+
+
+def _beginning(message: Msg, chars: int) -> str:
     said: list[str] = []
-    for message in messages:
-        for block in message.content if message.role == "user" else ():
-            if isinstance(block, TextBlock):
-                said += block.text[: chars * _LOOKED_AT].split()
-            elif isinstance(block, DataBlock):
-                said.append(f"[{block.name or block.source.media_type}]")
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            said += block.text[: chars * _LOOKED_AT].split()
+        elif isinstance(block, DataBlock):
+            said.append(f"[{block.name or block.source.media_type}]")
     whole = " ".join(said).encode("utf-8", "replace").decode("utf-8")
     return whole if len(whole) <= chars else f"{whole[: chars - 1]}…"

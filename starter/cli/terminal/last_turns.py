@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import Msg, TextBlock
+from longhaul.agent.values.conversation.titles import title_of
 from longhaul.starter import render_session
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import Status
 
 TURNS = 2
 LOOK_BACK_MESSAGES = 60
-TITLE_CHARS = 60
 
 
 async def last_turns(session: Session, status: Status) -> list[Msg]:
@@ -39,11 +39,11 @@ def shown_again(messages: Sequence[Msg], *, width: int, whole_by: str) -> Iterat
     yield from render_session.transcript(messages, width=width, whole_by=whole_by)
 
 
-async def title_of(session: Session) -> str:
-    """Its first request; empty where nothing was asked yet."""
+async def first_request(session: Session) -> str:
+    """How it begins; empty where nothing was asked yet."""
     async for message in session.transcript():
-        if _is_request(message):
-            return " ".join(_text(message).split())[:TITLE_CHARS]
+        if title := title_of((message,)):
+            return title
     return ""
 
 

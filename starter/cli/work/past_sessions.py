@@ -10,7 +10,7 @@ from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.opening import Wishes, adjust, as_it_was
 from longhaul.starter.cli.terminal.keys import ask
-from longhaul.starter.cli.terminal.last_turns import title_of
+from longhaul.starter.cli.terminal.last_turns import first_request
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files.agents import find_agent
 from longhaul.starter.client.cards import CLOSED, SessionCard
@@ -20,6 +20,7 @@ from longhaul.starter.visible import one_line
 
 Which = Literal["named", "newest", "picked"]
 LISTED = 15
+TITLE_CHARS = 60
 TITLE_SECONDS = 5.0
 """For each of them to say what it began with; one whose workers are gone is listed without."""
 
@@ -48,7 +49,8 @@ async def _picked(app: Longhaul, screen: Screen, cards: list[SessionCard]) -> Se
     titles = await asyncio.gather(*(_title(app, card) for card in listed))
     for number, (card, title) in enumerate(zip(listed, titles, strict=True), 1):
         about = f"{card.session_id}, {card.agent}, {card.status}, {render_session.ago(card.started_at)}"
-        screen.show(Text.assemble((f"{number:>3} ", "bold"), one_line(title) or "(no request yet)"))
+        about += f", {render_session.spent(card)}" if card.tokens or card.dollars else ""
+        screen.show(Text.assemble((f"{number:>3} ", "bold"), one_line(title)[:TITLE_CHARS] or "(no request yet)"))
         screen.show(Text(f"    {one_line(about)}", "dim"))
     if len(cards) > LISTED:
         screen.show(Text(f"    and {len(cards) - LISTED} older ones: longhaul sessions", "dim"))
@@ -64,8 +66,11 @@ def _is_listed(answer: str, listed: list[SessionCard]) -> bool:
 
 
 async def _title(app: Longhaul, card: SessionCard) -> str:
+    """As its row says; one whose row does not, as of an earlier release or a copy, is asked."""
+    if card.title:
+        return card.title
     try:
         async with asyncio.timeout(TITLE_SECONDS):
-            return await title_of(app.attach(card))
+            return await first_request(app.attach(card))
     except (LonghaulError, TimeoutError):
         return "(it does not say)"

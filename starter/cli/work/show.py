@@ -25,7 +25,8 @@ STATUSES = ("idle", "working", "waiting", "paused")
 
 
 async def sessions(screen: Screen, user: str | None, status: str | None, *, long: bool = False) -> int:
-    """Open sessions, newest first; with `long`, each one's own word about its context and its keeping."""
+    """Open sessions, newest first, each with how its first request begins; with `long`, each one's own word about its
+    context and its keeping."""
     if status is not None and status not in STATUSES:
         raise Misuse(f"--status: there is no status {status!r}; there are: {', '.join(STATUSES)}")
     async with connected() as app:
@@ -39,6 +40,8 @@ async def sessions(screen: Screen, user: str | None, status: str | None, *, long
     screen.show(head)
     for card, row in zip(cards, rows, strict=True):
         screen.show(row)
+        if card.title:
+            screen.show(render_session.titled(card, width=screen.width))
         if long:
             screen.show(*_details(details.get(card.workflow_id)))
     return 0

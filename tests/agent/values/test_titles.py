@@ -8,7 +8,9 @@ def test_a_title_is_what_users_said_on_one_line() -> None:
     chart = DataBlock(source=Base64Source(data="", media_type="image/png"), name="chart.png")
     asked = UserMsg("ana", [TextBlock(text=" Mend\n\tthe   lamp "), chart])
 
-    assert title_of([AssistantMsg("lamp", "Yes?"), asked, UserMsg("ben", "now")]) == "Mend the lamp [chart.png] now"
+    said = [AssistantMsg("lamp", "Yes?"), UserMsg("ben", " "), asked, UserMsg("ben", "now")]
+
+    assert title_of(said) == "Mend the lamp [chart.png]"
     assert title_of([AssistantMsg("lamp", "Yes?")]) == ""
 
 

@@ -1,6 +1,8 @@
 """The searchable row of a session."""
 
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.amount import ModelSpent
+from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.deadline import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
@@ -35,6 +37,18 @@ def test_the_row_says_the_highest_risk_of_what_waits() -> None:
     play.run()
 
     assert row_of(play.record).risk == "high"
+
+
+def test_what_it_has_used_is_told_with_the_row_and_is_no_change_of_it() -> None:
+    record = parked(3, "p Paint").record
+    record.spent.usage = Usage(input_tokens=700, output_tokens=45)
+    record.spent.by_model = {"wall": ModelSpent(nanos=2_500_000), "mole": ModelSpent(nanos=1)}
+    row = row_of(record)
+
+    assert (row.tokens, row.dollars) == (745, 0.002500001)
+    record.provided.indexed = 2
+    assert row == row_of(record)
+    assert (row_of(record).tokens, row_of(record).dollars) == (0, 0.0)
 
 
 def test_a_namespace_without_the_newer_attributes_is_told_of_none() -> None:

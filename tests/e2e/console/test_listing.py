@@ -1,6 +1,7 @@
 """The list of sessions: filters and pages that stand in the address, also of a thousand."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -51,6 +52,11 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     await page.goto(f"{served.url}/console/sessions?status=closed&text=<b>\u202e")
     nothing = await page.locator("#sessions").inner_text()
 
+    await page.goto(f"{served.url}/console/sessions?text=greet")
+    await expect(rows).to_have_count(2)
+    row = page.locator("#sessions [data-row]", has_text="buoy")
+    await expect(row.locator(".title")).to_have_text("Greet the moon")
+    await expect(row).to_contain_text(re.compile(r" · [\d,]+ tokens"))
     first, second = waits.rpartition("/")[2], rests.rpartition("/")[2]
     assert found == {"State": first, "Agent": second, "Text": first}
     assert "None is found." in nothing

@@ -13,7 +13,18 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.telemetry.switches import runtime_with
-from longhaul.workflows.contract import STATUS, TEAM, WAITS, WORKFLOW, PendingCall, SessionStart, Waits
+from longhaul.workflows.contract import (
+    COST,
+    STATUS,
+    TEAM,
+    TITLE,
+    TOKENS,
+    WAITS,
+    WORKFLOW,
+    PendingCall,
+    SessionStart,
+    Waits,
+)
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
 
@@ -22,6 +33,8 @@ pytestmark = pytest.mark.server
 ROWS = 1_000
 MOST_SECONDS = 0.3
 DIGEST = "5" * 64
+MEMO = {"user": "ana", "agent": "lamp", TITLE: "Write to Ana " * 9}
+PRICED = (51_300, 4.2, "Write")
 
 
 async def told(app: Longhaul, stage: Stage) -> dict[str, Any]:
@@ -110,7 +123,7 @@ async def started(client: Client, stage: Stage, number: int, team: str) -> None:
         asked_at="2026-01-02T12:00:00+00:00",
         digest=DIGEST,
     )
-    pairs = [(STATUS, "waiting"), (TEAM, team)]
+    pairs: list[Any] = [(STATUS, "waiting"), (TEAM, team), (TOKENS, 51_300), (COST, 4.2)]
     attributes: list[Any] = [SearchAttributePair(key, value) for key, value in pairs]
     name = f"{stage.name}-{number}"
     await client.start_workflow(
@@ -118,7 +131,7 @@ async def started(client: Client, stage: Stage, number: int, team: str) -> None:
         SessionStart(session_id=name),
         id=f"longhaul/{name}",
         task_queue=stage.settings.task_queue,
-        memo={"session": name, "user": "ana", "agent": "lamp", WAITS: Waits(calls=(call,)).model_dump_json()},
+        memo={**MEMO, "session": name, WAITS: Waits(calls=(call,)).model_dump_json()},
         search_attributes=TypedSearchAttributes(attributes),
     )
 
@@ -146,7 +159,7 @@ async def test_a_thousand_rows_are_listed_in_a_moment(unserved: Stage) -> None:
         listed = await app.sessions(status="waiting")
         took["sessions"].append(time.monotonic() - began)
         assert (len(found.calls), found.silent) == (ROWS, [])
-        assert len(listed) >= ROWS
+        assert len([card for card in listed if (card.tokens, card.dollars, card.title[:5]) == PRICED]) >= ROWS
 
     most = max(MOST_SECONDS, 3 * min(took["bare"]))  # a server that is busy with other things
     assert min(took["inbox"]) <= most, took

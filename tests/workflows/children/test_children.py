@@ -53,7 +53,8 @@ async def test_what_it_waits_for_is_in_the_inbox_with_its_path_and_is_answered_i
 
     async def listed() -> bool:
         inbox = await stage.app.inbox()
-        return (child.id, "lamp › scout › send") in [(card.session_id, one.path) for card, one in inbox.calls]
+        rows = [(card.session_id, card.title, one.path) for card, one in inbox.calls]
+        return (child.id, "see to t1", "lamp › scout › send") in rows
 
     await until(listed)
     assert call.path == "lamp › scout › send"

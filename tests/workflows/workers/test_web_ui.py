@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 from temporalio.common import TypedSearchAttributes
 
-from longhaul.workflows.contract import DEADLINE, STATUS, TOOLS, WAITS, Waits
+from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.workflows.contract import COST, DEADLINE, STATUS, TOKENS, TOOLS, WAITS, Waits
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import approve_and_finish, calls, until
 
@@ -31,7 +33,7 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     assert await parked.static_summary() == f"lamp: {session.id}"
     memo = dict(await parked.memo())
     waits = Waits.model_validate_json(memo.pop(WAITS))
-    assert memo == {"agent": "lamp", "user": "olga", "session": session.id}
+    assert memo == {"agent": "lamp", "user": "olga", "session": session.id, "title": "Tell Ana"}
     assert (list(waits.calls), waits.left_out, waits.hold) == (await session.pending(), 0, "")
     assert about(parked.typed_search_attributes) == ("waiting", ["send"], True)
 
@@ -46,6 +48,35 @@ async def test_timeline_page_index_and_memo_say_what_happens(stage: Stage) -> No
     assert '{"to": "Ana"}' in said
     assert "deadline of a call that waits" in said
     assert "look whether it has been idle for too long" in said
+
+
+async def test_a_row_says_how_a_session_began_and_what_it_has_used(unserved: Stage) -> None:
+    prices = unserved.folder / "prices.toml"
+    prices.write_text(f'["{unserved.folder}"]\ninput = 2\noutput = 10\nas_of = 2026-11-01\nsource = "a letter"\n')
+    stage = replace(unserved, settings=unserved.settings.model_copy(update={"prices": prices}))
+    said = [{"text": text, "usage": {"input_tokens": 700, "output_tokens": 300}} for text in ("Lit.", "Out.")]
+    session = stage.session(*said, budget={"max_cost": 1.0})
+    async with stage.another_worker():
+        await session.reply([UserMsg("ana", "Light\n the  lamp"), UserMsg("ana", "at dusk")])
+        await session.reply("And put it out")
+        copy = await session.stored.fork(f"{session.id}-copy")
+
+        async def told() -> list[tuple[str, int, float]]:
+            cards = await stage.app.sessions()
+            rows = {card.session_id: (card.title, card.tokens, card.dollars) for card in cards}
+            return [rows.get(one.id, ("", 0, 0.0)) for one in (session, copy)]
+
+        async def is_told() -> bool:
+            return (await told())[0][1] == 2_000
+
+        await until(is_told)
+        assert await told() == [("Light the lamp", 2_000, 0.0088), ("", 0, 0.0)]
+        described = (await stage.handle(session).describe()).typed_search_attributes
+        events = [event async for event in stage.handle(session).fetch_history_events()]
+    assert (described.get(TOKENS), described.get(COST)) == (2_000, 0.0088)
+    # Two for each reply: what it has used rides with what is told anyway.
+    kinds = [event.event_type for event in events]
+    assert kinds.count(EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES) == 3
 
 
 async def test_the_page_names_the_call_that_runs_while_it_runs(stage: Stage) -> None:
