@@ -13,6 +13,7 @@ from tests.servers.compose import find_compose_loader
 from tests.servers.local import ServerUnavailable
 from tests.servers.mariadb_server import find_mariadb
 from tests.servers.mcp_packages import find_mcp_packages
+from tests.servers.openapi_generator import find_openapi_generator
 from tests.servers.postgres_server import find_postgres
 from tests.servers.redis_server import find_redis
 from tests.servers.vocabularies import find_vocabularies
@@ -29,6 +30,7 @@ FINDERS: dict[str, Callable[[Say], object]] = {
     "chromium": find_chromium,
     "axe-core": find_axe_core,
     "compose loader": find_compose_loader,
+    "openapi generator": find_openapi_generator,
 }
 
 
