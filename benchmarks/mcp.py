@@ -59,7 +59,7 @@ async def jobs(steps: int, rounds: int) -> list[Job]:
         for keeping, http, command in ((KEEPING, HTTP, NODE), (KEEPING_PYTHON, HTTP_PYTHON, PYTHON)):
             for name in NUMBERS:
                 url = f"http://127.0.0.1:{serving.enter_context(_serving(command))}/mcp"
-                program = {"command": command[0], "args": [*command[1:], "stdio"], "cwd": str(ROOT)}
+                program: dict[str, object] = {"command": command[0], "args": [*command[1:], "stdio"], "cwd": str(ROOT)}
                 offered |= {f"{PREFIXES[keeping]}_{name}": program, f"{PREFIXES[http]}_{name}": {"url": url}}
         told = {name: {"mcp_config": config, "trusted": True} for name, config in offered.items()}
         async with one_worker("benchmarks.fetches", further={"LONGHAUL_MCP": json.dumps(told)}) as stage:

@@ -321,8 +321,8 @@ def test_people_are_told_of_it_by_durable_events_and_in_the_status() -> None:
     (told_of,) = plans_over(over.record)
     assert (told_of.name, told_of.state, len(told_of.outcome)) == ("Boat", "abandoned", 300)
     assert events(over)[-1].value["over"]["state"] == "abandoned"
-    (plan,) = known(over).historical_plans
-    six = known(over).model_copy(update={"historical_plans": (plan,) * 6})
+    (kept,) = known(over).historical_plans
+    six = known(over).model_copy(update={"historical_plans": (kept,) * 6})
     over.record.state.tasks_context = six
     assert len(plans_over(over.record)) == 5
 
