@@ -42,7 +42,7 @@ def test_nothing_of_the_library_is_imported_before_a_call() -> None:
         "from longhaul.agent.values.spec.agent_spec import AgentSpec;"
         "made = Providers({vendor.key_env: 'sk-some' for vendor in VENDORS.values()});"
         "made.check(AgentSpec(model='ai:google:gemini-3-pro')); asyncio.run(made.warm());"
-        "print(sorted({'pydantic_ai', 'groq', 'mistralai', 'google.genai', 'genai_prices'} & {*sys.modules}))"
+        "print(sorted({'pydantic_ai', 'cohere', 'groq', 'mistralai', 'google.genai', 'genai_prices'} & {*sys.modules}))"
     )
     ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True, timeout=60)
 
@@ -50,7 +50,8 @@ def test_nothing_of_the_library_is_imported_before_a_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vendor", "absent"), [("deepseek", "pydantic_ai"), ("groq", "groq"), ("mistral", "mistralai")]
+    ("vendor", "absent"),
+    [("deepseek", "pydantic_ai"), ("groq", "groq"), ("mistral", "mistralai"), ("cohere", "cohere")],
 )
 def test_what_is_not_installed_is_told_when_an_agent_is_checked(vendor: str, absent: str) -> None:
     command = (
@@ -61,4 +62,4 @@ def test_what_is_not_installed_is_told_when_an_agent_is_checked(vendor: str, abs
     ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60)
 
     assert f"Models of ai:{vendor} need '{absent}', which is not installed on the worker" in ran.stderr
-    assert "pip install 'longhaul-agents[ai]'" in ran.stderr
+    assert f"pip install 'longhaul-agents[{'cohere' if vendor == 'cohere' else 'ai'}]'" in ran.stderr
