@@ -9,11 +9,15 @@ from pydantic import ValidationError
 from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold import background, children
-from longhaul.agent.hub.bodies import LeaveHub
-from longhaul.agent.letters.bodies import Notify
+from longhaul.agent.hub.bodies import LeaveHub, Say
+from longhaul.agent.hub.hub import HubState
+from longhaul.agent.hub.taking import received
+from longhaul.agent.letters.bodies import Notify, Unusable
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.next.children import GivenTask
 from longhaul.agent.next.inside_agents import SEND_TOOL
+from longhaul.agent.next.inside_notebook import CREATE
+from longhaul.agent.next.inside_notebook_subtasks import FINISH
 from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import check_count, check_room
 from longhaul.agent.plain.nearest import did_you_mean, nearest
@@ -31,6 +35,7 @@ from longhaul.agent.values.spec.memory import shortened
 from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.views.custom_events import repaired
+from longhaul.agent.views.hubs import MemberSaid
 from longhaul.agent.views.transcript import page
 from tests.agent.play import Play
 
@@ -88,6 +93,10 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "time of a next try": (253_402_300_799_000, lambda at: Away(attempt=1, next_at=at, until=0)),
     "name of whoever sends a letter": (1_000, lambda size: Notify(event="e", by="b" * size)),
     "words of a hub in one letter": (200, hub_says),
+    "words of a member of a hub": (
+        80_000,
+        lambda size: MemberSaid(workflow_id="w", life="l", reply_id="r", text="x" * size),
+    ),
     "pattern of a rule": (1_000, lambda size: check_rule(PermissionRule(tool_name="Read", rule_content="x" * size))),
 }
 
@@ -191,3 +200,19 @@ def test_of_what_has_ended_fifty_commands_and_a_hundred_sub_agents_are_kept() ->
         children._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
 
     assert (len(ledger.commands), len(ledger.children)) == (50, 100)
+
+
+def test_what_is_said_at_once_in_a_hub_has_at_most_200_kb() -> None:
+    def say(size: int) -> None:
+        received(HubState(name="jury"), Say(messages=(UserMsg("ana", "x" * size),), request_id="r"))
+
+    say(199_000)
+    with pytest.raises(Unusable, match="they have 201 kB, and the most is 200 kB"):
+        say(201_000)
+
+
+def test_a_plan_is_named_in_200_characters_told_in_4000_and_a_subtask_ended_in_1000() -> None:
+    plan, subtask = CREATE.input_schema["properties"], FINISH.input_schema["properties"]
+
+    assert (plan["name"]["maxLength"], plan["description"]["maxLength"]) == (200, 4_000)
+    assert subtask["subtask_outcome"]["maxLength"] == 1_000

@@ -102,6 +102,7 @@ def test_a_run_whose_commands_end_with_it_goes_on_until_its_history_may_not() ->
     assert not history_is_long(record, load)
     assert history_is_long(record, replace(load, background=frozenset()))
     assert history_is_long(record, replace(load, events=20_000))
+    assert history_is_long(record, replace(load, bytes=20_000_000))
     record.state.behaviour = COMMANDS_OUTLIVE_RUNS
     assert history_is_long(record, load)
     assert [command.call_id for command in at_work(record)] == ["a"]

@@ -17,4 +17,5 @@ def test_a_title_is_what_users_said_on_one_line() -> None:
 def test_a_long_one_is_cut_and_can_be_stored() -> None:
     assert title_of([UserMsg("ana", "a" * 120)]) == "a" * 120
     assert title_of([UserMsg("ana", "\ud800" + "a" * 9_000_000)]) == "?" + "a" * 118 + "…"
+    assert [title_of([UserMsg("ana", " " * blanks + "a")]) for blanks in (2_399, 2_400)] == ["a", ""]
     assert title_of([UserMsg("ana", "lamp " * 9)], 9) == "lamp lam…"
