@@ -10,6 +10,7 @@ from longhaul.activities.process.box import bwrap_problem
 from longhaul.activities.process.container import ENGINES
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.spec.workspace import Seal, Workspace
+from longhaul.starter.cli.doctor.server import environment
 from tests.conftest import found
 from tests.servers.containers import make_image
 from tests.workflows.conftest import Stage
@@ -33,6 +34,17 @@ async def test_whatever_a_session_does_in_a_container_stays_in_it(stage: Stage, 
 
     async with other.another_worker():
         await stays_in_it(other, Seal(image="tools"))
+
+
+async def test_the_doctor_has_the_worker_try_each_image(unserved: Stage) -> None:
+    listed = {"images": "gone=podman:localhost/longhaul-tests:none"}
+    unserved.settings = unserved.settings.model_copy(update=listed)
+    async with unserved.another_worker():
+        found = {check.name: check async for check in environment(unserved.client, unserved.settings)}
+
+    image = found["worker's image gone"]
+    assert (image.ok, image.detail.startswith("podman ")) == (False, True), image
+    assert image.mend == "start its engine there, and build or load the image; no worker fetches one"
 
 
 async def stays_in_it(stage: Stage, seal: Seal) -> None:
