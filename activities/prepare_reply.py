@@ -114,9 +114,8 @@ class Preparation:
         of_user = await found(self._rules, ask.user_id, ask.user_rules_digest)
         window = self._window(ask.spec)
         hints = () if ask.is_under_way else (*await self._hints(ask), *await self._retrieved(ask))
-        told = await asyncio.to_thread(self._told, ask, Path(root), window)
         await self._counter.prepare(ask.spec.model, ENCODING_SECONDS)
-        fixed = await asyncio.to_thread(self._counter.count_fixed, told.system_prompt, tools, ask.spec.model)
+        told, fixed = await asyncio.to_thread(self._told, ask, Path(root), window, tools)
         before, now = ask.prompt_digest or prompt_digest(ask.spec.system_prompt), prompt_digest(told.system_prompt)
         return Prepared(
             behaviour=BEHAVIOUR,
@@ -212,10 +211,15 @@ class Preparation:
             return ()
         return self._secrets.out_of_messages(await self._retrieval.hints(ask))
 
-    def _told(self, ask: PrepareReply, root: Path, window: int) -> Prompted:
-        """Blocking. Files of the workspace may stand in the prompt, and a secret may stand in them."""
+    def _told(
+        self, ask: PrepareReply, root: Path, window: int, tools: tuple[ToolDescriptor, ...]
+    ) -> tuple[Prompted, int]:
+        """With the tokens that come with every call. Blocking. Files of the workspace may stand in the prompt, and a
+        secret may stand in them."""
         told = self._prompting.prompt_for(ask, root, window)
-        return Prompted(self._secrets.masker.masked(told.system_prompt), self._secrets.out_of_messages(told.hints))
+        prompt = self._secrets.masker.masked(told.system_prompt)
+        fixed = self._counter.count_fixed(prompt, tools, ask.spec.model)
+        return Prompted(prompt, self._secrets.out_of_messages(told.hints)), fixed
 
     async def _bind(self, ask: PrepareReply) -> tuple[str, str]:
         if ask.place is not None:

@@ -6,15 +6,14 @@ long name keeps its start and ends in `~` and a sha-256. The empty name is `=`, 
 """
 
 import hashlib
-import string
+import re
 from functools import lru_cache
 from pathlib import Path
 
 LONGEST = 120
 """Characters before a name is cut. With its digest, a prefix and an ending it fits into the usual 255 bytes."""
 
-_FIRST = frozenset(string.ascii_letters + string.digits)
-_PLAIN = _FIRST | frozenset("._-")
+_ODD_FIRST, _ODD = re.compile(r"[^A-Za-z0-9]"), re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @lru_cache(maxsize=4_096)
@@ -22,7 +21,7 @@ def safe_name(raw: str) -> str:
     """One name of a path: never empty, `.` or `..`, and without separators, control characters or a leading dot."""
     if not raw:
         return "="
-    escaped = _escaped(raw[0], _FIRST) + "".join(_escaped(character, _PLAIN) for character in raw[1:])
+    escaped = _ODD_FIRST.sub(_in_hexadecimal, raw[0]) + _ODD.sub(_in_hexadecimal, raw[1:])
     if len(escaped) <= LONGEST:
         return escaped
     digest = hashlib.sha256(escaped.encode("ascii")).hexdigest()
@@ -46,7 +45,5 @@ def readable_folders(workdir: Path, session_id: str) -> tuple[Path, Path]:
     return workdir / "sessions" / safe_name(session_id), workdir / "data"
 
 
-def _escaped(character: str, plain: frozenset[str]) -> str:
-    if character in plain:
-        return character
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+def _in_hexadecimal(odd: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in odd[0].encode("utf-8", "surrogatepass"))

@@ -1,8 +1,8 @@
 """Shows a session without being asked: a page in the Web UI, and its row in the server's index, memo included."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
@@ -47,18 +47,21 @@ class Showing:
         self._shown = _row_before()
         self._told: str | None = "" if WAITS not in workflow.info().raw_memo else None
         """None: what the run before has told, which need not be of our making, is told anew."""
+        self._step: Step | None = None
+        """What is being done, where that is something else than calls."""
+        _page_when_asked(lambda: details(record, running, self._step))
 
     def begin(self, step: Step) -> None:
         """The page alone, which costs no event: the index changes where it always has, or replays would differ."""
         if isinstance(step, Think | Compress):
-            workflow.set_current_details(details(self._record, step=step))
+            self._step = step
 
     def begin_waiting(self) -> None:
         """The page alone, of a step that can't be taken yet."""
-        workflow.set_current_details(details(self._record, self._running))
+        self._step = None
 
     def show(self) -> None:
-        workflow.set_current_details(details(self._record, self._running))
+        self._step = None
         row = row_of(self._record)
         if row != self._shown and self._record.search_attributes:
             changes = list(_changes(self._shown, row))
@@ -78,6 +81,13 @@ class Showing:
                 if workflow.patched("title-marked"):
                     workflow.upsert_memo({TITLE: title_of((shown,))})
                 return
+
+
+def _page_when_asked(page: Callable[[], str]) -> None:
+    """The SDK would have it written anew for each step, and shows it to whoever looks at the Web UI, which is seldom.
+    It has no public word for one that is made then."""
+    runtime = cast(Any, workflow)._Runtime.current()  # noqa: SLF001
+    runtime.workflow_get_current_details = page
 
 
 def _row_before() -> IndexRow:
@@ -126,6 +136,8 @@ def waits(record: Record) -> str:
     calls = _with_room(views.pending(record, MOST_CALLS))
     lacks_budget = record.account is not None and record.account.question is not None
     count = len(views.waiting(record)) + len(open_doubts(record)) + lacks_budget
+    if not (calls or count or record.pause or record.life.hold or record.life.host_away):
+        return ""
     found = Waits.model_validate(
         {
             **told(record),

@@ -80,7 +80,9 @@ def estimate(text: str, encoding_name: str = "") -> int:
     for start in range(0, len(text), SLICE_CHARACTERS):
         data = text[start : start + SLICE_CHARACTERS].encode("utf-8", "replace")
         kinds = data.translate(_KINDS, _CONTINUATIONS)
-        hundredths += sum(weight * kinds.count(places) for places, weight in _ASCII.items())
+        count = kinds.count
+        for places, weight in _ASCII.items():  # a sum of a generator takes half as long again
+            hundredths += weight * count(places)
         if not data.isascii():
             hundredths += sum(weights[column] * kinds.count(places) for places, weights in _BEYOND_ASCII.items())
         size_bytes += len(data)

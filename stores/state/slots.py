@@ -2,12 +2,13 @@
 of."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from longhaul.agent.plain.ids import workflow_id
 
 ANONYMOUS = "~"
-_SLUG = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_ODD = re.compile(r"[^a-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +50,5 @@ def file_name(text: str | None) -> str:
     """
     if text is None:
         return ANONYMOUS
-    slug = "".join(char if char in _SLUG else "_" for char in text[:40].lower())
+    slug = _ODD.sub("_", text[:40].lower())
     return f"{slug[:40]}-{digest_of(text)[:32]}"

@@ -33,7 +33,8 @@ class DirectoryStreams:
     def __init__(self, root: Path) -> None:
         """Made when it is first written to."""
         self._root = root
-        self._newest: dict[str, int] = {}
+        self._newest: dict[str, tuple[int, str]] = {}
+        """Number and path of the file that was written to last, by session."""
         self._swept = -SWEEP_SECONDS
         self._threads = Threads(4)
 
@@ -66,9 +67,8 @@ class DirectoryStreams:
 
     def _append(self, key: str, lines: bytes) -> None:
         self._sweep()
-        folder = self._folder(key)
-        if not self._written(self._open_newest(key, folder), lines):
-            self._written(self._open_next(key, folder), lines)
+        if not self._written(self._open_newest(key), lines):
+            self._written(self._open_next(key), lines)
 
     @staticmethod
     def _written(descriptor: int, lines: bytes) -> bool:
@@ -79,35 +79,41 @@ class DirectoryStreams:
         finally:
             os.close(descriptor)
 
-    def _open_newest(self, key: str, folder: Path) -> int:
+    def _open_newest(self, key: str) -> int:
         try:
             # Without O_CREAT: another process may have dropped this file and gone on to a later one.
-            return os.open(file_of(folder, self._newest[key]), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+            return os.open(self._newest[key][1], os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         except (KeyError, FileNotFoundError):
-            if not numbers(folder):
-                self._begin(folder)
-            self._newest[key] = max(numbers(folder))
-            return _opened(file_of(folder, self._newest[key]))
+            folder = self._folder(key)
+            return self._open(key, folder, max(numbers(folder) or self._begin(folder)))
 
-    def _begin(self, folder: Path) -> None:
+    def _open(self, key: str, folder: Path, number: int) -> int:
+        self._newest[key] = number, str(file_of(folder, number))
+        return _opened(self._newest[key][1])
+
+    def _begin(self, folder: Path) -> list[int]:
         """Make the folder with its first file, which no stream of this session has had before: whoever reads the one
-        that was deleted sees that this is another."""
-        new = self._root / f".{secrets.token_hex(8)}"
+        that was deleted sees that this is another. Returns the numbers of its files."""
+        new, number = self._root / f".{secrets.token_hex(8)}", time.time_ns() // 1_000_000
         new.mkdir(mode=0o700, parents=True)
-        os.close(_opened(file_of(new, time.time_ns() // 1_000_000)))
+        os.close(_opened(file_of(new, number)))
         try:
             new.rename(folder)  # of several writers one begins it
         except OSError:
             shutil.rmtree(new)
-            if not numbers(folder):
+            if not (others := numbers(folder)):
                 raise
+            return others
+        return [number]
 
-    def _open_next(self, key: str, folder: Path) -> int:
-        self._newest[key] = max([self._newest[key], *numbers(folder)]) + 1
-        for old in numbers(folder):
-            if old <= self._newest[key] - FILES_KEPT:
+    def _open_next(self, key: str) -> int:
+        folder = self._folder(key)
+        there = numbers(folder)
+        number = max([self._newest[key][0], *there]) + 1
+        for old in there:
+            if old <= number - FILES_KEPT:
                 file_of(folder, old).unlink(missing_ok=True)
-        return _opened(file_of(folder, self._newest[key]))
+        return self._open(key, folder, number)
 
     def _sweep(self) -> None:
         """Drop what nobody has written to for long."""
@@ -153,7 +159,7 @@ class DirectoryStreams:
         return self._root / safe_name(key)
 
 
-def _opened(file: Path) -> int:
+def _opened(file: Path | str) -> int:
     return os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
