@@ -55,7 +55,11 @@ class Checkpointing:
             )
             measured.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
-            record = await asyncio.to_thread(spelt, life, once_saved(carried, saved), closed=saved.closing)
+            after = once_saved(carried, saved)
+            if len(ask.whole) in range(1, readout.QUICK_CHARS):
+                record = spelt(life, after, closed=saved.closing)
+            else:
+                record = await asyncio.to_thread(spelt, life, after, closed=saved.closing)
             trouble = await self._save(record)
             told = await self._notifying.tell(carried.ledger, own_session.blobs_prefix())
             update = {"store_error": trouble, "notified": told.notified, "notify_error": told.error}

@@ -25,6 +25,9 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 """A session that is busy answers late; one that nobody hosts does not answer at all."""
 
 
+QUICK_CHARS = 20_000
+"""A text so long is read, or a state of such a text written out, before a thread has taken it."""
+
 STATUS = "status"
 SNAPSHOT_TRIES = 20
 
@@ -58,7 +61,7 @@ async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[list[AnyEn
 
 async def parted(text: str) -> tuple[list[AnyEntry], Carried]:
     """The same of the text that the session answers."""
-    return await asyncio.to_thread(_parted, text)
+    return _parted(text) if len(text) <= QUICK_CHARS else await asyncio.to_thread(_parted, text)
 
 
 def _parted(text: str) -> tuple[list[AnyEntry], Carried]:

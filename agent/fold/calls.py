@@ -187,8 +187,8 @@ def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
     _taint(ledger, call, outside=entry.outside)
     call.response = "" if entry.outside or _is_others_word(ledger, call) else response_in(entry.result)
     for other in ledger.current.calls.values():
-        may_have_changed = bool(other.facts.before) and not call.facts.read_only
-        other.facts_stale |= entry.cwd is not None or may_have_changed
+        if entry.cwd is not None or (other.facts.before and not call.facts.read_only):
+            other.facts_stale = True
     close(ledger, call, entry.result, entry, entry.digest, entry.tokens)
 
 

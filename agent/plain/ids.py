@@ -8,7 +8,7 @@ from typing import NamedTuple
 MAX_BYTES = 255
 """Temporal's SQL stores keep ids in VARCHAR(255)."""
 _OPAQUE = "longhaul/##"
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@")
+_ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
 def workflow_id(agent: str, user: str | None, session: str) -> str:
@@ -86,11 +86,11 @@ def _escape(name: str) -> str:
     """Percent-escape all but plain ASCII, so that `/`, `~`, `#` and `=` are ours alone."""
     if not name:
         return "="
-    return "".join(char if char in _PLAIN else _escaped(char) for char in name)
+    return _ODD.sub(_escaped, name)
 
 
-def _escaped(char: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+def _escaped(odd: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in odd[0].encode("utf-8", "surrogatepass"))
 
 
 def reply_id(workflow: str, request: str) -> str:

@@ -339,5 +339,7 @@ def summary_of(call: OpenCall) -> str:
 def _summary(line: str) -> str:
     """Cut to what the server takes, and without the lone surrogates and control characters that JSON escapes can bring:
     the command of one that is longer, or can't be encoded, would fail the workflow task for ever."""
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in line[:SUMMARY_CHARS])
+    shown = line[:SUMMARY_CHARS]
+    if not shown.isprintable():
+        shown = "".join(char if char.isprintable() else "\ufffd" for char in shown)
     return shown.encode("utf-8")[:SUMMARY_BYTES].decode("utf-8", "ignore")

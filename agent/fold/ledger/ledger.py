@@ -1,8 +1,7 @@
 """The ledger of a session: all that follows from its entries, as plain data with a few words of its own."""
 
-from copy import copy
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Self, cast
+from dataclasses import dataclass, field, is_dataclass
+from typing import Annotated, Any, Self, TypeVar, cast
 
 from pydantic import Field, model_validator
 
@@ -41,6 +40,8 @@ KEPT_REQUESTS = 1_000
 """Handled request ids that are remembered; an older id sent again would be a new request."""
 KEPT_REFUSALS = 100
 KEPT_ADJUSTMENTS = 200
+
+Part = TypeVar("Part")
 
 
 @dataclass
@@ -99,10 +100,10 @@ class Ledger:
 
     def twin(self) -> Self:
         """The same in parts of its own: what is set in one is not set in the other."""
-        twin = copy(self)
-        for name in (part.name for part in fields(Ledger)):
-            if is_dataclass(part := getattr(self, name)):
-                setattr(twin, name, copy(part))
+        twin = _copied(self)
+        for name, part in vars(self).items():
+            if is_dataclass(part):
+                setattr(twin, name, _copied(part))
         return twin
 
     @property
@@ -187,3 +188,10 @@ class Ledger:
             self.context.deferred.extend(messages)
         else:
             self.append(messages)
+
+
+def _copied(part: Part) -> Part:
+    """As `copy` does it, without its dozen calls for each part."""
+    made = object.__new__(type(part))
+    vars(made).update(vars(part))
+    return made
