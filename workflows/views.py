@@ -77,7 +77,7 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
 
 def _preview(record: Record, call: OpenCall) -> Preview | None:
     tool = record.provided.tools.get(call.block.name)
-    return preview(call.input, call.facts, effect_of(call, tool)) if tool else None
+    return preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else "") if tool else None
 
 
 def status(record: Record) -> Status:

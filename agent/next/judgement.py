@@ -128,7 +128,7 @@ def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: Pe
         reason=f"{_why_again(call)}{decision.reason}",
         suggested_rules=suggested,
         seen=material(call, tool, record.permission, suggested),
-        preview=preview(call.input, call.facts, effect_of(call, tool)),
+        preview=preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else ""),
     )
 
 

@@ -12,6 +12,7 @@ from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.lookalikes import CLOSE, OPEN, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.tools import EFFECT_WORDS, Effect
+from longhaul.agent.values.plan import PLAN_ENTER, PLAN_EXIT
 
 PART_CHARS = 4_000
 PART_LINES = 60
@@ -23,6 +24,11 @@ INDENTED_CHARS = 1_000
 BLANKS = 24
 """A longer run of blanks is counted instead of shown: what stands behind it must not leave the screen."""
 
+_INSIDE = {
+    PLAN_ENTER: "begins plan mode: from then on only calls run that change nothing",
+    PLAN_EXIT: "ends plan mode: from then on calls may change things, as the session's mode and rules let them",
+}
+"""What the session answers itself, and what follows from it: to say that it only reads would mislead."""
 _BLANKS = re.compile(rf"[ \t]{{{BLANKS},}}|\n{{{BLANKS},}}")
 _NEWLINE = f"{OPEN}U+000A{CLOSE}"
 
@@ -46,10 +52,10 @@ class Preview(OpenValue):
     """`warning`, `sandbox`, `touches`, `change`: what was found out about it, as far as there is something to tell."""
 
 
-def preview(arguments: str, facts: CallFacts, effect: Effect) -> Preview:
-    """`arguments`: JSON as it would run."""
+def preview(arguments: str, facts: CallFacts, effect: Effect, tool: str = "") -> Preview:
+    """`arguments`: JSON as it would run; `tool`: its name, for those whose calls change what the session may do."""
     return Preview(
-        effect=EFFECT_WORDS[effect],
+        effect=_INSIDE.get(tool, EFFECT_WORDS[effect]),
         cwd=brief(facts.cwd, NAME_CHARS),
         arguments=argument_parts(arguments),
         findings=_findings(facts),

@@ -26,6 +26,16 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
+_KIND_WORDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_TEXT = "the text "
 MOST_PLACES = 10
 DEEPEST = 100
 
@@ -54,7 +64,7 @@ def unusable(schema: object, root: Schema | None = None, depth: int = 0, *, othe
 
 
 def wrong_places(value: object, schema: Schema) -> list[str]:
-    """Where and how a JSON value does not fit, at most MOST_PLACES; each as `.field[3]: what`."""
+    """Where and how a JSON value does not fit, at most MOST_PLACES; each says the field, its value and what to do."""
     found = _wrong(value, schema, schema, "")
     return [place for place, _ in zip(found, range(MOST_PLACES), strict=False)]
 
@@ -79,19 +89,19 @@ def _referred(schema: Schema, root: Schema) -> Schema | None:
 def _wrong(value: object, schema: Any, root: Schema, at: str) -> Iterator[str]:
     if schema is True:
         return
-    place = at or "the result"
     if "$ref" in schema:
         yield from _wrong(value, _referred(schema, root), root, at)
     if "anyOf" in schema and all(any(_wrong(value, part, root, at)) for part in schema["anyOf"]):
-        yield f"{place}: {_short(value)} fits none of {len(schema['anyOf'])} alternatives"
+        wanted = [_kinds_of(part.get("type")) for part in schema["anyOf"] if isinstance(part, dict)]
+        yield f"{_is(value, at)}, which is none of what it may be: give {' or '.join(wanted)}"
     if "type" in schema and not _is_of(value, schema["type"]):
-        yield f"{place}: {_short(value)} is not of type {schema['type']}"
+        yield f"{_is(value, at)}, but has to be {_kinds_of(schema['type'])}"
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{place}: {_short(value)} is not one of {schema['enum']}"
+        yield f"{_is(value, at)}: give one of {', '.join(_short(each).removeprefix(_TEXT) for each in schema['enum'])}"
     if "const" in schema and value != schema["const"]:
-        yield f"{place}: {_short(value)} is not {schema['const']!r}"
-    yield from _out_of_bounds(value, schema, place)
+        yield f"{_is(value, at)}: give {_short(schema['const']).removeprefix(_TEXT)}"
+    yield from _out_of_bounds(value, schema, at)
     if isinstance(value, dict):
         yield from _wrong_object(cast(dict[str, object], value), schema, root, at)
     if isinstance(value, list) and "items" in schema:
@@ -100,31 +110,70 @@ def _wrong(value: object, schema: Any, root: Schema, at: str) -> Iterator[str]:
 
 
 def _wrong_object(value: dict[str, object], schema: Schema, root: Schema, at: str) -> Iterator[str]:
+    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
-            yield f"{at}.{name}: is missing"
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+            kind = known[name].get("type") if isinstance(known.get(name), dict) else None
+            yield f"{_field(_below(at, name))} is missing: give {_kinds_of(kind)}"
     for name, item in value.items():
+        place = _below(at, _cut(name))
         if name in known:
-            yield from _wrong(item, known[name], root, f"{at}.{name}")
+            yield from _wrong(item, known[name], root, place)
         elif others is False:
-            yield f"{at}.{_short(name)}: is not known here"
+            names = ", ".join(map(_cut, known)) or "none"
+            yield f"{_field(place)} is not known here: leave it out; known are {names}"
         else:
-            yield from _wrong(item, others, root, f"{at}.{_short(name)}")
+            yield from _wrong(item, others, root, place)
 
 
-def _out_of_bounds(value: object, schema: Schema, place: str) -> Iterator[str]:
+def _out_of_bounds(value: object, schema: Schema, at: str) -> Iterator[str]:
     for word, told in _BOUNDS.items():
         sized = isinstance(value, str) if word.endswith("Length") else isinstance(value, list)
         if word in schema and sized:
             length, limit = len(cast(str, value)), schema[word]
             if length < limit if word.startswith("min") else length > limit:
-                yield f"{place}: has {length}, and {told.format(limit)} are expected"
+                yield f"{_field(at)} has {length}: give {told.format(limit)}"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if "minimum" in schema and not value >= schema["minimum"]:
-            yield f"{place}: {value} is below {schema['minimum']}"
+            yield f"{_is(value, at)}: give {schema['minimum']} or more"
         if "maximum" in schema and not value <= schema["maximum"]:
-            yield f"{place}: {value} is above {schema['maximum']}"
+            yield f"{_is(value, at)}: give {schema['maximum']} or less"
+
+
+def _below(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
+
+
+def _field(at: str) -> str:
+    return f"'{at}'" if at else "the whole value"
+
+
+def _is(value: object, at: str) -> str:
+    """`'nights' is 40`, `'berth' is the text "north"`."""
+    return f"{_field(at)} is {_short(value)}"
+
+
+def _kinds_of(kind: object) -> str:
+    kinds = cast(list[object], kind) if isinstance(kind, list) else [kind]
+    return " or ".join(_KIND_WORDS.get(str(each), "a value") for each in kinds)
+
+
+def _short(value: object) -> str:
+    match value:
+        case str():
+            return f'{_TEXT}"{_cut(value)}"'
+        case bool() | None:
+            return {True: "true", False: "false", None: "null"}[value]
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _is_of(value: object, kind: str | list[str]) -> bool:
@@ -134,8 +183,3 @@ def _is_of(value: object, kind: str | list[str]) -> bool:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and (kind == "number" or not isinstance(value, float) or value.is_integer())
     return isinstance(value, _KINDS.get(kind, ()))
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

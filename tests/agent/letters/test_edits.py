@@ -23,11 +23,11 @@ SHAPED = ToolDescriptor(
 @pytest.mark.parametrize(
     ("edit", "where"),
     [
-        ({}, ".colour: is missing"),
-        ({"colour": "green"}, "green is not one of"),
-        ({"colour": "red", "coats": "two"}, ".coats: two is not of type integer"),
-        ({"colour": "red", "coats": 0}, ".coats: 0 is below 1"),
-        ({"colour": "red", "file_path": "/x"}, ".file_path: is not known here"),
+        ({}, "'colour' is missing: give"),
+        ({"colour": "green"}, 'is the text "green": give one of'),
+        ({"colour": "red", "coats": "two"}, "'coats' is the text \"two\", but has to be a whole number"),
+        ({"colour": "red", "coats": 0}, "'coats' is 0: give 1 or more"),
+        ({"colour": "red", "file_path": "/x"}, "'file_path' is not known here: leave it out"),
     ],
 )
 def test_an_edit_that_does_not_fit_the_tool_is_refused_and_the_decision_is_not_spent(

@@ -145,7 +145,7 @@ def test_of_several_results_in_one_letter_all_are_taken_or_none() -> None:
 
     refused = hand_in(play, {"id": "a", "output": "built"}, {"id": "b", "output": {"weight": -1}})
 
-    assert refused == "results: 'b' does not fit what Weigh answers with: .weight: -1 is below 0"
+    assert refused == "results: 'b' does not fit what Weigh answers with: 'weight' is -1: give 0 or more"
     assert play.record.reply.calls["a"].waits_for == "outside"
     taken = hand_in(play, {"id": "a", "output": "built"}, {"id": "b", "output": {"weight": 1}})
     assert taken == {"received": ["a", "b"]}
@@ -171,18 +171,18 @@ def test_a_result_of_another_reply_is_told_apart() -> None:
     [
         ({"weight": 2, "to": "sea", "parts": [{"id": 1}], "note": None}, ""),
         ('{"weight": 2.5}', ""),
-        ({}, ".weight: is missing"),
-        ("heavy", "the result: heavy is not of type object"),
-        ('{"weight": "heavy"}', ".weight: heavy is not of type number"),
-        ({"weight": True}, ".weight: True is not of type number"),
-        ({"weight": 1, "to": "rail"}, ".to: rail is not one of ['sea', 'air']"),
-        ({"weight": 1, "parts": [{"id": 1}, {"id": 1.5}]}, ".parts[1].id: 1.5 is not of type integer"),
+        ({}, "'weight' is missing: give a number"),
+        ("heavy", 'the whole value is the text "heavy", but has to be an object'),
+        ('{"weight": "heavy"}', "'weight' is the text \"heavy\", but has to be a number"),
+        ({"weight": True}, "'weight' is true, but has to be a number"),
+        ({"weight": 1, "to": "rail"}, '\'to\' is the text "rail": give one of "sea", "air"'),
+        ({"weight": 1, "parts": [{"id": 1}, {"id": 1.5}]}, "'parts[1].id' is 1.5, but has to be a whole number"),
         (
             {"weight": 1, "parts": [{}] * 3},
-            ".parts: has 3, and at most 2 items are expected; .parts[0].id",
+            "'parts' has 3: give at most 2 items; 'parts[0].id'",
         ),
-        ({"weight": 1, "note": "longer"}, ".note: longer fits none of 2 alternatives"),
-        ({"weight": 1, "colour": "red"}, ".colour: is not known here"),
+        ({"weight": 1, "note": "longer"}, "'note' is the text \"longer\", which is none of what it may be"),
+        ({"weight": 1, "colour": "red"}, "'colour' is not known here: leave it out; known are"),
     ],
 )
 def test_a_result_has_to_fit_its_schema(output: object, places: str) -> None:

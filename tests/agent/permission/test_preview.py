@@ -129,3 +129,10 @@ def test_one_line_keeps_its_end() -> None:
 @given(st.text(max_size=300), st.integers(10, 80))
 def test_one_line_is_always_one_line(text: str, chars: int) -> None:
     assert "\n" not in brief(text, chars)
+
+
+def test_what_the_session_answers_itself_is_labelled_by_what_follows() -> None:
+    ended, read = (preview("{}", CallFacts(), Effect.READ, tool).effect for tool in ("plan_exit", ""))
+
+    assert ended == "ends plan mode: from then on calls may change things, as the session's mode and rules let them"
+    assert read == "only reads: it changes nothing"

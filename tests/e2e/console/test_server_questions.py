@@ -33,7 +33,7 @@ async def test_a_servers_question_is_answered_by_its_form(served: Address, signe
     await page.get_by_label("nights").fill("40")
     await page.get_by_label("name").fill("<b>north</b>")
     await page.get_by_role("button", name="Answer").click()
-    await expect(page.locator(".problem").first).to_contain_text(".nights: 40 is above 30")
+    await expect(page.locator(".problem").first).to_contain_text("'nights' is 40: give 30 or less")
     await expect(page.get_by_label("name")).to_have_value("<b>north</b>")
     await page.get_by_label("nights").fill("")
     await page.get_by_role("button", name="Answer").click()
@@ -82,6 +82,6 @@ async def test_a_servers_question_is_answered_by_http(served: Address, tmp_path:
         {"type": "integer", "maximum": 30},
     )
     assert refused.status_code == 409
-    assert ".name: 7 is not of type string; .nights: 31 is above 30" in refused.json()["detail"]
+    assert "'name' is 7, but has to be text; 'nights' is 31: give 30 or less" in refused.json()["detail"]
     assert taken.status_code == 204
     assert done["message"]["content"][-1]["text"] == "Moored."

@@ -213,7 +213,7 @@ async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_th
         shown = render_pending.pending_call(asked).plain
         commands = render_pending.how_to_answer(session.id, asked).plain
         async with unserved.another_worker():
-            with pytest.raises(Refused, match=r"crew: content does not fit what was asked: \.hands: 12 is above 9"):
+            with pytest.raises(Refused, match="content does not fit what was asked: 'hands' is 12: give 9 or less"):
                 await session.external_result(asked, {"action": "accept", "content": {"hands": 12}})
             await session.external_result(asked, crew, by="ana")
             second = await session.wait(waiting.id)
