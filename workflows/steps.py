@@ -18,6 +18,7 @@ from longhaul.agent.next.adjustments import with_new_adjustments
 from longhaul.agent.next.background import is_wanted
 from longhaul.agent.next.call_ids import with_own_call_ids
 from longhaul.agent.next.interrupting import parting_words
+from longhaul.agent.next.prepared import with_tools_from_before
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
@@ -112,7 +113,10 @@ class Doing:
             words = parting_words(self._record)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
         except ActivityError as error:
-            self._write(activity_failures.reply_failed(reply, error))
+            failed = activity_failures.reply_failed(reply, error)
+            why = failed.error.message if failed.error else ""
+            kept = with_tools_from_before(self._record, why) if ask.is_under_way else None
+            self._write(kept or failed)
         else:
             self._write(prepared)
 

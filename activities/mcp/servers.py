@@ -108,16 +108,19 @@ class McpServers:
         return toolbox.beside([listing.toolbox for listing in known if listing]) if any(known) else toolbox
 
     async def for_reply(
-        self, clients: Iterable[MCPClient], outdated: Iterable[str] = ()
+        self, clients: Iterable[MCPClient], outdated: Iterable[str] = (), *, is_under_way: bool = False
     ) -> tuple[Toolbox, tuple[str, ...]]:
         """The tools of these servers as they are now, and a sentence about each that can't be reached, and each tool
         that is named and that none has. A list that was made before counts where no new one can be had, or where it is
-        young and nobody has called it `outdated`. Raises NotHere as `beside`."""
+        young and nobody has called it `outdated`. Raises NotHere as `beside`, and ServerFailure where a reply that
+        `is_under_way` would be left without tools that it has."""
         servers = [self._server(client) for client in clients]
         for server in servers:
             if server.name in outdated:
                 self._outdated(server.key)
         found = await asyncio.gather(*map(self.newest, servers))
+        if is_under_way and (lost := next((told for box, told in found if box is None), None)):
+            raise ServerFailure(lost[0])
         boxes = [box for box, _ in found if box is not None]
         return Toolbox(()).beside(boxes), tuple(why for _, told in found for why in told)
 
@@ -129,7 +132,9 @@ class McpServers:
             if (known := self._listings.get(server.key)) is None:
                 return None, (f"{error}. Its tools are missing until it can be reached.",)
             found = known
-        return found.toolbox, found.misspelt
+        # The reason stands in the log: it may be worded anew each time, and this is said once.
+        kept = f"the MCP server {server.name!r} offers other tools now, and gave no list of them: the old one counts"
+        return found.toolbox, (*found.misspelt, *([kept] if found.is_stale else []))
 
     async def close(self) -> None:
         """End all connections, and what they have started."""

@@ -6,11 +6,14 @@ from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_user_rules
 from longhaul.agent.values.spec.memory import brought_by
 
+SAID_ONCE = 6
+"""The behaviour (`decision.BEHAVIOUR`) from which on a new list in the midst of a reply repeats no hint."""
+
 
 def apply(ledger: Ledger, entry: e.Prepared) -> None:
     _take_tools(ledger, entry)
     if ledger.current.prepared:  # in the midst of the reply, for the tools alone
-        _take_hints(ledger, entry)
+        _take_hints(ledger, entry, anew=ledger.state.behaviour >= SAID_ONCE)
         return
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour
@@ -26,8 +29,11 @@ def apply(ledger: Ledger, entry: e.Prepared) -> None:
     ledger.context.reminders = standing_hints(ledger)
 
 
-def _take_hints(ledger: Ledger, entry: e.Prepared) -> None:
-    ledger.append(stamped(entry.hints, entry))
+def _take_hints(ledger: Ledger, entry: e.Prepared, *, anew: bool = False) -> None:
+    """`anew`: they are about tools that are listed once more, and what the model has read of them is not said again."""
+    read = [message.content for message in ledger.state.context] if anew else []
+    hints = tuple(hint for hint in entry.hints if hint.content not in read)
+    ledger.append(stamped(hints, entry))
     if not ledger.state.tainted:
         ledger.state.tainted = brought_by(entry.hints)
 

@@ -13,6 +13,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.allowed_servers import open_servers
+from longhaul.activities.mcp.failures import ServerFailure
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
@@ -128,6 +129,23 @@ async def test_a_call_that_a_server_of_the_older_transport_does_not_take_is_told
                 await call(mcp, "add", a=2, b=2)
 
     assert first.output == "3"
+
+
+async def test_a_reply_in_its_midst_goes_on_with_the_list_from_before_and_is_never_left_without_one(
+    tmp_path: Path,
+) -> None:
+    busy, port = tmp_path / "busy", free_port()
+    busy.write_text("0")
+    harbour = {"url": f"http://127.0.0.1:{port}/mcp"}
+    async with serving("streamable-http", port, busy), used(servers(harbour)) as mcp, used(servers(harbour)) as other:
+        listed, _ = await mcp.for_reply((CLIENT,))
+        busy.write_text("1000000")
+        kept, told = await mcp.for_reply((CLIENT,), ("harbour",), is_under_way=True)
+        with pytest.raises(ServerFailure, match="takes no calls now: HTTP 503"):
+            await other.for_reply((CLIENT,), ("harbour",), is_under_way=True)
+
+    assert kept.names == listed.names
+    assert told == ("the MCP server 'harbour' offers other tools now, and gave no list of them: the old one counts",)
 
 
 async def test_what_a_server_says_it_has_changed_is_there_with_the_next_reply() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.prepared import LISTS_TOOLS_ANEW
+from longhaul.agent.next.prepared import KEEPS_TOOLS, LISTS_TOOLS_ANEW, with_tools_from_before
 from longhaul.agent.steps import Prepare, Think
-from longhaul.agent.values.conversation.messages import ToolResultBlock
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, holder_of
 from tests.agent.play import TOOLS, Play, calls, text
@@ -66,6 +66,37 @@ def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_r
     assert play.record.state.behaviour == BEHAVIOUR
     assert (play.record.provided.workspace_root, play.record.provided.spec_digest) == ("/site", "s2")
     assert [*play.record.provided.tools] == ["mcp__harbour__grown"]
+
+
+def in_its_midst(behaviour: int = BEHAVIOUR) -> Play:
+    play = grown(behaviour)
+    play.run(hold=True)
+    play.end_call("a")
+    return play
+
+
+def hints(play: Play) -> list[str]:
+    told = [block for message in play.record.state.context for block in message.content]
+    return [str(block.hint) for block in told if isinstance(block, HintBlock)]
+
+
+def test_a_reply_whose_tools_cannot_be_listed_anew_keeps_them_and_is_told_once() -> None:
+    play = in_its_midst()
+    before = play.record.provided.tools
+    for _ in range(2):
+        kept = with_tools_from_before(play.record, "the MCP server 'harbour' can't be reached.")
+        assert kept is not None
+        play.write(kept)
+
+    assert play.record.provided.tools == before
+    assert play.record.provided.outdated == ()
+    assert hints(play) == [
+        "The tools could not be listed anew, and are those from before: the MCP server 'harbour' can't be reached."
+    ]
+
+
+def test_a_reply_that_an_older_worker_has_prepared_ends_with_its_list() -> None:
+    assert with_tools_from_before(in_its_midst(KEEPS_TOOLS - 1).record, "away") is None
 
 
 @pytest.mark.parametrize("rolls_over", [False, True])
