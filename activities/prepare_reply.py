@@ -17,7 +17,6 @@ from longhaul.activities.context.prompting import Prompted, Prompting
 from longhaul.activities.context.specs import Specs, prompt_digest, spec_digest
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
-from longhaul.activities.mcp.failures import ServerFailure
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
@@ -105,7 +104,7 @@ class Preparation:
     async def _prepare(self, ask: PrepareReply) -> Prepared:
         self._check_names(ask.spec)
         plain = self._toolbox.descriptors(ask.spec.all_tools)
-        served, unreachable = await self._served(ask)
+        served, unreachable = await self._mcp.for_reply(ask.spec.mcps, ask.outdated, is_under_way=ask.is_under_way)
         tools = (
             *(_as_told(tool, ask.spec) for tool in plain),
             *served.descriptors([name for name in served.names if self._toolbox.get(name) is None]),
@@ -142,13 +141,6 @@ class Preparation:
             liveness=self._liveness,
             tariffs=self._tariffs(ask.spec),
         )
-
-    async def _served(self, ask: PrepareReply) -> tuple[Toolbox, tuple[str, ...]]:
-        """As `for_reply`. In the midst of a reply a list that can't be had is an error, and the old one stays."""
-        try:
-            return await self._mcp.for_reply(ask.spec.mcps, ask.outdated, is_under_way=ask.is_under_way)
-        except ServerFailure as error:
-            raise failed_for_good("upstream", str(error)) from None
 
     def _no_tool(self, ask: PrepareReply, of_user: FoundRules, served: tuple[str, ...]) -> tuple[str, ...]:
         """What nobody has heard of, once: of the agent's rules when it begins, of the user's when they are new."""

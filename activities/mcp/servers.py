@@ -19,6 +19,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.mcp.allowed_servers import OfferedServers, Server
 from longhaul.activities.mcp.connections import IDLE_SECONDS, Connections
 from longhaul.activities.mcp.failures import NotOffered, ServerBusy, ServerFailure
+from longhaul.activities.models.failures.retries import failed_for_good
 from longhaul.activities.process.clipping import words_of
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
@@ -112,7 +113,7 @@ class McpServers:
     ) -> tuple[Toolbox, tuple[str, ...]]:
         """The tools of these servers as they are now, and a sentence about each that can't be reached, and each tool
         that is named and that none has. A list that was made before counts where no new one can be had, or where it is
-        young and nobody has called it `outdated`. Raises NotHere as `beside`, and ServerFailure where a reply that
+        young and nobody has called it `outdated`. Raises NotHere as `beside`, and what is final where a reply that
         `is_under_way` would be left without tools that it has."""
         servers = [self._server(client) for client in clients]
         for server in servers:
@@ -120,7 +121,7 @@ class McpServers:
                 self._outdated(server.key)
         found = await asyncio.gather(*map(self.newest, servers))
         if is_under_way and (lost := next((told for box, told in found if box is None), None)):
-            raise ServerFailure(lost[0])
+            raise failed_for_good("upstream", lost[0])
         boxes = [box for box, _ in found if box is not None]
         return Toolbox(()).beside(boxes), tuple(why for _, told in found for why in told)
 

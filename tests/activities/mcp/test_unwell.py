@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.allowed_servers import open_servers
-from longhaul.activities.mcp.failures import ServerFailure
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool
@@ -141,7 +141,7 @@ async def test_a_reply_in_its_midst_goes_on_with_the_list_from_before_and_is_nev
         listed, _ = await mcp.for_reply((CLIENT,))
         busy.write_text("1000000")
         kept, told = await mcp.for_reply((CLIENT,), ("harbour",), is_under_way=True)
-        with pytest.raises(ServerFailure, match="takes no calls now: HTTP 503"):
+        with pytest.raises(ApplicationError, match="takes no calls now: HTTP 503"):
             await other.for_reply((CLIENT,), ("harbour",), is_under_way=True)
 
     assert kept.names == listed.names

@@ -4,10 +4,11 @@ import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
+from longhaul.agent.fold.prepared import SAID_ONCE
 from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.next.asked_together import LOOKS_BEHIND_INSIDE
 from longhaul.agent.next.children import CLOSES_WITH_ITS_TASK
-from longhaul.agent.next.prepared import LEARNS_OF_HOLDERS, LISTS_TOOLS_ANEW
+from longhaul.agent.next.prepared import KEEPS_TOOLS, LEARNS_OF_HOLDERS, LISTS_TOOLS_ANEW
 from longhaul.agent.next.rollover import COMMANDS_OUTLIVE_RUNS, WITHIN_ITS_TASK
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
@@ -145,6 +146,8 @@ def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
         CLOSES_WITH_ITS_TASK,
         LISTS_TOOLS_ANEW,
         LEARNS_OF_HOLDERS,
+        KEEPS_TOOLS,
+        SAID_ONCE,
         LEAVES_OUT_REFUSED,
         WITHIN_ITS_TASK,
     )
