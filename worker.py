@@ -24,10 +24,10 @@ from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
 from longhaul.activities.attempt.lacking import Lacking
 from longhaul.activities.attempt.offered import Offered
-from longhaul.activities.attempt.own_keys import own_keys
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.shutdown import Departures
 from longhaul.activities.attempt.streaming import Waking, waking_through
+from longhaul.activities.attempt.worker_keys import own_keys
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.await_command import Awaiting
 from longhaul.activities.call_model import Thinking
@@ -36,8 +36,8 @@ from longhaul.activities.compress import Compressing, offload_to
 from longhaul.activities.compression.condensers import BUILT_IN, load_condensers
 from longhaul.activities.context.contexts import Contexts
 from longhaul.activities.context.prompt_hooks import load_hooks
-from longhaul.activities.context.prompting import Prompting
 from longhaul.activities.context.specs import Specs
+from longhaul.activities.context.system_prompt import Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.examine_calls import Examination
@@ -64,9 +64,9 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.notify.opening import open_notifying
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.probe_call import Probing
-from longhaul.activities.process.box import Box
-from longhaul.activities.process.box_limits import Limits
 from longhaul.activities.process.container import read_images
+from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.threads import NotingPool
 from longhaul.activities.record_memory import Memorising
 from longhaul.activities.restore import Restoring
@@ -77,29 +77,29 @@ from longhaul.activities.telemetry.prices import load_prices
 from longhaul.activities.tell_environment import Surroundings
 from longhaul.activities.tools.agent import StartAgent
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.activities.tools.boxed import Boxes
-from longhaul.activities.tools.inside import inside_tools
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import Toolbox, default_tools, load_modules, load_postprocessors
+from longhaul.activities.tools.sandbox_call import Boxes
+from longhaul.activities.tools.session_tools import inside_tools
 from longhaul.activities.tools.skills.skill_loaders import SkillLoaders, load_skill_loaders
 from longhaul.activities.verify_decisions import Verifying
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.agent.views.index import ALL_INDEXED
+from longhaul.agent.views.search_attributes import ALL_INDEXED
 from longhaul.starter.hosting.announcing import announce, version_of
-from longhaul.starter.hosting.attributes import register_search_attributes
-from longhaul.starter.hosting.builds import build_of, own_build_id
 from longhaul.starter.hosting.hub_letters import HubLetters
 from longhaul.starter.hosting.open_tasks import OpenTasks
+from longhaul.starter.hosting.own_build import build_of, own_build_id
 from longhaul.starter.hosting.own_process import asked_to_stop, collect_rarely, keep_to_itself, new_event_loop
-from longhaul.starter.hosting.parked import ParkedRuns
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
+from longhaul.starter.hosting.search_attributes import register_search_attributes
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
+from longhaul.starter.hosting.workflow_cache import ParkedRuns
 from longhaul.starter.reach.connection import blobs_of, connect, keyring_in, let_go
 from longhaul.starter.reach.liveness import liveness_of
-from longhaul.starter.reach.places import own_identity
+from longhaul.starter.reach.storage_places import own_identity
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
@@ -115,7 +115,7 @@ from longhaul.stores.streams.opening import open_streams
 from longhaul.workflows.contract import keys_in, stored_in
 from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
-from longhaul.workflows.runner import ForgetfulRunner
+from longhaul.workflows.replay_guard import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.shared_keys import SharedKeys

@@ -14,11 +14,11 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.shutdown import while_polling
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifying import Notifying
-from longhaul.activities.past import readout
-from longhaul.activities.past.stored_lives import Life, spelt
+from longhaul.activities.recovery import readout
+from longhaul.activities.recovery.stored_lives import Life, spelt
 from longhaul.agent.entries.every import Checkpointed
-from longhaul.agent.life.carried import once_saved
 from longhaul.agent.life.history import seam_of
+from longhaul.agent.life.rollover_state import once_saved
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 

@@ -9,8 +9,8 @@ from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping
+from longhaul.agent.decisions.interrupting import LONGEST_WORDS
 from longhaul.agent.entries.every import InterruptHandled
-from longhaul.agent.next.interrupting import LONGEST_WORDS
 
 
 class Interrupting:

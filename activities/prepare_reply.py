@@ -13,8 +13,8 @@ from longhaul.activities.attempt.user_rules import FoundRules, found
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.compression.prompts import check_config
 from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.context.prompting import Prompted, Prompting
 from longhaul.activities.context.specs import Specs, prompt_digest, spec_digest
+from longhaul.activities.context.system_prompt import Prompted, Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply
 from longhaul.activities.mcp.servers import McpServers
@@ -31,14 +31,14 @@ from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries.every import Prepared
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.values.budget import Tariff
-from longhaul.agent.values.children import agents_text
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.spec.heartbeat_timeout import FAST_SECONDS
 from longhaul.agent.values.spec.known_names import without_tool
-from longhaul.agent.values.spec.liveness import FAST_SECONDS
 from longhaul.agent.values.spec.summary_template import BadTemplate
+from longhaul.agent.values.subagents import agents_text
 from longhaul.agent.values.tool_groups import described
 from longhaul.stores.state.user_rules import UserRules
 

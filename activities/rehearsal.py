@@ -9,12 +9,12 @@ from longhaul.activities.examine_calls import Examination
 from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.decisions.call_verdicts import judge
 from longhaul.agent.entries.every import Verdict
+from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall
 from longhaul.agent.fold.ledger.ledger_parts import Provided
-from longhaul.agent.fold.ledger.state import AgentState, OpenCall
-from longhaul.agent.next.judgement import judge
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.ruled_paths import ruled_folders, ruled_paths
+from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.permission import PermissionContext

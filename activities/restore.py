@@ -18,15 +18,15 @@ from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.checkpoint import own_run
 from longhaul.activities.contract import RESTORE, RestoreInput
-from longhaul.activities.past import readout
-from longhaul.activities.past.earlier_runs import Ended, earlier_runs, first_sentence, why_task_failed
-from longhaul.activities.past.lives import Past, StoredLife, found_in
-from longhaul.activities.past.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
 from longhaul.activities.prepare_reply import Preparation
+from longhaul.activities.recovery import readout
+from longhaul.activities.recovery.earlier_runs import Ended, earlier_runs, first_sentence, why_task_failed
+from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in
+from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
 from longhaul.agent.entries.every import Restored, SessionOpened
-from longhaul.agent.life.carried import Carried, imported, slimmed, with_state
+from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.stores.state.carried import carried_of
+from longhaul.stores.state.rollover_state import carried_of
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError
 
 QUERY_TRIES = 4

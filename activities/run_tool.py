@@ -29,16 +29,16 @@ from longhaul.activities.middlewares.runtime import as_current
 from longhaul.activities.middlewares.side_models import SideModels, with_taken
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.side_model import SideModel
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.progress import told_to
 from longhaul.activities.process.threads import noting_threads
 from longhaul.activities.tool import GivenUp, NeedsDecision, NeedsInput, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded
-from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
+from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.agent.entries.every import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.call_runs import CallRun, with_ran

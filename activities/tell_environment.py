@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from temporalio import activity
 
 from longhaul.activities.contract import TELL_ENVIRONMENT, WorkerEnvironment
-from longhaul.activities.process.box import Box, bwrap_problem
 from longhaul.activities.process.container import image_problem
+from longhaul.activities.process.sandbox import Box, bwrap_problem
 from longhaul.activities.tools.ripgrep import find_ripgrep
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")

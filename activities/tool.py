@@ -7,14 +7,14 @@ from typing import Any
 
 from longhaul.activities.masking.masker import NO_SECRETS, Masker
 from longhaul.activities.models.side_model import SideModel
-from longhaul.activities.process.box import Sandbox
+from longhaul.activities.process.sandbox import Sandbox
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.spec.workspace import Seal
 from longhaul.stores.memories.memories import NOBODY, MemoryOwner
 

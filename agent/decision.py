@@ -1,39 +1,39 @@
 """Decides what comes next: one pure function from the record to the next step.
 
-Rules of this file: it reads the record and the load, changes nothing, and asks nobody. The workflow does what
-it says and writes down what came of it; then it is asked again. So every rule about the order of things can be
-tested by calling a function.
+Rules of this file: it reads the record and the load, changes nothing, and asks nobody. The workflow does what it says,
+writes down what came of it, and asks again. So every rule about the order of things is tested by calling a function.
 """
 
 from itertools import islice
 
-from longhaul.agent.fold.batches import CALLS_AT_ONCE, next_batch
+from longhaul.agent.decisions.approval_validity import has_aged, must_examine, must_judge_again
+from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
+from longhaul.agent.decisions.background import to_lose
+from longhaul.agent.decisions.budget import within_budget
+from longhaul.agent.decisions.continuations import too_often
+from longhaul.agent.decisions.fallback_model import next_model, without_a_model
+from longhaul.agent.decisions.fused_reads import are_fused
+from longhaul.agent.decisions.hubs import to_tell_hub
+from longhaul.agent.decisions.interrupting import must_ask_hooks, parting_words
+from longhaul.agent.decisions.memory import memorised
+from longhaul.agent.decisions.notices import should_notify
+from longhaul.agent.decisions.prepared import must_list_anew
+from longhaul.agent.decisions.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.decisions.session_tools import answer
+from longhaul.agent.decisions.sleep_tools import woken
+from longhaul.agent.decisions.structured_output import ended as ended_in_form
+from longhaul.agent.decisions.structured_output import must_call
+from longhaul.agent.decisions.subagent_budgets import put_aside_first
+from longhaul.agent.decisions.subagents import ends_with_report, is_stopped, owes_report, to_tell
 from longhaul.agent.fold.compaction import must_compress, next_cut, too_big_without_context
-from longhaul.agent.fold.ledger.state import OpenCall, ReplyContext
+from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.parallel_calls import CALLS_AT_ONCE, next_batch
 from longhaul.agent.fold.reminders import to_be_told
-from longhaul.agent.fold.results import left_open
 from longhaul.agent.fold.stuck_detection import is_watched
+from longhaul.agent.fold.synthetic_results import left_open
 from longhaul.agent.letters.doubts import blocking, to_probe
 from longhaul.agent.letters.pausing import unless_paused
 from longhaul.agent.letters.requests import to_join
-from longhaul.agent.next.allotting import put_aside_first
-from longhaul.agent.next.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
-from longhaul.agent.next.background import to_lose
-from longhaul.agent.next.budget import within_budget
-from longhaul.agent.next.children import ends_with_report, is_stopped, owes_report, to_tell
-from longhaul.agent.next.fused_reads import are_fused
-from longhaul.agent.next.hubs import to_tell_hub
-from longhaul.agent.next.inside import answer
-from longhaul.agent.next.inside_sleep import woken
-from longhaul.agent.next.interrupting import must_ask_hooks, parting_words
-from longhaul.agent.next.judgement import has_aged, must_examine, must_judge_again
-from longhaul.agent.next.memory import memorised
-from longhaul.agent.next.notices import should_notify
-from longhaul.agent.next.prepared import must_list_anew
-from longhaul.agent.next.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
-from longhaul.agent.next.stop_reasons import next_model, too_often, without_a_model
-from longhaul.agent.next.structured_output import ended as ended_in_form
-from longhaul.agent.next.structured_output import must_call
 from longhaul.agent.record import Record
 from longhaul.agent.steps import (
     Act,

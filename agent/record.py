@@ -8,9 +8,9 @@ from dataclasses import fields
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.every import apply
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import ThisLife
-from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.fold.life import PASSING, cut_off
 from longhaul.agent.permission.rulebook import of_agent
 from longhaul.agent.values.tool_groups import active_at_first

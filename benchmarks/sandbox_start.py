@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.pages import p95, table, with_section
-from longhaul.activities.process.box import Box, Boxed, boxed
-from longhaul.activities.process.box_view import HOLDING
-from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.sandbox import Box, Boxed, boxed
+from longhaul.activities.process.sandbox_view import HOLDING
 from longhaul.activities.process.supervised import run_supervised
 
 SHELL = ("/bin/bash", "--noprofile", "--norc", "-c", "true")

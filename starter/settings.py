@@ -17,7 +17,7 @@ from pydantic_settings import (
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.nearest import did_you_mean, nearest
-from longhaul.agent.values.spec.liveness import LONGEST_SECONDS, SHORTEST_SECONDS
+from longhaul.agent.values.spec.heartbeat_timeout import LONGEST_SECONDS, SHORTEST_SECONDS
 from longhaul.agent.values.spec.workspace import HOST, LONGEST_HOST
 from longhaul.starter import trust
 from longhaul.starter.links import LinkTemplate, WebAddress

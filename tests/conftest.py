@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES

@@ -14,16 +14,16 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
+from longhaul.agent.decisions.background import begun, ended, lost
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.state import OpenCall, effect_of
-from longhaul.agent.next.background import begun, ended, lost
+from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.workflows import activity_failures, retry_policies
+from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.inputs.runtime_inputs import runtime
 from longhaul.workflows.payloads.missing_blobs import result_of
@@ -50,7 +50,7 @@ class Background:
         effect = effect_of(call, tool)
         ask = activity_inputs.run_tool(self._record, call)
         liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
-        how = retry_policies.run_in_background(effect, liveness, summary)
+        how = activity_options.run_in_background(effect, liveness, summary)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
@@ -67,7 +67,7 @@ class Background:
             self._lose(step.call_id)
 
     def _take_over(self, call_id: str) -> None:
-        how = retry_policies.await_command(self._record.provided.liveness)
+        how = activity_options.await_command(self._record.provided.liveness)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
         ask = _awaited(self._record, call_id)

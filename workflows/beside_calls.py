@@ -7,7 +7,7 @@ from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.titles import title_of
 from longhaul.agent.views.budget import CALL_ID
-from longhaul.agent.views.children import path
+from longhaul.agent.views.subagents import path
 from longhaul.workflows.contract import PendingCall, WaitingRequest
 
 SHOWN_REQUESTS = 20

@@ -20,17 +20,17 @@ from longhaul.agent.entries.every import RequestAccepted, Segment
 from longhaul.agent.hub.hub import HubShown, HubState, Member
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.letters.hubs import HubSays
-from longhaul.agent.life.carried import Carried
+from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.amount import NOTHING_SPENT, ModelSpent
+from longhaul.agent.values.approvals import DecisionMade
 from longhaul.agent.values.background import BackgroundCommand
-from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
 from longhaul.agent.values.conversation.server_questions import ServerAsked
-from longhaul.agent.values.decisions import DecisionMade
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.subagents import Child, Parent
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
@@ -42,7 +42,7 @@ from longhaul.workflows.payloads.converter import BlobGone as BlobGone
 from longhaul.workflows.payloads.converter import converter_with as converter_with
 from longhaul.workflows.payloads.converter import keys_in as keys_in
 from longhaul.workflows.payloads.converter import stored_in as stored_in
-from longhaul.workflows.payloads.storage import BLOBS_AWAY as BLOBS_AWAY
+from longhaul.workflows.payloads.large_payloads import BLOBS_AWAY as BLOBS_AWAY
 
 WORKFLOW = "AgentSession"
 SCHEDULED = "ScheduledRequest"

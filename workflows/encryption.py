@@ -22,7 +22,7 @@ from temporalio.converter import (
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
-from longhaul.workflows.payloads.storage import BLOBS_AWAY, KEY, MISSING, WITH_KEY
+from longhaul.workflows.payloads.large_payloads import BLOBS_AWAY, KEY, MISSING, WITH_KEY
 
 ENCRYPTED = b"longhaul/aes"
 """Encoding of an encrypted payload."""

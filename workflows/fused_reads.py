@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.record import Record
-from longhaul.workflows import activity_failures, retry_policies
-from longhaul.workflows.at_once import is_prepared_at_once
+from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
-from longhaul.workflows.underway import Underway, WorkInterrupted
+from longhaul.workflows.running_activities import Underway, WorkInterrupted
+from longhaul.workflows.short_subagents import is_prepared_at_once
 
 Answer = TypeVar("Answer")
 
@@ -54,7 +54,7 @@ class FusedReads:
         return None if told is None else told.root
 
     async def _asked(self, name: str, ask: object, answer: type[Answer], summary: str) -> Answer | None:
-        told = await self._underway.run_fused(name, ask, answer, retry_policies.fused_read(summary))
+        told = await self._underway.run_fused(name, ask, answer, activity_options.fused_read(summary))
         if told is None:
             self.unfused.add(name)
         return told

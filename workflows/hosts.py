@@ -17,13 +17,13 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 from temporalio.workflow import ActivityConfig
 
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost, RunTool
+from longhaul.agent.decisions.prepared import learns_of_holders
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.prepared import learns_of_holders
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.mcp import worker_queue
 from longhaul.agent.values.spec.workspace import host_queue
-from longhaul.workflows import retry_policies
-from longhaul.workflows.underway import Underway, WorkInterrupted
+from longhaul.workflows import activity_options
+from longhaul.workflows.running_activities import Underway, WorkInterrupted
 
 Answer = TypeVar("Answer")
 
@@ -104,7 +104,7 @@ class AtFiles:
                 f"on as soon as one runs there with LONGHAUL_HOST={host}"
             )
             self._write(e.WorkerLacks(worker="", doing=doing, call_id=call_id, why=why, host=host))
-        how = retry_policies.greet_host(host)
+        how = activity_options.greet_host(host)
         how["task_queue"] = host_queue(workflow.info().task_queue, host)
         back = await self._underway.run(GREET_HOST, GreetHost(host=host), e.HostBack, how)
         if self._record.life.host_away:
@@ -113,7 +113,7 @@ class AtFiles:
 
 def _bound(queue: str, how: ActivityConfig) -> ActivityConfig:
     """To whoever polls there, if that begins soon."""
-    return {**how, "task_queue": queue, "schedule_to_start_timeout": timedelta(seconds=retry_policies.AWAY_SECONDS)}
+    return {**how, "task_queue": queue, "schedule_to_start_timeout": timedelta(seconds=activity_options.AWAY_SECONDS)}
 
 
 def _final_where_lacking(how: ActivityConfig) -> ActivityConfig:

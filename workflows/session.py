@@ -15,13 +15,13 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from longhaul.activities import contract as world
     from longhaul.agent.decision import decide
+    from longhaul.agent.decisions.rollover import Load
+    from longhaul.agent.decisions.subagents import ends_with_report
     from longhaul.agent.entries import every as e
     from longhaul.agent.letters.bodies import Unusable
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
-    from longhaul.agent.life.carried import carry
-    from longhaul.agent.next.children import ends_with_report
-    from longhaul.agent.next.rollover import Load
+    from longhaul.agent.life.rollover_state import carry
     from longhaul.agent.plain.ids import reply_id
     from longhaul.agent.reception import receive
     from longhaul.agent.steps import (
@@ -56,8 +56,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from longhaul.agent.values.conversation.messages import ToolResultBlock
     from longhaul.agent.values.permission import PermissionRule
-    from longhaul.agent.views.children import report
     from longhaul.agent.views.events import EventFold
+    from longhaul.agent.views.subagents import report
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
     from longhaul.workflows.clock import DeadlineClock, IdleClock

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from longhaul.activities.contract import SnapshotPage
-from longhaul.agent.life.carried import carry
+from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.record import Record
 from longhaul.agent.views.event import EventsSoFar
 from longhaul.workflows.contract import PAGE_BYTES

@@ -8,31 +8,31 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from longhaul.activities import contract as world
+from longhaul.agent.decisions.adjustments import with_new_adjustments
+from longhaul.agent.decisions.background import is_wanted
+from longhaul.agent.decisions.call_ids import with_own_call_ids
+from longhaul.agent.decisions.interrupting import parting_words
+from longhaul.agent.decisions.prepared import with_tools_from_before
 from longhaul.agent.entries import every as e
-from longhaul.agent.entries.offers import Verified, VerifyDecisions
+from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
 from longhaul.agent.fold.compaction import Cut
-from longhaul.agent.fold.ledger.state import effect_of
-from longhaul.agent.letters.offers import settle
-from longhaul.agent.life.carried import Carried
-from longhaul.agent.next.adjustments import with_new_adjustments
-from longhaul.agent.next.background import is_wanted
-from longhaul.agent.next.call_ids import with_own_call_ids
-from longhaul.agent.next.interrupting import parting_words
-from longhaul.agent.next.prepared import with_tools_from_before
+from longhaul.agent.fold.ledger.agent_state import effect_of
+from longhaul.agent.letters.signed_approvals import settle
+from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
 from longhaul.agent.views.event import EventsSoFar
-from longhaul.workflows import activity_failures, at_once, retry_policies
+from longhaul.workflows import activity_failures, activity_options, short_subagents
 from longhaul.workflows.background import Background
-from longhaul.workflows.children import Children
 from longhaul.workflows.fused_reads import FusedReads
 from longhaul.workflows.hosts import AtFiles
 from longhaul.workflows.inputs import activity_inputs, life_inputs, runtime_inputs
+from longhaul.workflows.running_activities import Underway, WorkInterrupted, undisturbed
 from longhaul.workflows.signals import tell_hub
-from longhaul.workflows.underway import Underway, WorkInterrupted, undisturbed
+from longhaul.workflows.subagents import Children
 
 AHEAD_ENTRIES = 2
 """Restored and ReplyStarted; when there are more, something came in that may have changed what the reply needs."""
@@ -64,9 +64,9 @@ class Doing:
         """Returns the events of the earlier life that was found, if there was one."""
         ask = life_inputs.restore(self._record, workflow.info().workflow_id)
         asked_at = self._record.seq
-        how = retry_policies.restore(prepares=ask.ahead is not None)
+        how = activity_options.restore(prepares=ask.ahead is not None)
         try:
-            found = await at_once.restored(self._record, ask)
+            found = await short_subagents.restored(self._record, ask)
             if found is None:
                 found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
@@ -85,11 +85,11 @@ class Doing:
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
             outcome = None
-            if (full := at_once.to_write(self._record, ask, before, slow=self._slow)) is not None:
-                outcome = await at_once.checkpointed(full)
+            if (full := short_subagents.to_write(self._record, ask, before, slow=self._slow)) is not None:
+                outcome = await short_subagents.checkpointed(full)
                 self._slow = outcome is None
             if outcome is None:
-                how = retry_policies.checkpoint()
+                how = activity_options.checkpoint()
                 outcome = await undisturbed(world.CHECKPOINT, ask, e.Checkpointed, how, name)
         except ActivityError as error:
             outcome = activity_failures.checkpoint_failed(error, events)
@@ -106,7 +106,7 @@ class Doing:
         try:
             prepared = None if ask.is_under_way else await self.fused.prepare(ask)
             if prepared is None:
-                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, retry_policies.prepare())
+                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, activity_options.prepare())
         except WorkInterrupted:
             if ask.is_under_way:
                 return  # it is ended as any reply in its midst
@@ -124,7 +124,7 @@ class Doing:
         model = step.model
         ask = activity_inputs.call_model(self._record, step)
         try:
-            how = retry_policies.call_model(
+            how = activity_options.call_model(
                 ask.config,
                 self._record.provided.liveness,
                 activity_inputs.summary_of_thought(ask),
@@ -151,7 +151,7 @@ class Doing:
         """No interrupt concerns it: it is what comes of one."""
         ask = runtime_inputs.handle_interrupt(self._record)
         try:
-            how = retry_policies.handle_interrupt()
+            how = activity_options.handle_interrupt()
             name = f"interrupt-{self._record.seq}"
             handled = await undisturbed(world.HANDLE_INTERRUPT, ask, e.InterruptHandled, how, name)
         except ActivityError as error:
@@ -163,7 +163,7 @@ class Doing:
         ask = runtime_inputs.record_memory(self._record)
         try:
             name = f"memory-{self._record.seq}"
-            how = retry_policies.record_memory()
+            how = activity_options.record_memory()
             recorded = await undisturbed(world.RECORD_MEMORY, ask, e.MemoryRecorded, how, name)
         except ActivityError as error:
             recorded = activity_failures.memory_not_recorded(ask.reply_id, error)
@@ -173,7 +173,7 @@ class Doing:
         ask, epoch = activity_inputs.compress(self._record, cut), self._record.context.epoch
         try:
             waits = activity_inputs.needs_model(self._record, ask)
-            how = retry_policies.compress(ask.config, self._record.provided.liveness, waits=waits)
+            how = activity_options.compress(ask.config, self._record.provided.liveness, waits=waits)
             shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
             self._release(1)  # nothing has changed, and nobody waits for it any more
@@ -199,7 +199,7 @@ class Doing:
         ask = activity_inputs.examine_calls(self._record, calls)
         try:
             liveness, analyzed = self._record.provided.liveness, ask.analysis is not None
-            how = retry_policies.examine(len(calls), liveness, analyzed=analyzed)
+            how = activity_options.examine(len(calls), liveness, analyzed=analyzed)
             examined = await self._at_files.run(world.EXAMINE_CALLS, ask, e.CallsExamined, how)
         except WorkInterrupted:
             pass  # the calls are closed with the reply
@@ -236,7 +236,7 @@ class Doing:
         outcome: e.CallOutcome
         try:
             summary = activity_inputs.summary_of(call)
-            how = retry_policies.run_tool(tool, effect, self._record.provided.liveness, summary)
+            how = activity_options.run_tool(tool, effect, self._record.provided.liveness, summary)
             ask = activity_inputs.run_tool(self._record, call)
             holder, once = holder_of(ask.connection), effect is Effect.ONCE
             came = await self._at_files.run_at(holder, tool.name, ask, e.ToolOutcome, how, once=once)
@@ -271,7 +271,7 @@ class Doing:
     async def probe(self, call_id: str) -> None:
         ask = activity_inputs.probe_call(self._record, self._record.doubts[call_id])
         try:
-            how = retry_policies.probe(ask.tool)
+            how = activity_options.probe(ask.tool)
             found = await self._at_files.run(world.PROBE_CALL, ask, e.DoubtProbed, how)
         except WorkInterrupted:
             found = activity_failures.not_probed(call_id, "the reply was interrupted")
@@ -282,7 +282,7 @@ class Doing:
     async def verify(self, offer: int) -> None:
         ask = VerifyDecisions(body=self._record.offers.waiting[offer].body)
         try:
-            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, retry_policies.verify())
+            found = await self.underway.run(world.VERIFY_DECISIONS, ask, Verified, activity_options.verify())
         except WorkInterrupted:
             return  # nobody waits for it any more
         except ActivityError as error:
@@ -294,7 +294,7 @@ class Doing:
         call = activity_inputs.open_call(self._record, call_id)
         ask = activity_inputs.run_tool(self._record, call)
         try:
-            how = retry_policies.take_result(call.block.name)
+            how = activity_options.take_result(call.block.name)
             outcome = await self._at_files.run(world.TAKE_RESULT, ask, e.ToolReturned, how)
         except WorkInterrupted:
             return  # the call is closed with the reply

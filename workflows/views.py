@@ -3,26 +3,26 @@
 from typing import Any
 
 from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
+from longhaul.agent.decisions.deadlines import when
+from longhaul.agent.decisions.notices import to_tell
 from longhaul.agent.fold.compaction import next_cut, tokens
-from longhaul.agent.fold.ledger.question_digest import seen_digest
-from longhaul.agent.fold.ledger.state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.letters import requests
 from longhaul.agent.letters.doubts import open_doubts
-from longhaul.agent.letters.offers import must_sign
+from longhaul.agent.letters.life import shutdown
 from longhaul.agent.letters.pausing import told
-from longhaul.agent.letters.upkeep import shutdown
-from longhaul.agent.next.notices import to_tell
-from longhaul.agent.next.waiting import when
+from longhaul.agent.letters.signed_approvals import must_sign
 from longhaul.agent.permission.preview import Preview, preview
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.views.budget import standing
-from longhaul.agent.views.children import family, path
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.index import reply_word, status_word
 from longhaul.agent.views.plan import tasks_told
+from longhaul.agent.views.search_attributes import reply_word, status_word
+from longhaul.agent.views.subagents import family, path
 from longhaul.agent.views.transcript import page, reply_message
 from longhaul.workflows.beside_calls import first_requests, in_doubt, lacking_budget
 from longhaul.workflows.contract import (

@@ -13,7 +13,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Step, Think
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.titles import title_of
-from longhaul.agent.views.index import IndexRow, row_of
+from longhaul.agent.views.search_attributes import IndexRow, row_of
 from longhaul.workflows import views
 from longhaul.workflows.contract import (
     COST,
@@ -29,7 +29,7 @@ from longhaul.workflows.contract import (
     PendingCall,
     Waits,
 )
-from longhaul.workflows.details import details
+from longhaul.workflows.web_ui_page import details
 
 MOST_CALLS = 16
 LARGEST_CALL_BYTES = 8_000

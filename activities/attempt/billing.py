@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
 from longhaul.activities.contract import LOST_ATTEMPTS, OUT_OF_BUDGET
-from longhaul.activities.models.failures.verdicts import is_turned_away
+from longhaul.activities.models.failures.failure_classification import is_turned_away
 from longhaul.activities.models.model import Delta
 from longhaul.agent.values.conversation.messages import Usage
 

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import NOT_HERE
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 
 LOOK_SECONDS = 10
 ENDED = "Ended"

@@ -6,7 +6,6 @@ last one. The session is told now and then, so that whoever looks at it reads wh
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,15 +17,13 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retries import failed_for_good, pause_seconds
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
 log = logging.getLogger(__name__)
 
 _AT_FIRST = RetryPolicy(initial_interval=timedelta(seconds=0.2))
 """For an attempt that is not told its policy."""
-SPREAD = 0.1
-"""Of a pause that the provider asks for: what it has turned away together does not come back at the same moment."""
 FIRST_TOLD = 5
 TOLD_EACH = 30
 """Attempts: some seconds after the first one, and then about each hour. Each word costs the history four events."""
@@ -58,16 +55,6 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     if early or info.attempt == FIRST_TOLD or info.attempt % TOLD_EACH == 0:
         await _tell_session(failure.message, next_at, until)
     return ProviderAway(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
-
-
-def pause_seconds(attempt: int, told_seconds: float, policy: RetryPolicy) -> float:
-    """Before the next try: what the provider asks for, or what the policy's growing interval comes to, whichever is
-    longer. A provider that always asks for 300 ms is not asked three times a second for the length of its outage. Both
-    are spread, for many calls fail at once."""
-    growing = policy.initial_interval.total_seconds() * policy.backoff_coefficient ** min(attempt - 1, 60)
-    longest = policy.maximum_interval.total_seconds() if policy.maximum_interval else growing
-    own = min(growing, longest) * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
-    return max(told_seconds * random.uniform(1.0, 1.0 + SPREAD), own)  # noqa: S311
 
 
 def is_patient() -> bool:

@@ -19,10 +19,10 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.fitting import answer_room, fitted
 from longhaul.activities.compression.view import Count, CountFor, Question, SummaryAnswer
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
-from longhaul.activities.models.failures.verdicts import judge
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.answers import BadAnswer, answer_of
+from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 

@@ -10,8 +10,8 @@ from typing import assert_never
 
 from longhaul.activities.context.attachments import looked_into
 from longhaul.activities.context.image_limits import is_text_only, too_large_among
+from longhaul.activities.models.failures.failure_classification import refusal_in
 from longhaul.activities.models.failures.refusals import RefusedContent
-from longhaul.activities.models.failures.verdicts import refusal_in
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import signed
 from longhaul.agent.entries.repairs import LeftOut

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from longhaul.agent.plain.canonical import canonical_json
-from longhaul.agent.values.children import AGENT
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.subagents import AGENT
 
 
 @dataclass(frozen=True, slots=True)

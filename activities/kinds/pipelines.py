@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from longhaul.activities.kinds.kind import AgentKind, KindSession, agent_kind
 from longhaul.activities.kinds.next_step import KindFailed
-from longhaul.agent.values.children import LONGEST_TASK_CHARS
 from longhaul.agent.values.conversation.messages import Msg
+from longhaul.agent.values.subagents import LONGEST_TASK_CHARS
 
 MOST_ROUNDS, ROUNDS = 50, 2
 _FRAME_CHARS = 300

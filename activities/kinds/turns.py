@@ -26,7 +26,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     with_content,
 )
-from longhaul.agent.values.conversation.stops import BROKEN_OFF
+from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import NotOffered
 from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.shell.danger import dangerous_variable
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong

@@ -22,7 +22,7 @@ from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 import mcp_types as types
 
-from longhaul.activities.process.clipping import clipped
+from longhaul.activities.process.output_truncation import clipped
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function_output import OUTPUT_CAP
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock

@@ -13,7 +13,7 @@ from longhaul.activities.models.side_model import NotAsked, SideModel
 from longhaul.activities.process.progress import progress
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, UserMsg
-from longhaul.agent.values.conversation.stops import BROKEN_OFF
+from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF
 
 MOST_MESSAGES = 100
 SHOWN_CHARS = 300

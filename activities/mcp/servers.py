@@ -20,7 +20,7 @@ from longhaul.activities.mcp.allowed_servers import OfferedServers, Server
 from longhaul.activities.mcp.connections import IDLE_SECONDS, Connections
 from longhaul.activities.mcp.failures import NotOffered, ServerBusy, ServerFailure
 from longhaul.activities.models.failures.retries import failed_for_good
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.plain.visible import visible
@@ -193,7 +193,7 @@ class McpServers:
 
     async def _list(self, server: Server) -> ToolList:
         """Raises ServerFailure, and remembers it."""
-        from longhaul.activities.mcp.served_tool import ServedTool  # noqa: PLC0415
+        from longhaul.activities.mcp.tool_calls import ServedTool  # noqa: PLC0415
         from longhaul.activities.mcp.tool_descriptors import described, left_out, misspelt  # noqa: PLC0415  needs the extra
 
         began = time.monotonic()

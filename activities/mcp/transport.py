@@ -20,7 +20,7 @@ from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
-from longhaul.activities.process.box import CantConfine, boxed
+from longhaul.activities.process.sandbox import CantConfine, boxed
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, StdioMCPConfig, secrets_in, with_secrets
 

@@ -10,8 +10,8 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
 from longhaul.agent.plain.nearest import did_you_mean
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.spec.memory import (
     KNOWLEDGE_SOURCE,
     MEMORY_SOURCE,

@@ -10,8 +10,8 @@ from longhaul.activities.models.adapters import make_model
 from longhaul.activities.models.apis.vendors import VENDORS, check_installed
 from longhaul.activities.models.clouds import Cloud, check_cloud, cloud_of, make_cloud_model
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.key_limits import KeyLimit, key_digest
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
+from longhaul.activities.models.failures.rate_limits import KeyLimit, key_digest
 from longhaul.activities.models.key_places import NO_KEY, NO_VARIABLES, SETTING, KeyPlace, is_among, is_within
 from longhaul.activities.models.model import Delta, Model, ModelReply, ModelRequest
 from longhaul.activities.models.model_names import Called, ModelName, parse_model_name

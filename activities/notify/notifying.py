@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.notify.channel import Channel, NoticeMessage, NotTold
+from longhaul.agent.decisions.notices import still_true
 from longhaul.agent.entries.notices import SHOWN_CHARS, SHOWN_OF_MORE_CHARS, Given, Notice, shown_arguments
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.next.notices import still_true
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.visible import visible
 

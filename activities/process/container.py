@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longhaul.activities.process.box_limits import Limits
+from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.supervised import Ending, Sink, run_supervised
 from longhaul.activities.process.supervisor import NOTE_CAP_BYTES, NOTE_FD
 from longhaul.agent.plain.errors import BadSetup

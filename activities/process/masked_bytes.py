@@ -4,7 +4,7 @@ import codecs
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.stream import MaskedStream
-from longhaul.activities.process.clipping import ClippedBytes
+from longhaul.activities.process.output_truncation import ClippedBytes
 
 
 class MaskedBytes:

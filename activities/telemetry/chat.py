@@ -7,7 +7,7 @@ from typing import Any
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.telemetry.content import Content

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from temporalio import activity
 
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers

@@ -3,8 +3,8 @@
 from typing import Any
 
 from longhaul.activities.tool import Tool
-from longhaul.agent.values.children import AGENT, LONGEST_TASK_CHARS
 from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS
 
 
 class StartAgent(Tool):

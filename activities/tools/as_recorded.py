@@ -4,7 +4,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.tool import Tool
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.fold.results import changed_tool
+from longhaul.agent.fold.synthetic_results import changed_tool
 
 
 def tool_as_recorded(toolbox: Toolbox, name: str, digest: str) -> Tool:

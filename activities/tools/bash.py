@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.box import Box, Boxed, CantConfine, boundary_of, boxed, run_boxed, sealed
-from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.masked_bytes import MaskedBytes
+from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, boundary_of, boxed, run_boxed, sealed
 from longhaul.activities.process.supervised import Ending
 from longhaul.activities.process.supervisor import NOTE_FD
 from longhaul.activities.process.telling import ToldBytes

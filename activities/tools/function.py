@@ -14,13 +14,13 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import ArgsKwargs
 
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import Found, NeedsDecision, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.function_output import Pieces, tool_output
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.deadlines import Deadline
 
 Function = Callable[..., Any]
 EffectName = Literal["read", "idempotent", "once"]

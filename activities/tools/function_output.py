@@ -6,7 +6,7 @@ from itertools import groupby
 
 from pydantic_core import to_jsonable_python
 
-from longhaul.activities.process.clipping import clipped, words_of
+from longhaul.activities.process.output_truncation import clipped, words_of
 from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import ToolError, ToolOutput
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock

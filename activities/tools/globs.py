@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.activities.process.threads import in_thread
-from longhaul.activities.shell.closed import closed_patterns
 from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, reading_fact, resolve
+from longhaul.activities.shell.search_exclusions import closed_patterns
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.diff import visible_line
 from longhaul.activities.tools.grep import VERSION_CONTROL

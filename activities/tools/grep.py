@@ -7,8 +7,8 @@ from typing import Any
 
 from longhaul.activities.process.supervised import Ending, run_supervised
 from longhaul.activities.process.threads import in_thread
-from longhaul.activities.shell.closed import anchored, as_search_globs, closed_patterns
 from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
+from longhaul.activities.shell.search_exclusions import anchored, as_search_globs, closed_patterns
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.secret_files import secret_globs

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from longhaul.activities.attempt.workspaces import not_here
-from longhaul.activities.process.clipping import words_of
+from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.plain.nearest import did_you_mean

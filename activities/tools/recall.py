@@ -10,7 +10,7 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.activities.attempt import own_session
-from longhaul.activities.past import readout
+from longhaul.activities.recovery import readout
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.recalled import MOST_MESSAGES, FoundMessages, Newest, WantedMessages, shown, wanted
 from longhaul.agent.entries.every import Segment

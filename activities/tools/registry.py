@@ -13,7 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from longhaul.activities.kinds.registry import is_kind
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import Tool
 from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
 from longhaul.activities.tools.bash import Bash

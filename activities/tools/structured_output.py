@@ -18,8 +18,8 @@ from pydantic_core import ValidationError as NoMatch
 from referencing import Registry
 
 from longhaul.activities.tools.arguments import ArgumentsError, sentence
-from longhaul.activities.tools.inside import Inside
-from longhaul.agent.next.structured_output import finish_function
+from longhaul.activities.tools.session_tools import Inside
+from longhaul.agent.decisions.structured_output import finish_function
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import canonical_json
 

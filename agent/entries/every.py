@@ -12,28 +12,28 @@ from pydantic import Field, RootModel
 from longhaul.agent.entries.background import *
 from longhaul.agent.entries.budget import *
 from longhaul.agent.entries.calls import *
-from longhaul.agent.entries.children import *
 from longhaul.agent.entries.context import *
+from longhaul.agent.entries.deadlines import *
 from longhaul.agent.entries.doubts import *
 from longhaul.agent.entries.entry import *
 from longhaul.agent.entries.hubs import *
-from longhaul.agent.entries.inside import *
 from longhaul.agent.entries.life import *
-from longhaul.agent.entries.offers import *
 from longhaul.agent.entries.pausing import *
 from longhaul.agent.entries.prepared import *
 from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.entries.requests import *
 from longhaul.agent.entries.rules import *
 from longhaul.agent.entries.server_questions import *
+from longhaul.agent.entries.session_tools import *
+from longhaul.agent.entries.signed_approvals import *
 from longhaul.agent.entries.sleep import *
-from longhaul.agent.entries.waiting import *
+from longhaul.agent.entries.subagents import *
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.values import sparse
-from longhaul.agent.values.children import Parent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage
-from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.subagents import Parent
 
 
 class SessionOpened(Entry):

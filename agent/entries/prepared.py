@@ -8,7 +8,7 @@ from longhaul.agent.values.budget import Tariff
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.liveness import FAST_SECONDS
+from longhaul.agent.values.spec.heartbeat_timeout import FAST_SECONDS
 
 
 class Prepared(Entry):

@@ -7,21 +7,21 @@ from longhaul.agent.fold import doubts as fold_doubts
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold import sampling
 from longhaul.agent.fold import stuck_detection as fold_stuck
+from longhaul.agent.fold.approvals import approvals_with, is_edit, note_decision
 from longhaul.agent.fold.context import note_adjusted
-from longhaul.agent.fold.decisions import approvals_with, is_edit, note_decision
+from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent.fold.ledger.approval_digest import essence, terms
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.question_digest import essence, terms
-from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.fold.results import denied_by_permission, denied_by_person, not_a_call
 from longhaul.agent.fold.rules import take_rules, take_user_rules
-from longhaul.agent.permission.policies import risk_of
+from longhaul.agent.fold.synthetic_results import denied_by_permission, denied_by_person, not_a_call
+from longhaul.agent.permission.confirmation import risk_of
 from longhaul.agent.permission.rulebook import accepted, added
 from longhaul.agent.permission.taint import brings_in
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.response import response_in
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.deadline import RiskFound, deadline_of
+from longhaul.agent.values.deadlines import RiskFound, deadline_of
 from longhaul.agent.values.plan import PLAN_EXIT
 from longhaul.agent.values.spec.known_names import MCP
 from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, server_of

@@ -4,11 +4,11 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import KEPT_DOUBTS, SOURCE, Doubt, cut, settled_text
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.plain.times import iso
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import ToolResultBlock
-from longhaul.agent.values.conversation.prompt import hint_message
 
 PROBE = "the tool's probe"
 SOMEBODY = "somebody"

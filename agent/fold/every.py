@@ -13,37 +13,37 @@ from longhaul.agent.fold import (
     background,
     budget,
     calls,
-    children,
     context,
+    deadlines,
     doubts,
     hubs,
-    inside,
-    offers,
     prepared,
     repairs,
     requests,
     server_questions,
+    session_tools,
+    signed_approvals,
     sleep,
     stop_reasons,
-    waiting,
+    subagents,
 )
 from longhaul.agent.fold import life as kept
 from longhaul.agent.fold import pausing as paused
 from longhaul.agent.fold import stuck_detection as circles
-from longhaul.agent.fold.batches import too_many
 from longhaul.agent.fold.ledger import words
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import KEPT_REFUSALS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Anchor, Heard
-from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.fold.parallel_calls import too_many
 from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_rules
 from longhaul.agent.permission import rulebook
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.tokens import believable
+from longhaul.agent.values.conversation.hints import cut_short, hint_message
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.conversation.prompt import cut_short, hint_message
-from longhaul.agent.values.conversation.stops import REFUSALS
+from longhaul.agent.values.conversation.stop_reasons import REFUSALS
 from longhaul.agent.values.permission import Scope
 
 
@@ -60,15 +60,15 @@ _BY_SUBJECT: tuple[tuple[Any, Callable[[Ledger, Any], None]], ...] = (
     (e.RequestEntry, requests.apply),
     (e.LifeEntry, kept.apply),
     (e.ContextEntry, context.apply),
-    (e.OfferEntry, offers.apply),
-    (e.InsideEntry, inside.apply),
+    (e.OfferEntry, signed_approvals.apply),
+    (e.InsideEntry, session_tools.apply),
     (e.DoubtEntry, doubts.apply),
     (e.PauseEntry, paused.apply),
     (e.SleepEntry, sleep.apply),
     (e.InputEntry, server_questions.apply),
-    (e.ChildEntry, children.apply),
+    (e.ChildEntry, subagents.apply),
     (e.BackgroundEntry, background.apply),
-    (e.BudgetAllotted, children.raise_later),
+    (e.BudgetAllotted, subagents.raise_later),
     (e.HubEntry, hubs.apply),
     (e.BudgetEntry, lambda _ledger, _entry: None),  # `budget.take` has heard of it
 )
@@ -104,7 +104,7 @@ def _apply_single(ledger: Ledger, entry: e.SingleEntry) -> None:
         case e.LetterRefused():
             _refuse(ledger, entry)
         case e.DeadlineReached():
-            waiting.apply(ledger, entry)
+            deadlines.apply(ledger, entry)
         case e.SessionOpened():
             pass
         case _ as never:

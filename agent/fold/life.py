@@ -4,11 +4,11 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import notices, sleep
-from longhaul.agent.fold.children import not_wanted, report_anew
+from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext, effect_of
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_values import NOWHERE, UNHEARD, CheckpointTry
-from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext, effect_of
-from longhaul.agent.fold.results import cancelled_before_start, left_open, outcome_unknown
+from longhaul.agent.fold.subagents import not_wanted, report_anew
+from longhaul.agent.fold.synthetic_results import cancelled_before_start, left_open, outcome_unknown
 from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     FinishedReason,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.notices import KEPT_NOTICES, Given, Notice, NotifyTry, shown_arguments
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import OpenCall
 
 _EVENTS = {"remind": "reminded", "escalate": "escalated", "expire": "expired"}
 NOT_TOLD = "the worker that wrote the checkpoint has notified nobody"

@@ -1,6 +1,6 @@
 """Changes the session's tasks and plans by calls that the session has answered."""
 
-from longhaul.agent.entries.inside import CallAnswered
+from longhaul.agent.entries.session_tools import CallAnswered
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.plan_notebook import PlanChange, kept
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext

@@ -4,13 +4,11 @@ where the provider would have to read everything anew."""
 from collections.abc import Iterator
 
 from longhaul.agent.entries.entry import Entry
-from longhaul.agent.entries.inside import Reminded
+from longhaul.agent.entries.session_tools import Reminded
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.times import iso
+from longhaul.agent.values.conversation.hints import GO_ON, LIMIT_OF_FORM, LIMIT_REACHED, LIMIT_SOURCE, hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg, ToolResultBlock
-from longhaul.agent.values.conversation.prompt import LIMIT_REACHED, LIMIT_SOURCE, hint_message
-from longhaul.agent.values.conversation.stops import GO_ON
-from longhaul.agent.values.conversation.structured_output import LIMIT_OF_FORM
 from longhaul.agent.values.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from longhaul.agent.values.plan_notebook import CHANGING, CREATE_PLAN
 from longhaul.agent.values.plan_texts import NO_PLAN, THE_PLAN, standing_text

@@ -4,11 +4,11 @@ from itertools import takewhile
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import background, calls, hubs, offers, repairs, sleep, stop_reasons
+from longhaul.agent.fold import background, calls, hubs, repairs, signed_approvals, sleep, stop_reasons
 from longhaul.agent.fold import stuck_detection as circles
+from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Finished, Handled
-from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, TextBlock, Usage
@@ -157,7 +157,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
     ledger.requests.steering = []
     ledger.requests.ended = entry.seq
     circles.note_end(ledger, entry.reason)
-    offers.end_of_reply(ledger)
+    signed_approvals.end_of_reply(ledger)
     ledger.state.reply_context = None
 
 

@@ -1,7 +1,7 @@
 """Makes findings old when rules change: paths are looked at with the folders in mind that deny and ask rules name."""
 
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.permission.ruled_paths import ruled_folders, ruled_paths
+from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.permission import PermissionRule
 

@@ -3,9 +3,9 @@
 from typing import assert_never
 
 from longhaul.agent.entries.sleep import SleepBegun, SleepEntry, WakeUpCame
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
 from longhaul.agent.fold.ledger.ledger_parts import WakeUps
-from longhaul.agent.fold.ledger.state import OpenCall
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.sleep import Over, Sleep
 

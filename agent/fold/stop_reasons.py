@@ -2,12 +2,13 @@
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import context
+from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import ReplyContext
 from longhaul.agent.fold.reminders import stamped
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.hints import NOT_WHOLE, GoOn
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, Msg, Usage
-from longhaul.agent.values.conversation.stops import BROKEN_OFF, NOT_WHOLE, REFUSALS, WHERE, GoOn, StopReason, ends_as
+from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, WHERE, StopReason, ends_as
 from longhaul.agent.values.stuck_detection import says_nothing
 
 LEAVES_OUT_REFUSED = 5

@@ -4,12 +4,12 @@ import json
 from typing import Literal, cast
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.decisions import approvals_with
-from longhaul.agent.fold.ledger.question_digest import seen_digest, what_changed
-from longhaul.agent.fold.ledger.state import OpenCall
+from longhaul.agent.fold.approvals import approvals_with
+from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent.fold.ledger.approval_digest import seen_digest, what_changed
 from longhaul.agent.letters.bodies import CallDecision, ConfirmResult, Unusable, UserConfirmResultEvent
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.permission.grants import may_grant
+from longhaul.agent.permission.grantable_rules import may_grant
 from longhaul.agent.permission.rule_checks import BadRule, check_rules
 from longhaul.agent.permission.rulebook import check_room, granted
 from longhaul.agent.plain.result_schema import unusable, wrong_places

@@ -13,7 +13,6 @@ from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
 from longhaul.agent.values.amount import Amount, bounded
 from longhaul.agent.values.budget import End, Raise
-from longhaul.agent.values.children import LONGEST_REPORT_CHARS
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     HintBlock,
@@ -27,6 +26,7 @@ from longhaul.agent.values.permission import Analyzers, Confirming, PermissionMo
 from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.agent.values.spec.agent_spec import ContextConfig, Middlewares
 from longhaul.agent.values.spec.known_names import FullModelName
+from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
 
 MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]

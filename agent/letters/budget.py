@@ -1,9 +1,9 @@
 """The letter that changes a session's budget: it raises limits, or ends a reply that waits for more."""
 
+from longhaul.agent.decisions.budget import seconds_of, steps_of
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChangeBudget, Unusable
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.next.budget import seconds_of, steps_of
 from longhaul.agent.record import Record
 from longhaul.agent.values.amount import NANOS, Amount, child_key
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Raise, shown

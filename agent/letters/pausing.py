@@ -7,11 +7,11 @@ what waits for them, and a reply that is answered ends.
 
 from typing import Any
 
+from longhaul.agent.decisions.rollover import Load, should_save
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import PauseSession, Resume, TakeStep, Unusable
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.letters.letter import Received
-from longhaul.agent.next.rollover import Load, should_save
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Answer, BeginStep, Checkpoint, Compress, Park, Prepare, Probe, Remind, Step, Think

@@ -14,20 +14,22 @@ from longhaul.agent.letters import approvals as answers
 from longhaul.agent.letters import (
     bodies,
     budget,
-    children,
+    compaction,
     doubts,
+    external_results,
     hubs,
-    offers,
-    outside,
+    life,
     pausing,
     requests,
     rules,
+    signed_approvals,
     sleep,
-    upkeep,
+    state_replacement,
+    subagents,
 )
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.letter import Letter, Received
-from longhaul.agent.plain.depth import MAX_DEPTH, too_deep
+from longhaul.agent.plain.json_limits import MAX_DEPTH, too_deep
 from longhaul.agent.plain.mistakes import shortened, what_is_wrong
 from longhaul.agent.record import Record
 
@@ -78,7 +80,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "confirm",
         bodies.Confirm,
-        _by_body(offers.decide),
+        _by_body(signed_approvals.decide),
         "Allow or deny a call, in the name of whoever asks",
         method="confirm",
         commands=("approve", "deny"),
@@ -95,7 +97,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "external_result",
         bodies.ExternalResult,
-        _by_body(outside.external),
+        _by_body(external_results.external),
         "Hand in results of external tools",
         method="external_result",
         commands=("result",),
@@ -105,7 +107,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "external_result",
         bodies.ExternalExecutionResultEvent,
-        _by_body(outside.external_event),
+        _by_body(external_results.external_event),
         "The same as the seed's own event",
         known_by="execution_results",
     ),
@@ -161,7 +163,7 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "compact",
         bodies.Compact,
-        _by_body(upkeep.compact),
+        _by_body(compaction.compact),
         "Make the context shorter, and wait for it",
         bare=True,
         method="compress_context",
@@ -219,24 +221,24 @@ LETTERS: tuple[LetterRow[Any], ...] = (
     LetterRow(
         "replace_state",
         bodies.ReplaceState,
-        _by_body(upkeep.replace_state),
+        _by_body(state_replacement.replace_state),
         "Put a state in the place of a session's that is idle or waits; begins the session when there is none",
         method="stored.import_state",
         commands=("state import", "state edit", "state fork"),
         path="state",
     ),
     LetterRow(
-        "worker_left", bodies.TellWorkerLeft, _by_body(upkeep.worker_left), "A worker was shut down in the midst of it"
+        "worker_left", bodies.TellWorkerLeft, _by_body(life.worker_left), "A worker was shut down in the midst of it"
     ),
     LetterRow(
         "worker_lacks",
         bodies.TellWorkerLacks,
-        _by_body(upkeep.worker_lacks),
+        _by_body(life.worker_lacks),
         "A worker can't do what the session waits for",
     ),
-    LetterRow("child_reported", bodies.ChildReport, children.reported, "A sub-agent's task has ended"),
+    LetterRow("child_reported", bodies.ChildReport, subagents.reported, "A sub-agent's task has ended"),
     LetterRow(
-        "report_again", bodies.ReportAgain, _by_body(children.report_again), "Its sub-agent is to say so once more"
+        "report_again", bodies.ReportAgain, _by_body(subagents.report_again), "Its sub-agent is to say so once more"
     ),
     LetterRow("hub_says", hubs.HubSays, _by_body(hubs.said), "What was said in a hub that the session is in"),
 )

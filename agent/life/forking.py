@@ -1,12 +1,12 @@
 """Going back to a step: what a session was after its n-th model call, and the state that a copy of it begins with."""
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.prompt import hint_message
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import FILES_NOW
 

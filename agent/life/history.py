@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.agent.entries.every import AnyEntry, ContextCompressed, SessionOpened
 from longhaul.agent.fold.every import apply
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import Context, Requests
-from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.permission import PermissionContext

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from longhaul.agent.fold.ledger.state import AgentState
-from longhaul.agent.fold.results import cancelled_before_start, cancelled_outside, left_open, outcome_unknown
+from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.synthetic_results import cancelled_before_start, cancelled_outside, left_open, outcome_unknown
 from longhaul.agent.life.java_state import from_java, is_java
 from longhaul.agent.life.migrations import NewerRecord, NoRecord, upgraded
 from longhaul.agent.permission.foreign_rules import understood

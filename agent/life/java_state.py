@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.life.java_blocks import message
 from longhaul.agent.permission.foreign_rules import check_keys
 from longhaul.agent.plain.import_problem import ImportProblems, problems_of

@@ -22,6 +22,7 @@ It follows AgentScope's order and modes, with these differences, all of which fa
 from enum import StrEnum
 from functools import cached_property
 
+from longhaul.agent.permission.command_chains import need_rules
 from longhaul.agent.permission.command_patterns import (
     allow_matches,
     command_text,
@@ -29,11 +30,10 @@ from longhaul.agent.permission.command_patterns import (
     deny_matches_any,
     loose_commands,
 )
-from longhaul.agent.permission.companions import need_rules
 from longhaul.agent.permission.facts import CallFacts, Confined, PathFact, commands_named
 from longhaul.agent.permission.globs import any_matches, path_matches
-from longhaul.agent.permission.reach import PATH_RULES, rule_reached, why_searched
-from longhaul.agent.permission.server_rules import argument_allowed, argument_matches, is_by_argument, rule_names
+from longhaul.agent.permission.mcp_rules import argument_allowed, argument_matches, is_by_argument, rule_names
+from longhaul.agent.permission.path_rules import PATH_RULES, rule_reached, why_searched
 from longhaul.agent.permission.suggestions import suggest_rules
 from longhaul.agent.permission.without_sandbox import is_plain, is_unheld
 from longhaul.agent.plain.values import Value

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from longhaul.agent.permission.command_patterns import PREFIX_ENDING, rule_words
-from longhaul.agent.permission.server_rules import is_by_argument, wrong_pattern
+from longhaul.agent.permission.mcp_rules import is_by_argument, wrong_pattern
 from longhaul.agent.plain.errors import BadInput
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.known_names import misspelt_rule

@@ -1,7 +1,7 @@
 """Rules that an approver may accept along with a call: narrow ones, or none."""
 
+from longhaul.agent.permission.command_chains import need_rules
 from longhaul.agent.permission.command_patterns import written
-from longhaul.agent.permission.companions import need_rules
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule

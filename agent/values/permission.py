@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from longhaul.agent.plain.times import moment
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, sparse, stated
-from longhaul.agent.values.deadline import Deadlines
-from longhaul.agent.values.decisions import ToolApproval
+from longhaul.agent.values.approvals import ToolApproval
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.spec.known_names import AnalyzerName, FullModelName
 
 

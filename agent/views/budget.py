@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from longhaul.agent.next.budget import seconds_of, steps_of
+from longhaul.agent.decisions.budget import seconds_of, steps_of
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record

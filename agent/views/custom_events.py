@@ -7,7 +7,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.fold.stop_reasons import refusal
 from longhaul.agent.plain.times import iso
-from longhaul.agent.values.conversation.stops import BROKEN_OFF, REFUSALS, StopReason
+from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import PlanChange
 from longhaul.agent.views import block_events

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.batches import too_many
-from longhaul.agent.fold.ledger.question_digest import asked
-from longhaul.agent.fold.ledger.state import AgentState
-from longhaul.agent.fold.results import denied_by_permission, denied_by_person, expired, not_a_call
+from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.agent.fold.ledger.approval_digest import asked
+from longhaul.agent.fold.parallel_calls import too_many
+from longhaul.agent.fold.synthetic_results import denied_by_permission, denied_by_person, expired, not_a_call
 from longhaul.agent.plain.times import iso
+from longhaul.agent.values.conversation.hints import cut_short, hint_message
 from longhaul.agent.values.conversation.messages import (
     FinishedReason,
     TextBlock,
@@ -21,9 +22,8 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.conversation.prompt import cut_short, hint_message
 from longhaul.agent.values.conversation.server_questions import in_words
-from longhaul.agent.values.conversation.stops import REFUSALS, ends_as
+from longhaul.agent.values.conversation.stop_reasons import REFUSALS, ends_as
 from longhaul.agent.views import block_events
 from longhaul.agent.views.custom_events import adjusted, changes, custom, customs, prepared, repaired, stopped
 from longhaul.agent.views.event import AgentEvent, EventsSoFar, EventType

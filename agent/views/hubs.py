@@ -5,7 +5,7 @@ from pydantic import Field
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
 from longhaul.agent.values.hubs import LONGEST_SAID_CHARS
-from longhaul.agent.views.children import last_words
+from longhaul.agent.views.subagents import last_words
 from longhaul.agent.views.transcript import reply_message
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
 
 
@@ -27,7 +27,7 @@ def on_session(
     as_json: bool,
 ) -> NoReturn:
     """The same with a screen and the name of a session."""
-    from longhaul.starter.cli.finding import Name  # noqa: PLC0415  loads temporalio
+    from longhaul.starter.cli.session_lookup import Name  # noqa: PLC0415  loads temporalio
     from longhaul.starter.cli.terminal.screen import Screen  # noqa: PLC0415
 
     leave_by(lambda: work(Screen(as_json=as_json), Name(s, user, agent)))

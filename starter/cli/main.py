@@ -157,7 +157,7 @@ def run(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Ask for one reply and follow it. Exit 0 finished, 3 parked, 4 the agent failed, 2 bad usage, 130 interrupted."""
-    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import run as running
 
@@ -181,7 +181,7 @@ def chat(  # noqa: PLR0913  one parameter a flag
     play: options.Play = False,
 ) -> None:
     """Talk with an agent: /quit or Ctrl-D leaves, Ctrl-C interrupts."""
-    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import chat as chatting
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.plain.code_names import CodeWithName, name_of
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.values.spec.agent_spec import AgentSpec

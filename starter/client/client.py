@@ -24,7 +24,7 @@ from longhaul.starter.client.schedules import Schedules
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import connect, let_go
-from longhaul.starter.reach.naming import Naming
+from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
 

@@ -13,7 +13,7 @@ from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.reading.asking import SILENT_SECONDS, NoSession
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.session import Session
-from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.query_retries import Pauses
 
 BUFFERED_EVENTS = 256
 """Of one session. A session that is ahead waits here; it never makes the others wait, nor takes their room."""

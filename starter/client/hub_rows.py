@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from longhaul.starter.client.cards import texts_of_memo
-from longhaul.starter.reach.naming import Naming
+from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.workflows.contract import HUB
 
 OPEN_HUBS = f"WorkflowType = '{HUB}' AND ExecutionStatus = 'Running'"

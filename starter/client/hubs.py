@@ -16,8 +16,8 @@ from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.hub_rows import memo_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
-from longhaul.starter.reach.naming import Naming
-from longhaul.starter.reach.patience import insist, send_again
+from longhaul.starter.reach.hashed_ids import Naming
+from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
 

@@ -7,12 +7,12 @@ from contextlib import aclosing
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.event_deduplication import ToldOnce
 from longhaul.starter.client.reading.following import LONGEST_WITH_STREAM_SECONDS, Following
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_stream import LiveStream, ToldEnds
 from longhaul.starter.client.reading.questions import Questions
-from longhaul.starter.client.reading.told_once import ToldOnce
-from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.visible import one_line
 from longhaul.workflows.contract import ReplyResult
 

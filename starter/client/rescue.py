@@ -12,7 +12,7 @@ from longhaul.agent.values.conversation.messages import HintBlock, Msg, UserMsg
 from longhaul.starter.client.reading.asking import QUERY_TIMEOUT, Asking, BlobsAway, NoWorker, Unexplained
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, as_messages
-from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.query_retries import Pauses
 from longhaul.workflows.contract import BLOBS_AWAY, CHECKPOINT, Status
 
 RESTORE_SECONDS = 120.0

@@ -13,7 +13,7 @@ from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.reach.connection import Unreachable
-from longhaul.starter.reach.places import why_another_store, why_no_rule_holds
+from longhaul.starter.reach.storage_places import why_another_store, why_no_rule_holds
 from longhaul.starter.settings import Settings
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import BadStoreSetting, StateStore, StoreError

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from longhaul.starter.client.attachments import check_attachments
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.wire import Refused, check_size, refusal_of, title_in
-from longhaul.starter.reach.patience import AT_ONCE, send_again
+from longhaul.starter.reach.query_retries import AT_ONCE, send_again
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 
 Start = Callable[[str], WithStartWorkflowOperation[Any, Any]]

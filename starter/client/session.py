@@ -8,7 +8,7 @@ from typing import Any, cast
 from temporalio.client import Client
 
 from longhaul.agent.entries.requests import When
-from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.letters.bodies import ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.conversation.messages import Msg
@@ -33,7 +33,7 @@ from longhaul.starter.client.replying import events_of, message_of
 from longhaul.starter.client.rescue import Rescued, rescue
 from longhaul.starter.client.rules import SessionRules
 from longhaul.starter.client.sending import Sending
-from longhaul.starter.client.signed import Deciding
+from longhaul.starter.client.signed_approvals import Deciding
 from longhaul.starter.client.states.session_copies import Kept
 from longhaul.starter.client.states.stored import Stored
 from longhaul.starter.client.steering import Steering
@@ -50,9 +50,9 @@ from longhaul.starter.client.wire import (
     start_operation,
 )
 from longhaul.starter.links import links
+from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.liveness import ask_seconds
-from longhaul.starter.reach.naming import Naming
-from longhaul.starter.reach.patience import insist
+from longhaul.starter.reach.query_retries import insist
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import EventPage, PendingCall, ReplyResult, SpecTexts, Status
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longhaul.agent.values.budget import Raise
-from longhaul.agent.values.children import Child
+from longhaul.agent.values.subagents import Child
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.workflows.contract import PendingCall
 

@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg, TextBlock, UserMsg
 from longhaul.starter.client.attachments import MEDIA_TYPES
-from longhaul.starter.serve.door import MOST_BODY_BYTES, read_body
 from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.starter.serve.request_checks import MOST_BODY_BYTES, read_body
 
 MOST_FIELDS = 60
 MOST_FILES = 20

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from longhaul.agent.permission.preview import Part, argument_parts, brief
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.lookalikes import told_apart
-from longhaul.agent.views.children import BETWEEN
+from longhaul.agent.views.subagents import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
 from longhaul.starter.serve.response_bodies import Row

@@ -11,13 +11,13 @@ from temporalio.client import Client
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter import render_pending
-from longhaul.starter.cli.terminal.keys import ask
+from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.demo import proof, story
 from longhaul.starter.demo.narrator import Narrator
 from longhaul.starter.demo.stage import TASK_QUEUE, Stage, StageFailed
-from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.settings import SettingsOfTheUser
 from longhaul.workflows.contract import PendingCall
 

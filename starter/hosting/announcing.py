@@ -8,7 +8,7 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.service import RPCError
 from temporalio.worker import WorkerDeploymentConfig
 
-from longhaul.starter.hosting.builds import Build, build_of, current_build, describe, own_build_id, why_idle
+from longhaul.starter.hosting.own_build import Build, build_of, current_build, describe, own_build_id, why_idle
 from longhaul.starter.hosting.saying import say
 from longhaul.starter.settings import Settings
 

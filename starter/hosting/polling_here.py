@@ -7,7 +7,7 @@ import sys
 from temporalio.service import RPCError
 
 from longhaul.starter.reach.connection import Unreachable, connect, let_go
-from longhaul.starter.reach.places import keepers
+from longhaul.starter.reach.storage_places import keepers
 from longhaul.starter.settings import Settings
 
 

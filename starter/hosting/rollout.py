@@ -19,7 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.values.spec.workspace import host_of
 from longhaul.starter.client.cards import query
-from longhaul.starter.hosting.builds import current_build, describe
+from longhaul.starter.hosting.own_build import current_build, describe
 
 _STATUS = "WORKER_DEPLOYMENT_VERSION_STATUS_"
 

@@ -10,8 +10,8 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.reach.connection_settings import bad_connection, connection_settings, why_not_reached
-from longhaul.starter.reach.patience import AsksAgain
-from longhaul.starter.reach.places import why_other_blobs
+from longhaul.starter.reach.query_retries import AsksAgain
+from longhaul.starter.reach.storage_places import why_other_blobs
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import client_interceptors, send_traces

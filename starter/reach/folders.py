@@ -7,7 +7,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from longhaul.starter.reach.places import keepers, root_mark
+from longhaul.starter.reach.storage_places import keepers, root_mark
 
 
 async def roots_of_workers(client: Client, queue: str) -> Set[str]:

@@ -13,16 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from longhaul.starter.serve import webhook_door
+from longhaul.starter.serve import webhook_endpoint
 from longhaul.starter.serve.acts import IDEMPOTENCY_KEY
 from longhaul.starter.serve.calls import Served
-from longhaul.starter.serve.door import Door, Guard
-from longhaul.starter.serve.mcp_door import PATH, McpDoor
+from longhaul.starter.serve.mcp_endpoint import PATH, McpDoor
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.request_checks import Door, Guard
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.streaming import LAST_EVENT_ID
-from longhaul.starter.serve.webhook_door import WebhookDoor
+from longhaul.starter.serve.webhook_endpoint import WebhookDoor
 
 
 def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
@@ -36,7 +36,7 @@ def application(served: Served, pages: Sequence[Route] = ()) -> Starlette:
 
     by_path = groupby(sorted(OPERATIONS, key=lambda one: one.path), key=lambda one: one.path)
     doors = [Route(path, Door(served, tuple(operations))) for path, operations in by_path]
-    hooks = Route(webhook_door.PATH, WebhookDoor(served))
+    hooks = Route(webhook_endpoint.PATH, WebhookDoor(served))
     app = Starlette(
         routes=[Route("/openapi.json", openapi, methods=["GET"]), Route(PATH, McpDoor(served)), hooks, *doors, *pages],
         middleware=[Middleware(Guard, served=served), *_for_web_pages(served)],

@@ -11,8 +11,8 @@ from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client.cards import CLOSED, SessionCard
 from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.hosting.rollout import versions
-from longhaul.starter.reach.places import keeper_of
 from longhaul.starter.reach.polling import Poller, pollers
+from longhaul.starter.reach.storage_places import keeper_of
 from longhaul.starter.serve.calls import Call, session_of, user_meant
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (

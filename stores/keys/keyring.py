@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from longhaul.stores.keys.keys import DELETED, KeyStore, KeysUnavailable, NoKey, StoredKey
-from longhaul.stores.keys.master import KEY_BYTES, Cipher, Masters, cipher_of, decrypted, encrypted
+from longhaul.stores.keys.master_keys import KEY_BYTES, Cipher, Masters, cipher_of, decrypted, encrypted
 
 Value = TypeVar("Value")
 

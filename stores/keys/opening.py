@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.keys.keys import BadKeysSetting, KeyStore
-from longhaul.stores.keys.master import HOW, Masters
+from longhaul.stores.keys.master_keys import HOW, Masters
 from longhaul.stores.keys.sqlite_keys import SqliteKeys
 
 FILE = "keys.db"

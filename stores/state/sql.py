@@ -13,9 +13,9 @@ from sqlalchemy import ColumnElement, CursorResult, Engine, and_, delete, insert
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.stores.state.record_format import newest_first, read, slot_of, spelt, stamped, with_state
-from longhaul.stores.state.slots import Slot, digest_of, owner
+from longhaul.stores.state.session_names import Slot, digest_of, owner
 from longhaul.stores.state.sql_engine import ANSWER_SECONDS, engine_of, place_of
 from longhaul.stores.state.sql_table import SESSIONS, create_tables
 from longhaul.stores.state.store import (

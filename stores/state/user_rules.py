@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
-from longhaul.agent.fold.ledger.state import AgentState
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.permission.rule_checks import check_rules, check_tools_of
 from longhaul.agent.permission.rulebook import changed, id_of, stamped
 from longhaul.agent.plain.times import iso

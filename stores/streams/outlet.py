@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from longhaul.stores.streams.batches import LONGEST_PIECE, WaitingPieces, WrittenAttempt
+from longhaul.stores.streams.buffer import LONGEST_PIECE, WaitingPieces, WrittenAttempt
 from longhaul.stores.streams.items import Piece
 
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from longhaul.stores.streams.batches import Batches, WaitingPieces, WrittenAttempt
+from longhaul.stores.streams.buffer import Batches, WaitingPieces, WrittenAttempt
 from longhaul.stores.streams.items import SETTLED
 from longhaul.stores.streams.outlet import Mask, Outlet, Unmasked
 from longhaul.stores.streams.streams import Streams, StreamsUnavailable

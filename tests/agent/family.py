@@ -3,16 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from longhaul.agent.decisions.subagents import Beginning, beginning, started
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import ChildReport
-from longhaul.agent.next.children import Beginning, beginning, started
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Report, Step, Tell
-from longhaul.agent.values.children import Parent
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.children import report
+from longhaul.agent.values.subagents import Parent
+from longhaul.agent.views.subagents import report
 from tests.agent.play import SPEC, TOOLS, Play
 
 AGENT_TOOL = ToolDescriptor(name="Agent", child=True, read_only=True, concurrency_safe=True, effect=Effect.READ)

@@ -7,17 +7,17 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from longhaul.agent.decision import BEHAVIOUR, decide
+from longhaul.agent.decisions.call_ids import with_own_call_ids
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.entries.notices import Given
 from longhaul.agent.fold.compaction import Cut
 from longhaul.agent.letters.bodies import Confirm, Unusable
 from longhaul.agent.letters.letter import Letter
-from longhaul.agent.letters.offers import settle
+from longhaul.agent.letters.signed_approvals import settle
 from longhaul.agent.letters.signing import Key, why_not
-from longhaul.agent.life.carried import Carried, carry
-from longhaul.agent.next.call_ids import with_own_call_ids
-from longhaul.agent.next.rollover import Load
+from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.plain.canonical import chain_digest
 from longhaul.agent.reception import receive
@@ -64,7 +64,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
     message_digest,
 )
-from longhaul.agent.values.conversation.stops import REFUSALS, StopReason
+from longhaul.agent.values.conversation.stop_reasons import REFUSALS, StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from longhaul.agent.decision import decide
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.pausing import BEGINS
 from longhaul.agent.life.history import History, seam_of
-from longhaul.agent.next.rollover import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Idle, Park, RollOver, Think
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, ToolCallBlock, ToolResultState

@@ -3,8 +3,8 @@
 import pytest
 
 from longhaul.agent.decision import decide
-from longhaul.agent.fold.ledger.state import effect_of
-from longhaul.agent.next.rollover import Load
+from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.fold.ledger.agent_state import effect_of
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Examine, Idle, Park, RollOver
 from longhaul.agent.values.conversation.messages import ToolCallState

@@ -8,11 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from longhaul.agent.decisions.deadlines import reached
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.question_digest import seen_digest
-from longhaul.agent.next.waiting import reached
+from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.steps import Act, Idle, Park
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.agent.play import SPEC, Play, asking, calls, text
 

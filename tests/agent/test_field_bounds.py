@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent.decisions.notebook_subtask_tools import FINISH
+from longhaul.agent.decisions.notebook_tools import CREATE
+from longhaul.agent.decisions.subagent_tools import SEND_TOOL
+from longhaul.agent.decisions.subagents import GivenTask
 from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold import background, children
+from longhaul.agent.fold import background, subagents
 from longhaul.agent.hub.bodies import LeaveHub, Say
 from longhaul.agent.hub.hub import HubState
 from longhaul.agent.hub.taking import received
 from longhaul.agent.letters.bodies import Notify, Unusable
 from longhaul.agent.letters.hubs import HubSays
-from longhaul.agent.next.children import GivenTask
-from longhaul.agent.next.inside_agents import SEND_TOOL
-from longhaul.agent.next.inside_notebook import CREATE
-from longhaul.agent.next.inside_notebook_subtasks import FINISH
 from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import check_count, check_room
 from longhaul.agent.plain.nearest import did_you_mean, nearest
@@ -25,7 +25,6 @@ from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.amount import Amount, bounded
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
-from longhaul.agent.values.children import Child
 from longhaul.agent.values.conversation.messages import UserMsg
 from longhaul.agent.values.hubs import HubWord
 from longhaul.agent.values.permission import PermissionRule
@@ -34,6 +33,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, Mode
 from longhaul.agent.values.spec.memory import shortened
 from longhaul.agent.values.spec.profiles import ModelProfile
 from longhaul.agent.values.spec.workspace import Seal, Workspace
+from longhaul.agent.values.subagents import Child
 from longhaul.agent.views.custom_events import repaired
 from longhaul.agent.views.hubs import MemberSaid
 from longhaul.agent.views.transcript import page
@@ -197,7 +197,7 @@ def test_of_what_has_ended_fifty_commands_and_a_hundred_sub_agents_are_kept() ->
     ledger = Play([]).record
     for number in range(101):
         background._keep(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
-        children._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
+        subagents._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
 
     assert (len(ledger.commands), len(ledger.children)) == (50, 100)
 

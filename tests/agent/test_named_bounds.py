@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent.decisions import background
+from longhaul.agent.decisions.interrupting import replaced_by
+from longhaul.agent.decisions.plan_mode_tools import PLAN_EXIT_TOOL
+from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import cut
-from longhaul.agent.fold.ledger.question_digest import seen_digest
-from longhaul.agent.fold.ledger.state import OpenCall
-from longhaul.agent.fold.ledger.used_call_ids import forget
-from longhaul.agent.fold.results import cancelled_outside
+from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent.fold.ledger.approval_digest import seen_digest
+from longhaul.agent.fold.ledger.call_id_filter import forget
+from longhaul.agent.fold.synthetic_results import cancelled_outside
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imported_state import read_state
-from longhaul.agent.next import background
-from longhaul.agent.next.inside_plan_mode import PLAN_EXIT_TOOL
-from longhaul.agent.next.interrupting import replaced_by
-from longhaul.agent.next.rollover import Load, history_is_long, roll_over
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.permission.preview import argument_parts, brief, preview
 from longhaul.agent.permission.rule_checks import BadRule, check_rule
@@ -42,10 +42,10 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.permission import PermissionRule
+from longhaul.agent.values.spec.heartbeat_timeout import heartbeat_seconds
 from longhaul.agent.values.spec.knowledge import Knowledge
-from longhaul.agent.values.spec.liveness import heartbeat_seconds
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.values.stuck_detection import Watch, with_call
 from tests.agent.play import Play, calls, text

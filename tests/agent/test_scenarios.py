@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from longhaul.agent.next.rollover import Load
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act, Idle, Park, Prepare, RollOver, Think
 from longhaul.agent.values.conversation.messages import FinishedReason, TextBlock, ToolCallBlock

@@ -9,7 +9,7 @@ import sys
 
 from longhaul import worker
 from longhaul.agent.decision import decide
-from longhaul.agent.next.rollover import Load
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, Idle, Step
 from longhaul.starter.cli import main as command_line

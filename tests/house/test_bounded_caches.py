@@ -21,8 +21,8 @@ from longhaul.activities.tools import registry
 from longhaul.activities.tools.globs import Glob
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.conversation.messages import Usage, UserMsg
-from longhaul.starter.hosting import parked
-from longhaul.starter.hosting.parked import ParkedRuns
+from longhaul.starter.hosting import workflow_cache
+from longhaul.starter.hosting.workflow_cache import ParkedRuns
 from longhaul.stores.offload import opening
 from longhaul.stores.offload.opening import Offloaders
 from tests.house.syntax import tree_of
@@ -49,7 +49,7 @@ BY_THEIR_OWN_NUMBER = {
     "FolderSizes._known": "REMEMBERED",
     "KnownToolLimits._learned": "MODELS_KEPT",
     "McpServers._listings": "MOST_LISTS",
-    "activities/process/box_names.py:_remembered": "a number of folders",
+    "activities/process/sandbox_names.py:_remembered": "a number of folders",
     "activities/repository/secret_trees.py:_remembered": "a number of folders",
     "activities/shell/git_history.py:_remembered": "REMEMBERED",
     "DirectoryStreams._newest": "a sweep each hour forgets what is a day old",
@@ -99,8 +99,8 @@ UNDER_WAY = {
 MEANT_TO_KEEP = {"MemoryStore._bodies"}
 """LONGHAUL_STORE=memory, for tests and demos."""
 UNBOUNDED_BUT_FEW = {
-    *("activities/process/box.py:bwrap_problem", "activities/process/box.py:_found_bwrap"),
-    *("activities/process/supervised.py:_compiled", "starter/hosting/builds.py:own_build_id"),
+    *("activities/process/sandbox.py:bwrap_problem", "activities/process/sandbox.py:_found_bwrap"),
+    *("activities/process/supervised.py:_compiled", "starter/hosting/own_build.py:own_build_id"),
     "starter/reach/connection.py:_settle_before_exit",
 }
 """Functions with `@cache`: without arguments, or with a path of the settings."""
@@ -250,7 +250,7 @@ async def arguments(folder: Path, calls: int) -> object:
 FILLS: dict[str, tuple[Fill, int]] = {
     "Contexts._sessions": (contexts_of, 200),
     "Offloaders._opened": (offloads, opening.KEPT_OFFLOADERS),
-    "ParkedRuns._waiting": (runs, parked.KEPT),
+    "ParkedRuns._waiting": (runs, workflow_cache.KEPT),
     "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
     "Specs._known": (prompts, specs.KEPT),
     "TokenCounter._fixed": (fixed, tokens.FIXED_KEPT),

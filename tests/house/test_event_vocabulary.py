@@ -9,11 +9,11 @@ from typing import get_args
 
 import pytest
 
+from longhaul.agent.decisions.deadlines import reached
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.repairs import LeftOut, Repair
-from longhaul.agent.fold.results import outcome_unknown
-from longhaul.agent.life.carried import Carried, carry
-from longhaul.agent.next.waiting import reached
+from longhaul.agent.fold.synthetic_results import outcome_unknown
+from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Budget
@@ -29,9 +29,9 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
-from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
 from longhaul.agent.values.stuck_config import StuckConfig
@@ -39,9 +39,9 @@ from longhaul.agent.values.tool_groups import ToolGroup
 from longhaul.agent.views.event import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold
 from longhaul.starter.client.feed import CLOSED
+from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.reading.live_events import LiveEvents
-from longhaul.starter.client.reading.told_once import WITHDRAWN
 from longhaul.stores.streams.items import Item
 from longhaul.workflows.contract import EventPage
 from tests.agent.family import Family, tasks

@@ -31,7 +31,7 @@ LONGER_FILES: dict[str, str] = {
     "agent/views/event.py": "one event, and a class for each of its types",
     "starter/cli/terminal/conversation.py": "one conversation at one terminal, from its first line to its end",
     "agent/letters/bodies.py": "all that may be asked from outside, in one list",
-    "workflows/retry_policies.py": "every timeout and retry policy, in one list",
+    "workflows/activity_options.py": "every timeout and retry policy, in one list",
     "workflows/steps.py": "what each step of the loop asks of the world, in one place",
     "worker.py": "the composition root: what it puts together can't be known elsewhere",
     "workflows/session.py": "one class, in which the SDK looks for the loop, the handlers and the queries",

@@ -11,15 +11,15 @@ import typer
 
 from docs.making.reference import PAGES as MADE
 from longhaul.activities.attempt.heartbeat import pause_seconds
+from longhaul.agent.decisions.rollover import ROLL_OVER_BYTES, ROLL_OVER_EVENTS
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS
-from longhaul.agent.next.rollover import ROLL_OVER_BYTES, ROLL_OVER_EVENTS
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import ModelConfig
-from longhaul.agent.values.spec.liveness import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
+from longhaul.agent.values.spec.heartbeat_timeout import CHEAP_SECONDS, FAST_SECONDS, heartbeat_seconds
 from longhaul.starter.cli.main import app
 from longhaul.starter.reach.liveness import CHEAP_ASK_SECONDS, FAST_ASK_SECONDS
 from longhaul.starter.settings import OF_A_FOLDER, Settings
-from longhaul.workflows import retry_policies
+from longhaul.workflows import activity_options
 from tests.house.headings import anchors
 
 ROOT = Path(__file__).parents[2]
@@ -31,8 +31,10 @@ PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md")
 
 def test_the_numbers_are_those_of_the_code() -> None:
     tool = ToolDescriptor(name="any")
-    heartbeats = [retry_policies.run_tool(tool, effect, FAST_SECONDS, "").get("heartbeat_timeout") for effect in Effect]
-    of_models = retry_policies.call_model(ModelConfig(), FAST_SECONDS, "").get("heartbeat_timeout")
+    heartbeats = [
+        activity_options.run_tool(tool, effect, FAST_SECONDS, "").get("heartbeat_timeout") for effect in Effect
+    ]
+    of_models = activity_options.call_model(ModelConfig(), FAST_SECONDS, "").get("heartbeat_timeout")
 
     assert heartbeats == [timedelta(seconds=2), timedelta(seconds=5), timedelta(seconds=30)]
     assert of_models == timedelta(seconds=2)

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 
 from longhaul.activities.models.key_places import KeyPlace
 from longhaul.activities.models.providers import Providers
-from longhaul.activities.past import readout
+from longhaul.activities.recovery import readout
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
@@ -27,7 +27,7 @@ from longhaul.starter.client.reading import asking
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states import session_copies
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.starter.reach import patience
+from longhaul.starter.reach import query_retries
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
@@ -191,7 +191,11 @@ async def other_wire(used_sdks: None) -> AsyncIterator[Wire]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients and workers of this process take silence for an answer after two seconds, not after eight to fifteen."""
-    for module, name in ((patience, "STUCK_SECONDS"), (asking, "SILENT_SECONDS"), (session_copies, "SILENT_SECONDS")):
+    for module, name in (
+        (query_retries, "STUCK_SECONDS"),
+        (asking, "SILENT_SECONDS"),
+        (session_copies, "SILENT_SECONDS"),
+    ):
         monkeypatch.setattr(module, name, 2.0)
     monkeypatch.setattr(readout, "QUERY_TIMEOUT", timedelta(seconds=2))
 

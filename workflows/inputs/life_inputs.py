@@ -3,8 +3,8 @@ come."""
 
 from longhaul.activities import contract as world
 from longhaul.agent.decision import decide
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.rollover import Load
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Prepare
 from longhaul.workflows.inputs.activity_inputs import prepare_reply

@@ -2,8 +2,8 @@
 told."""
 
 from longhaul.activities.contract import InterruptInput, MemoryInput, Runtime
+from longhaul.agent.decisions.interrupting import cut_short, replaced_by
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.next.interrupting import cut_short, replaced_by
 from longhaul.agent.plain.canonical import canonical_json
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.spec.memory import shortened

@@ -22,7 +22,7 @@ from temporalio.converter import (
 from longhaul.agent.plain.errors import Damaged
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
 from longhaul.workflows.encryption import ActivityFailures, EncryptedPayloads, SessionKeys, is_encrypted
-from longhaul.workflows.payloads.storage import (
+from longhaul.workflows.payloads.large_payloads import (
     BY_REFERENCE_BYTES,
     DRIVER,
     KEY,

@@ -13,13 +13,13 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.contract import BAD_START
 from longhaul.agent.entries.every import SessionOpened
 from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.plain.bounds import TooMuch, check_bounds
+from longhaul.agent.plain.json_limits import TooMuch, check_bounds
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.workflows.contract import WORKFLOW, SessionStart
+from longhaul.workflows.payloads.large_payloads import KEY
 from longhaul.workflows.payloads.missing_blobs import why_missed, why_start_missed
-from longhaul.workflows.payloads.storage import KEY
 
 MAX_NAME = 200
 LARGEST_LETTER = 1_900_000

@@ -15,7 +15,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from longhaul.workflows.payloads.converter import HISTORY_LOST, BlobGone, check_had
-from longhaul.workflows.payloads.storage import KEY, MISSING, WITH_KEY
+from longhaul.workflows.payloads.large_payloads import KEY, MISSING, WITH_KEY
 
 Answer = TypeVar("Answer")
 

@@ -10,15 +10,15 @@ from openai.types.responses import Response, ResponseStreamEvent
 from longhaul.activities.models.apis.openai_responses_prompt import PHASE, PHASES, build_payload
 from longhaul.activities.models.apis.streams import finish, read_all, silence_of, timeout_of
 from longhaul.activities.models.failures.errors import ProviderError
-from longhaul.activities.models.failures.verdict_table import STATUS_OF_TYPE
+from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.stop_reasons import REFUSAL
 from longhaul.activities.models.replies.usage import openai_usage
-from longhaul.activities.models.requests.answers import forced_or_in_words
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling import noted, refused_by_responses
+from longhaul.activities.models.requests.structured_output import forced_or_in_words
 from longhaul.activities.models.requests.wire_items import sent
 from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import httpx2
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError
-from longhaul.activities.models.failures.verdict_table import STATUS_OF_TYPE
+from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.replies.assembly import Assembly, Block
 from longhaul.activities.models.replies.stop_reasons import has_failed, tells_nothing

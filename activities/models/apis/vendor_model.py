@@ -39,7 +39,7 @@ from longhaul.activities.models.failures.privacy import for_a_person
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.stop_reasons import is_known
-from longhaul.activities.models.requests.answers import NOT_FORCED, forced_or_in_words, in_words
+from longhaul.activities.models.requests.structured_output import NOT_FORCED, forced_or_in_words, in_words
 from longhaul.agent.values.conversation.messages import Usage
 
 _STOPS: Mapping[str, str] = {

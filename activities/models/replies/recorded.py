@@ -5,7 +5,7 @@ from itertools import count
 
 from longhaul.activities.models.model import ModelReply
 from longhaul.agent.values.conversation.messages import ContentBlock, TextBlock, ToolCallBlock
-from longhaul.agent.values.conversation.stops import REFUSALS
+from longhaul.agent.values.conversation.stop_reasons import REFUSALS
 
 
 def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:

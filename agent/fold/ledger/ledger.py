@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.entries.pausing import Pause
+from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext
+from longhaul.agent.fold.ledger.call_id_filter import was_there
 from longhaul.agent.fold.ledger.ledger_parts import (
     Compaction,
     Context,
@@ -24,17 +26,15 @@ from longhaul.agent.fold.ledger.ledger_parts import (
     WakeUps,
 )
 from longhaul.agent.fold.ledger.ledger_values import Mark
-from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext
-from longhaul.agent.fold.ledger.used_call_ids import was_there
-from longhaul.agent.permission.grants import may_come_from_a_store
+from longhaul.agent.permission.grantable_rules import may_come_from_a_store
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Account
-from longhaul.agent.values.children import Child, Parent
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.values.subagents import Child, Parent
 
 KEPT_REQUESTS = 1_000
 """Handled request ids that are remembered; an older id sent again would be a new request."""

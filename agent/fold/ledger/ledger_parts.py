@@ -23,7 +23,7 @@ from longhaul.agent.values.amount import NOTHING_SPENT, ModelSpent
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.liveness import FAST_SECONDS
+from longhaul.agent.values.spec.heartbeat_timeout import FAST_SECONDS
 
 
 @dataclass

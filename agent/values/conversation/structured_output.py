@@ -22,10 +22,6 @@ Gives your answer, in the form that was asked for, and ends this reply. Call it 
 words alone are no answer here. If the arguments do not fit, you read which field is wrong, and call it again."""
 ANSWERED = "The answer is taken."
 LATER = "An earlier call has given the answer; that one counts."
-LIMIT_OF_FORM = (
-    f"You have reached the limit of iterations for this reply. Call `{GENERATE_RESPONSE}` now, with what you know, and "
-    "nothing else."
-)
 
 
 def value_of(call: ToolCallBlock) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from longhaul.agent.plain.values import OpenValue, sparse
-from longhaul.agent.values.deadline import Deadline
+from longhaul.agent.values.deadlines import Deadline
 
 
 class Effect(StrEnum):

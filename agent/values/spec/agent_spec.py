@@ -8,7 +8,6 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 from longhaul.agent.plain.code_names import NAMES, CodeWithName, Names
 from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
 from longhaul.agent.values.budget import Budget
-from longhaul.agent.values.children import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.conversation.prompt import check_template as check_prompt_template
 from longhaul.agent.values.conversation.prompt import is_template_name
 from longhaul.agent.values.permission import PermissionContext, only_known_keys
@@ -31,6 +30,7 @@ from longhaul.agent.values.spec.skills import LOADER, SKILL_TOOL
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
 
 

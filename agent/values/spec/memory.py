@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
-from longhaul.agent.values.conversation.prompt import hint_message
 
 MemoryMode = Literal["agent_control", "static_control", "both"]
 """By tools that the model calls when it sees fit; before and behind each reply, unasked; or both."""

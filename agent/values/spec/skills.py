@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
-from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.spec.knowledge import Knowledge
 
 SOURCE = "skill:"

@@ -41,7 +41,7 @@ def add(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul schedule add morning "What changed since yesterday?" --cron "0 7 * * 1-5" --zone Europe/Berlin
     """
-    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import schedule as scheduling
 
@@ -67,7 +67,7 @@ def apply(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul schedule apply agents/harbour.toml
     """
-    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import schedule as scheduling
 

@@ -29,7 +29,7 @@ def export_state(
 
     Example: longhaul state export nightly --out nightly.json
     """
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import bulk_state as bulk
     from longhaul.starter.cli.work import state as moving
@@ -64,7 +64,7 @@ def import_state(  # noqa: PLR0913  one parameter a flag
 
     Example: longhaul state import nightly-2 nightly.json --model anthropic:claude-sonnet-4-5
     """
-    from longhaul.starter.cli.opening import Wishes
+    from longhaul.starter.cli.session_start import Wishes
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import bulk_state as bulk
     from longhaul.starter.cli.work import state as moving
@@ -92,7 +92,7 @@ def edit_state(
 
     Example: longhaul state edit nightly --set 'context[3].content[0].text="Fifty."' --why "recounted"
     """
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import state as moving
 
@@ -113,7 +113,7 @@ def fork_state(
 
     Example: longhaul state fork nightly nightly-retry --at 12
     """
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import state as moving
 
@@ -134,7 +134,7 @@ def delete_state(
 
     Example: longhaul state delete nightly --terminate --yes
     """
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import deletion as deleting
 

@@ -43,7 +43,7 @@ def show(  # noqa: PLR0913  one parameter a flag
     as_json: options.AsJson = False,
 ) -> None:
     """Show one session: what the model reads, cost, what it waits for and how to answer; or calls of it in full."""
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import show as reading
 
@@ -65,7 +65,7 @@ def watch(
     as_json: Annotated[bool, typer.Option("--json", help="One event a line as JSON, and nothing else.")] = False,
 ) -> None:
     """Follow what a session does, with text as it is said. Ctrl-C leaves it alone."""
-    from longhaul.starter.cli.finding import Name
+    from longhaul.starter.cli.session_lookup import Name
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import watch as watching
 

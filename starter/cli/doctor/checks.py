@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.tools.ripgrep import find_ripgrep
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.provision.temporal_cli import cache_directory

@@ -19,7 +19,7 @@ from temporalio.service import RPCError
 
 from longhaul.starter.cli.doctor.checks import Check
 from longhaul.starter.cli.doctor.stores import same_places
-from longhaul.starter.hosting.builds import BadBuild, build_of, current_build, describe
+from longhaul.starter.hosting.own_build import BadBuild, build_of, current_build, describe
 from longhaul.starter.reach.connection import Unreachable, connect
 from longhaul.starter.reach.connection_settings import BadConnection
 from longhaul.starter.reach.polling import workers

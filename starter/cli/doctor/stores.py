@@ -9,7 +9,7 @@ from temporalio.client import Client
 from longhaul.agent.plain.extras import MissingExtra
 from longhaul.starter.cli.doctor.checks import Check, why_not_writable
 from longhaul.starter.reach.connection import Unreachable, blobs_of, keyring_of
-from longhaul.starter.reach.places import why_another_store, why_other_blobs
+from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
 from longhaul.stores.keys.keys import BadKeysSetting, KeysUnavailable

@@ -21,7 +21,7 @@ from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
-from longhaul.starter.cli.terminal.keys import ask, ask_key, await_key, read
+from longhaul.starter.cli.terminal.key_presses import ask, ask_key, await_key, read
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.structured_input import fields_of, fill_in

@@ -14,10 +14,10 @@ from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.exit_codes import Exit
-from longhaul.starter.cli.finding import flags_of
+from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
 from longhaul.starter.cli.terminal.event_lines import CONFIRMED, answers_call, decided
-from longhaul.starter.cli.terminal.keys import QuestionGone
+from longhaul.starter.cli.terminal.key_presses import QuestionGone
 from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
 from longhaul.starter.cli.terminal.paused_session import PausedSession
 from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter

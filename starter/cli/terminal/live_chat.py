@@ -16,7 +16,7 @@ from longhaul.agent.entries.requests import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render
 from longhaul.starter.cli.exit_codes import Exit
-from longhaul.starter.cli.finding import flags_of
+from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.conversation import Conversation, newest_event
 from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.prompt_screen import PromptScreen

@@ -16,7 +16,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from rich.console import Console, RenderableType
 
 from longhaul.starter.cli.terminal.completions import Completions
-from longhaul.starter.cli.terminal.keys import CTRL_D
+from longhaul.starter.cli.terminal.key_presses import CTRL_D
 from longhaul.starter.cli.terminal.painting import draw, rows_of
 from longhaul.starter.cli.terminal.screen import Screen
 

@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.structured_output import GENERATE_RESPON
 from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render
-from longhaul.starter.cli.finding import flags_of
+from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.event_lines import asked, decided, line_of, stillness
 from longhaul.starter.cli.terminal.progress_line import ProgressLine
 from longhaul.starter.cli.terminal.running_calls import LAST_LINES, RunningCalls

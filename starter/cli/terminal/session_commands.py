@@ -10,7 +10,7 @@ from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter import render, render_session
-from longhaul.starter.cli.opening import fresh_name, located
+from longhaul.starter.cli.session_start import fresh_name, located
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused

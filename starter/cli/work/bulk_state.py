@@ -11,8 +11,8 @@ from rich.text import Text
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.finding import Name, connected, find_any
-from longhaul.starter.cli.opening import Wishes, open_session, whoami
+from longhaul.starter.cli.session_lookup import Name, connected, find_any
+from longhaul.starter.cli.session_start import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.states.session_copies import stored_sessions

@@ -13,10 +13,10 @@ from rich.text import Text
 from longhaul.agent.entries.requests import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.finding import connected
-from longhaul.starter.cli.opening import Wishes, open_session, whoami
+from longhaul.starter.cli.session_lookup import connected
+from longhaul.starter.cli.session_start import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
-from longhaul.starter.cli.terminal.keys import read_line, returns_as_typed, typed_before
+from longhaul.starter.cli.terminal.key_presses import read_line, returns_as_typed, typed_before
 from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.slash_commands import Commands

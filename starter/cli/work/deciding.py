@@ -10,8 +10,8 @@ from longhaul.agent.permission.preview import argument_parts
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.finding import Name, flags_of, opened
-from longhaul.starter.cli.opening import decider
+from longhaul.starter.cli.session_lookup import Name, flags_of, opened
+from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about, edited_by_hand, own_editor
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.rules import end_of

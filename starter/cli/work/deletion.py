@@ -5,8 +5,8 @@ import dataclasses
 from rich.text import Text
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.finding import Name, connected, find_any
-from longhaul.starter.cli.opening import whoami
+from longhaul.starter.cli.session_lookup import Name, connected, find_any
+from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.session_copies import Deleted

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.cli.finding import Name, connected, find_session
-from longhaul.starter.cli.opening import in_workspace, located, with_model
+from longhaul.starter.cli.session_lookup import Name, connected, find_session
+from longhaul.starter.cli.session_start import in_workspace, located, with_model
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files.agents import agent_beside, find_sections
 from longhaul.starter.client.agent_files.hub_files import apply_hubs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from longhaul.starter import render_pending, render_session
-from longhaul.starter.cli.finding import connected
+from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.tree import below, is_found_from_root
 from longhaul.starter.client.cards import SessionCard

@@ -7,8 +7,8 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-from longhaul.starter.cli.finding import Name, connected, find_any, opened
-from longhaul.starter.cli.opening import decider, whoami
+from longhaul.starter.cli.session_lookup import Name, connected, find_any, opened
+from longhaul.starter.cli.session_start import decider, whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.starter.visible import one_line

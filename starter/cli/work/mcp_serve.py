@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.opening import whoami
+from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.client.agent_files.agents import agent_names
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.hosting.own_process import keep_to_itself

@@ -8,8 +8,8 @@ from rich.text import Text
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.opening import Wishes, adjust, as_it_was
-from longhaul.starter.cli.terminal.keys import ask
+from longhaul.starter.cli.session_start import Wishes, adjust, as_it_was
+from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.cli.terminal.last_turns import first_request
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files.agents import find_agent

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from pydantic import ValidationError
 
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 
 # The one command that needs the tools themselves: it must look at a call just as a worker does.
 from longhaul.activities.rehearsal import Rehearsal

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.hosting.builds import BadBuild, Build, build_of
+from longhaul.starter.hosting.own_build import BadBuild, Build, build_of
 from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
 from longhaul.starter.hosting.rollout import (
     hosts_without,

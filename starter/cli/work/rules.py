@@ -12,12 +12,12 @@ from rich.text import Text
 
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.times import iso
-from longhaul.agent.values.deadline import LONGEST_SECONDS, seconds_in
+from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.known_names import without_tool
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import Name, connected, find_session
-from longhaul.starter.cli.opening import decider
+from longhaul.starter.cli.session_lookup import Name, connected, find_session
+from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules

@@ -8,12 +8,12 @@ from typing import get_args
 
 from rich.text import Text
 
-from longhaul.agent.values.deadline import seconds_in
+from longhaul.agent.values.deadlines import seconds_in
 from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import connected
-from longhaul.starter.cli.opening import Wishes, agent_to_begin
+from longhaul.starter.cli.session_lookup import connected
+from longhaul.starter.cli.session_start import Wishes, agent_to_begin
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.agent_files.agents import find_sections
 from longhaul.starter.client.agent_files.schedule_files import apply_schedules

@@ -14,7 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.opening import whoami
+from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.client.agent_files.agents import agent_names
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.console.site import routes
@@ -23,7 +23,7 @@ from longhaul.starter.hosting.own_process import keep_to_itself
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.connections import Connection
-from longhaul.starter.serve.door import host_name
+from longhaul.starter.serve.request_checks import host_name
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings
 from longhaul.starter.trust import trusted

@@ -7,7 +7,7 @@ from rich.text import Text
 from longhaul.agent.letters.server_questions import ACTIONS
 from longhaul.agent.values.conversation.server_questions import WARNING, ServerAsked, ServerQuestion
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.terminal.keys import ask, read
+from longhaul.starter.cli.terminal.key_presses import ask, read
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.structured_input import fill_in
 from longhaul.starter.visible import visible

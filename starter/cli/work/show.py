@@ -9,7 +9,7 @@ from rich.text import Text
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import Name, connected, find_known, flags_of
+from longhaul.starter.cli.session_lookup import Name, connected, find_known, flags_of
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.tree import below as below_root
 from longhaul.starter.cli.work.tree import is_found_from_root

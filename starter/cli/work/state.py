@@ -11,8 +11,8 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import Name, connected, find_any, find_if_open
-from longhaul.starter.cli.opening import Wishes, open_session, whoami
+from longhaul.starter.cli.session_lookup import Name, connected, find_any, find_if_open
+from longhaul.starter.cli.session_start import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.screen import Screen, write_json
 from longhaul.starter.client.states import state
 from longhaul.starter.visible import one_line

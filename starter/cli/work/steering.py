@@ -9,8 +9,8 @@ from rich.text import Text
 
 from longhaul.agent.entries.requests import When
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.finding import Name, opened
-from longhaul.starter.cli.opening import decider, whoami
+from longhaul.starter.cli.session_lookup import Name, opened
+from longhaul.starter.cli.session_start import decider, whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.server_questions import answers_to
 from longhaul.starter.cli.work.tree import place_of

@@ -8,7 +8,7 @@ from rich.text import Text
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit
-from longhaul.starter.cli.finding import Name, connected, find_session, flags_of
+from longhaul.starter.cli.session_lookup import Name, connected, find_session, flags_of
 from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen, write_json
 from longhaul.starter.client.feed import CLOSED

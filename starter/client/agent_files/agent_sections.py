@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from longhaul.agent.plain.values import Value, sparse
-from longhaul.agent.values.deadline import Seconds
+from longhaul.agent.values.deadlines import Seconds
 from longhaul.agent.values.hubs import MOST_MEMBERS, NAME
 from longhaul.agent.values.scheduled_request import Overlap
 

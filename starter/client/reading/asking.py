@@ -13,8 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import Damaged, LonghaulError, Unavailable
 from longhaul.starter.client.reading.past import PastSession
-from longhaul.starter.reach.patience import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.starter.reach.polling import workers
+from longhaul.starter.reach.query_retries import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.keys.keys import DELETED as KEY_DELETED
 from longhaul.workflows.contract import BLOBS_AWAY, HISTORY_LOST, BlobGone

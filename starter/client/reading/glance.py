@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.starter.client.reading.asking import Asking
-from longhaul.starter.reach.patience import Pauses
+from longhaul.starter.reach.query_retries import Pauses
 from longhaul.workflows.contract import CHECKPOINT, STATUS
 
 TIMEOUT = timedelta(seconds=5)

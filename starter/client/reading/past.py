@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longhaul.agent.letters.rules import listed
-from longhaul.agent.life.carried import Carried
+from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.would_pass import would_pass

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.carried import Carried
 from longhaul.agent.life.forking import KeptFiles, StepFold
+from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.plain.pages import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.structured_output import answered_in

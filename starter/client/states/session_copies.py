@@ -12,22 +12,22 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable
 from longhaul.starter.client.wire import Refused, start_of
 from longhaul.starter.reach.connection import Unreachable, blobs_of
-from longhaul.starter.reach.patience import Pauses
-from longhaul.starter.reach.places import why_another_store, why_other_blobs
+from longhaul.starter.reach.query_retries import Pauses
+from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.offload.deletion import forget_files, forget_keys
-from longhaul.stores.state.carried import carried_of
 from longhaul.stores.state.opening import open_store
+from longhaul.stores.state.rollover_state import carried_of
 from longhaul.stores.state.store import BadStoreSetting, SessionRecord, SessionRow, StateStore, StoreError
 from longhaul.stores.state.user_rules import NO_AGENT
 from longhaul.stores.streams.opening import open_streams

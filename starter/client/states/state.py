@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.ledger.state import AgentState
 from longhaul.agent.fold.repairs import rewritten, suspects
 from longhaul.agent.life import imported_state
 from longhaul.agent.life.forking import state_of_copy, told_of_its_files

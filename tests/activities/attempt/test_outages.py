@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from temporalio.common import RetryPolicy
 
-from longhaul.activities.attempt.outages import pause_seconds
+from longhaul.activities.models.failures.retries import pause_seconds
 
 POLICY = RetryPolicy(initial_interval=timedelta(seconds=0.2), maximum_interval=timedelta(seconds=120))
 

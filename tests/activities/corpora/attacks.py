@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.repository.run_by_others import danger_to_others
+from longhaul.activities.repository.autorun_files import danger_to_others
 from longhaul.activities.repository.sensitive import danger_by_name
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command

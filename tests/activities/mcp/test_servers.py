@@ -13,8 +13,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.mcp.servers import McpServers
-from longhaul.activities.process.box import bwrap_problem
 from longhaul.activities.process.progress import told_to
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.shell.environment_variables import INHERITED
 from longhaul.activities.tool import GivenUp, ToolError, ToolOutput
 from longhaul.activities.tools.absent import AbsentTool

@@ -13,7 +13,7 @@ from google.auth.exceptions import TransportError
 
 from longhaul.activities.models import providers as providers_module
 from longhaul.activities.models.failures.errors import ProviderError, SetupError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.key_places import NO_VARIABLES, read_key_places
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.profiles import BadProfiles, read_profiles

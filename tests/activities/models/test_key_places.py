@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.key_places import BadKeyPlaces, KeyPlace, is_within, read_key_places
 from longhaul.activities.models.providers import PROVIDERS, Provider, Providers
 from longhaul.agent.values.permission import PermissionContext

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities.context.context_windows import context_length
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.key_places import KeyPlace, read_key_places
 from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.model_names import ModelName, parse_model_name

@@ -19,7 +19,7 @@ from longhaul.activities.notify.notifying import Notifying, message_of
 from longhaul.activities.notify.opening import KEY, BadNotifySetting, open_channels
 from longhaul.activities.notify.webhook import Webhook, signature
 from longhaul.agent.record import Record
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.activities.middlewares.hook_server import hook_server

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import ToolCall, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.facts import Confined

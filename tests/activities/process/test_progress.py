@@ -3,8 +3,8 @@
 import asyncio
 
 from longhaul.activities.masking.masker import Masker
-from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.masked_bytes import MaskedBytes
+from longhaul.activities.process.output_truncation import ClippedBytes
 from longhaul.activities.process.progress import progress, told_to
 from longhaul.activities.process.telling import LONGEST_LINE, MOST_BYTES, ToldBytes
 

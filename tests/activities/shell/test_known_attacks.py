@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.decision_table import decide_call

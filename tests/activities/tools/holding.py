@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.tool import Place, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.agent.permission.facts import Confined

@@ -7,8 +7,8 @@ import pytest
 
 from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.masking.masker import NO_SECRETS
-from longhaul.activities.process.clipping import ClippedBytes
 from longhaul.activities.process.masked_bytes import MaskedBytes
+from longhaul.activities.process.output_truncation import ClippedBytes
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import MOST_ATTEMPTS, STOPPED, BashOutput, Outputs

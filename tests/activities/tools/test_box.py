@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import Box, Sandbox, boxed, bwrap_problem
-from longhaul.activities.process.box_limits import Limits
+from longhaul.activities.process.sandbox import Box, Sandbox, boxed, bwrap_problem
+from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.tool import Place, ToolError, ToolOutput
 from longhaul.activities.tools.bash import DESCRIPTION, Bash
 from longhaul.agent.permission.facts import Confined
@@ -144,7 +144,7 @@ import asyncio, sys
 from pathlib import Path
 from dataclasses import replace
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from tests.activities.tools.calls import called, place_at
 command = "setsid sleep " + ".".join({mark.split(".")!r}) + " & sleep " + ".".join({mark.split(".")!r})
 bash, place = Bash(box=Box("all")), place_at(Path({str(tmp_path)!r}))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.tool import Place, ToolError
 from longhaul.activities.tools import folder_size
-from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.folder_size import LEAST_BYTES, size_of
+from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.calls import called
-from tests.activities.tools.test_boxed import BOX, TOOLS
+from tests.activities.tools.test_sandbox_call import BOX, TOOLS
 
 pytestmark = pytest.mark.skipif(bool(bwrap_problem()), reason="there is no bubblewrap")
 

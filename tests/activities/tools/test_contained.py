@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.process.box import Box
-from longhaul.activities.process.box_limits import Limits
 from longhaul.activities.process.container import ENGINES, BadImages, Image, image_problem, read_images
+from longhaul.activities.process.sandbox import Box
+from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.tool import GivenUp, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.tools.boxed import Boxes
 from longhaul.activities.tools.registry import default_tools, load_modules
+from longhaul.activities.tools.sandbox_call import Boxes
 from longhaul.agent.permission.facts import Confined
 from longhaul.agent.values.spec.workspace import Seal
-from tests.activities.tools.test_boxed import SECRET
+from tests.activities.tools.test_sandbox_call import SECRET
 from tests.conftest import found
 from tests.limits import SURE_SECONDS
 from tests.servers.containers import make_image
@@ -174,7 +174,7 @@ async def test_nothing_outlives_a_call_its_time_or_its_interruption(box: Box, im
 RUNS = """
 import asyncio, sys
 from pathlib import Path
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from longhaul.activities.process.container import read_images
 from longhaul.agent.permission.facts import Confined
 from longhaul.agent.values.spec.workspace import Seal

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import Box, bwrap_problem
-from longhaul.activities.repository import run_by_others, sensitive
+from longhaul.activities.process.sandbox import Box, bwrap_problem
+from longhaul.activities.repository import autorun_files, sensitive
 from longhaul.activities.tool import NeedsDecision, Place, ToolError
 from longhaul.activities.tools.bash import REFUSED, Bash
 from longhaul.agent.permission.facts import Confined
@@ -192,7 +192,7 @@ PROTECTED = (
 )
 async def test_what_others_run_is_not_edited(place: Place, name: str, command: str) -> None:
     parts = tuple(name.split("/"))
-    assert sensitive.danger_by_name(parts, "write") or run_by_others.danger_to_others(parts)
+    assert sensitive.danger_by_name(parts, "write") or autorun_files.danger_to_others(parts)
     (place.root / name).parent.mkdir(parents=True, exist_ok=True)
     (place.root / name).write_text("as it was")
     (place.root / "plain").write_text("evil")
@@ -313,7 +313,7 @@ import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
 from longhaul.activities.tools.bash import Bash
-from longhaul.activities.process.box import Box
+from longhaul.activities.process.sandbox import Box
 from tests.activities.tools.calls import called, place_at
 arguments = {"command": "touch new /etc/x; id -u; ls -A ~; cat /proc/net/dev | grep -c :"}
 bash, place = Bash(box=Box("proven")), place_at(Path(sys.argv[1]))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from longhaul.activities.process.clipping import ClippedBytes, clipped
+from longhaul.activities.process.output_truncation import ClippedBytes, clipped
 from longhaul.activities.tools.diff import change_notice, visible_line
 from longhaul.activities.tools.files import ABSENT, FileSnapshot, digest_of
 

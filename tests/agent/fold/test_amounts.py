@@ -1,12 +1,12 @@
 """What each model has used up: all of it, under few names, and in money where a price is known."""
 
 from longhaul.agent.fold.amounts import OTHERS
-from longhaul.agent.life.carried import Carried
+from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.price import Price
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.workflows import views

@@ -6,16 +6,16 @@ import pytest
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Doubt
-from longhaul.agent.fold.results import outcome_unknown
+from longhaul.agent.fold.synthetic_results import outcome_unknown
 from longhaul.agent.letters.doubts import blocking, open_doubts
 from longhaul.agent.steps import Idle, Park, Probe, Think
 from longhaul.agent.values.conversation.messages import HintBlock
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.index import status_word
+from longhaul.agent.views.search_attributes import status_word
 from longhaul.agent.views.transcript import reply_message
 from longhaul.workflows import views
-from longhaul.workflows.details import details
+from longhaul.workflows.web_ui_page import details
 from tests.agent.play import SPEC, TOOLS, Play, calls, spoken, text
 
 SURE = (*TOOLS, ToolDescriptor(name="Send", probes=True))

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 from longhaul.agent.entries.every import CallsExamined, Checkpointed, Segment
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.carried import once_saved
+from longhaul.agent.life.rollover_state import once_saved
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Usage

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
+from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due
+from longhaul.agent.decisions.notices import retry_at, should_notify, to_tell
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.notices import Given, shown_arguments
-from longhaul.agent.next.notices import retry_at, should_notify, to_tell
-from longhaul.agent.next.waiting import next_due, reached, retry_is_due
 from longhaul.agent.steps import Checkpoint, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from tests.agent.play import RULES, Play, calls, text

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from longhaul.agent.decisions.sampling import room_for
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.sampling import room_for
 from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, Usage
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion

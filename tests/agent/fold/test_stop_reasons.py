@@ -2,10 +2,11 @@
 
 import pytest
 
+from longhaul.agent.decisions.continuations import config_for
 from longhaul.agent.fold.repairs import UNANSWERED
 from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
-from longhaul.agent.next.stop_reasons import config_for
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
+from longhaul.agent.values.conversation.hints import GO_ON
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     ErrorInfo,
@@ -15,7 +16,7 @@ from longhaul.agent.values.conversation.messages import (
     TextBlock,
     ThinkingBlock,
 )
-from longhaul.agent.values.conversation.stops import BROKEN_OFF, GO_ON, REFUSALS, StopReason, ends_as
+from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, StopReason, ends_as
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.agent.views.events import EventFold

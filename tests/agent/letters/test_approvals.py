@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.entries.every import CallUnsettled
-from longhaul.agent.fold.ledger.question_digest import seen_digest
+from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act, Examine, Idle, Park
 from longhaul.agent.views.events import EventFold

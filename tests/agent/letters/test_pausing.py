@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.next.rollover import Load
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.steps import Act, Compress, Idle, Park, Prepare, Think
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.views.index import row_of
+from longhaul.agent.views.search_attributes import row_of
 from tests.agent.play import Play, calls, text
 
 PAUSED = Park("resume")

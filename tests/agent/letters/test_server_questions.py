@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from longhaul.agent.decisions.deadlines import next_due, reached
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.waiting import next_due, reached
 from longhaul.agent.steps import Act, Park
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion, example, in_words
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.events import EventFold

@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.views.index import row_of
+from longhaul.agent.views.search_attributes import row_of
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import Play, asking, calls, spec_with, spoken, text
 

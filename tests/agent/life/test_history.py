@@ -3,9 +3,9 @@
 import pytest
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.state import AgentState
-from longhaul.agent.life.carried import Carried, carry, imported, once_saved, slimmed, with_state
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.life.history import messages
+from longhaul.agent.life.rollover_state import Carried, carry, imported, once_saved, slimmed, with_state
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, UserMsg
 from tests.agent.play import SPEC, Play, calls, text
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.fold.ledger.state import AgentState, OpenCall, ReplyContext
+from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.java_state import from_java
 from longhaul.agent.plain.import_problem import ImportProblem

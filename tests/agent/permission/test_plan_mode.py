@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries.every import SessionOpened
-from longhaul.agent.life.carried import imported
 from longhaul.agent.life.history import messages
 from longhaul.agent.life.imported_state import read_state
+from longhaul.agent.life.rollover_state import imported
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.plan_mode import REFUSED, decide_planning
 from longhaul.agent.record import Record

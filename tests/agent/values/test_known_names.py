@@ -11,13 +11,13 @@ from longhaul.activities.memory.memory_tools import RecordToMemory, RetrieveFrom
 from longhaul.activities.models import providers
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
+from longhaul.agent.decisions.session_tools import INSIDE
 from longhaul.agent.letters.bodies import Compact, Configure
-from longhaul.agent.next.inside import INSIDE
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.agent.values.children import AGENT
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.known_names import CLOUDS, CONDENSERS, PROVIDERS, TOOLS
+from longhaul.agent.values.subagents import AGENT
 
 MISSPELT: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model": "antropic:claude-x"}, "did you mean 'anthropic:claude-x'?"),

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
-from longhaul.agent.values.conversation.prompt import hint_message
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.memory import (
     KNOWLEDGE_SOURCE,

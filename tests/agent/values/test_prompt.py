@@ -7,15 +7,9 @@ from pydantic import ValidationError
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.hints import hint_message, state_hint
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg
-from longhaul.agent.values.conversation.prompt import (
-    BadPromptTemplate,
-    assemble,
-    check_template,
-    hint_message,
-    is_template_name,
-    state_hint,
-)
+from longhaul.agent.values.conversation.prompt import BadPromptTemplate, assemble, check_template, is_template_name
 from longhaul.agent.values.spec.agent_spec import AgentContext, AgentSpec
 from longhaul.agent.values.spec.skills import (
     ProjectFile,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from longhaul.agent.decisions.deadlines import reached
 from longhaul.agent.entries import every as e
-from longhaul.agent.next.waiting import reached
 from longhaul.agent.values.conversation.messages import ToolResultBlock
-from longhaul.agent.values.deadline import Deadlines
+from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.views.waits import Waited, waits_ended
 from tests.agent.play import NOON, RULES, SPEC, Play, asking, calls

@@ -15,9 +15,9 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from longhaul.activities.attempt.heartbeat import Stalled, beating, pause_seconds, poke
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
-from longhaul.agent.values.spec.liveness import FAST_SECONDS
+from longhaul.agent.values.spec.heartbeat_timeout import FAST_SECONDS
 from longhaul.starter.provision.dev_server import DevServer
-from longhaul.workflows import retry_policies
+from longhaul.workflows import activity_options
 
 pytestmark = pytest.mark.alone
 
@@ -177,7 +177,7 @@ class Overrun:
     @workflow.run
     async def run(self, effect: str) -> str:
         tool = ToolDescriptor(name="overrun_once")
-        policy = retry_policies.run_tool(tool, Effect(effect), FAST_SECONDS, "").get("retry_policy")
+        policy = activity_options.run_tool(tool, Effect(effect), FAST_SECONDS, "").get("retry_policy")
         try:
             return await workflow.execute_activity(
                 overrun_once,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.starter.cli.doctor import checks
 from longhaul.starter.settings import Settings
 

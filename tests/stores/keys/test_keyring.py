@@ -11,7 +11,7 @@ import pytest
 from longhaul.stores.keys import keyring as module
 from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.keys.keys import BadKeysSetting, KeyStore, KeysUnavailable, NoKey, WrongMaster
-from longhaul.stores.keys.master import Masters
+from longhaul.stores.keys.master_keys import Masters
 from longhaul.stores.keys.opening import FILE, open_keyring, open_keys
 from longhaul.stores.keys.redis_keys import RedisKeys
 

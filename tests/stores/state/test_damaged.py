@@ -12,7 +12,7 @@ from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.memory import MemoryStore
 from longhaul.stores.state.record_format import read, spelt
 from longhaul.stores.state.redis import RedisStorage
-from longhaul.stores.state.slots import Slot
+from longhaul.stores.state.session_names import Slot
 from longhaul.stores.state.sql import SqlStore
 from longhaul.stores.state.sql_engine import engine_of
 from longhaul.stores.state.sql_table import SESSIONS

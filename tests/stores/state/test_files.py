@@ -14,7 +14,7 @@ import pytest
 from longhaul.starter.provision.processes import bound_to_parent
 from longhaul.stores.state.atomic import locked
 from longhaul.stores.state.files import FileStore
-from longhaul.stores.state.slots import file_name
+from longhaul.stores.state.session_names import file_name
 from longhaul.stores.state.store import StoreUnavailable
 from tests.limits import SURE_SECONDS
 from tests.stores.state.records import files_of, record

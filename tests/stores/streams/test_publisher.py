@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.stores.streams.batches import BATCH_BYTES, MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
+from longhaul.stores.streams.buffer import BATCH_BYTES, MOST_CHARACTERS, MOST_OF_AN_ATTEMPT
 from longhaul.stores.streams.directory import DirectoryStreams
 from longhaul.stores.streams.items import Item, decode
 from longhaul.stores.streams.publisher import MARKS_SECONDS, Publisher

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.activities.process.box import bwrap_problem
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import approve_and_finish, calls, results

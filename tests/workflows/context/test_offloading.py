@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.context.result_truncation import marker
 from longhaul.activities.context.tokens import TokenCounter
-from longhaul.activities.context.truncation import marker
 from longhaul.agent.entries.every import ToolReturned
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResultState
 from longhaul.agent.values.permission import PermissionContext, PermissionMode

@@ -13,7 +13,7 @@ import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 
 from longhaul.agent.letters.table import NAMES
-from longhaul.agent.plain.bounds import MAX_STATE_VALUES, MAX_VALUES
+from longhaul.agent.plain.json_limits import MAX_STATE_VALUES, MAX_VALUES
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, json_text, until

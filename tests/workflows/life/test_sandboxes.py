@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.process.box import bwrap_problem
 from longhaul.activities.process.container import ENGINES
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.starter.cli.doctor.server import environment

@@ -10,7 +10,7 @@ from longhaul.activities.attempt.workspaces import Elsewhere
 from longhaul.activities.contract import AWAIT_COMMAND
 from longhaul.activities.tool import Place, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.next import rollover as keeping
+from longhaul.agent.decisions import rollover as keeping
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
 from tests.e2e.processes import WorkerSettings, running_with, worker

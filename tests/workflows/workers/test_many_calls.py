@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.fold.batches import CALLS_AT_ONCE, CALLS_OF_A_TURN
+from longhaul.agent.fold.parallel_calls import CALLS_AT_ONCE, CALLS_OF_A_TURN
 from longhaul.agent.values.conversation.call_runs import ran_in
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from longhaul.agent.values.conversation.hints import GO_ON
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
-from longhaul.agent.values.conversation.stops import GO_ON
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.session import Session

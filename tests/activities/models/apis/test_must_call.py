@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.model import ModelReply, ModelRequest
-from longhaul.activities.models.requests.answers import NOT_FORCED
+from longhaul.activities.models.requests.structured_output import NOT_FORCED
 from longhaul.activities.tools.registry import describe
 from longhaul.activities.tools.structured_output import GenerateResponse
 from longhaul.agent.values.conversation.messages import ToolCallBlock, UserMsg

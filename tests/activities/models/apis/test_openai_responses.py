@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,

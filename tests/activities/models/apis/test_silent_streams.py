@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.activities.models.apis.streams import silence_of
 from longhaul.activities.models.failures.errors import IncompleteStreamError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.conftest import calling
 from tests.activities.models.sample_requests import Caller

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from tests.activities.models.sample_requests import Caller
 from tests.activities.models.wire import BEGINNINGS, Answer, Wire
 from tests.limits import SURE_SECONDS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox, describe, finishing
 from longhaul.activities.tools.structured_output import GenerateResponse

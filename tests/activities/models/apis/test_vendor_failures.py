@@ -9,8 +9,8 @@ import pydantic_ai.exceptions
 import pytest
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError
-from longhaul.activities.models.failures.verdict_table import BY_CATEGORY, BY_CLASS
-from longhaul.activities.models.failures.verdicts import class_names, judge, refusal_in
+from longhaul.activities.models.failures.failure_classification import class_names, judge, refusal_in
+from longhaul.activities.models.failures.status_table import BY_CATEGORY, BY_CLASS
 from longhaul.activities.models.model import ModelReply
 from tests.activities.models.apis.test_vendors import asking
 from tests.activities.models.wire import (

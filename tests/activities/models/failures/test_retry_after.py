@@ -8,8 +8,8 @@ import openai
 import pytest
 
 from longhaul.activities.models.failures.error_bodies import said_in
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_after import read_retry_after
-from longhaul.activities.models.failures.verdicts import judge
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 IN_40_SECONDS = "1795255240"

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.activities.models.failures.error_bodies import ServerWords, said_in
-from longhaul.activities.models.failures.verdicts import FailureVerdict, judge, refusal_in
+from longhaul.activities.models.failures.failure_classification import FailureVerdict, judge, refusal_in
 from tests.activities.models.failures.server_words import (
     FILTERED,
     FILTERED_IMAGES,

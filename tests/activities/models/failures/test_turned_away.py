@@ -8,8 +8,8 @@ import openai
 import pytest
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError, SetupError
-from longhaul.activities.models.failures.verdicts import is_turned_away
-from tests.activities.models.failures.test_verdicts import REQUEST, claude_error, gpt_error
+from longhaul.activities.models.failures.failure_classification import is_turned_away
+from tests.activities.models.failures.test_failure_classification import REQUEST, claude_error, gpt_error
 
 NOT_THERE = httpx.ConnectError("nobody listens")
 LOOKED_UP = httpx.ConnectError("no such host")

@@ -10,12 +10,12 @@ from openai.types.responses.response import IncompleteDetails
 from openai.types.responses.response_status import ResponseStatus
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.model import ModelReply
 from longhaul.activities.models.replies.stop_reasons import has_failed, is_known, stop_of, tells_nothing
 from longhaul.activities.models.requests.output_limit import MOST_TOKENS, THINKING_TOKENS, output_limit
 from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage
-from longhaul.agent.values.conversation.stops import StopReason
+from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from tests.activities.models.replies.stopping import (
     APIS,

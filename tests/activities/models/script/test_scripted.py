@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.models.failures.errors import ScriptError
-from longhaul.activities.models.failures.verdicts import judge
+from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.model import Delta, ModelRequest
 from longhaul.activities.models.script.script import read_script
 from longhaul.activities.models.script.scripted import ScriptedModel

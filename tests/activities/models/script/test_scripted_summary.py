@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.activities.models.failures.errors import ProviderError, ScriptError
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
-from longhaul.activities.models.requests.answers import answer_of
+from longhaul.activities.models.requests.structured_output import answer_of
 from longhaul.activities.models.script.scripted import ScriptedModel
 from longhaul.agent.values.conversation.messages import TextBlock, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig

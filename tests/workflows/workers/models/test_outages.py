@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.outages import FIRST_TOLD
-from longhaul.activities.models.failures import verdict_table
+from longhaul.activities.models.failures import status_table
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still
@@ -130,9 +130,9 @@ async def test_an_overload_that_is_told_in_the_stream_is_waited_out(stage: Stage
 
 
 def test_all_that_is_tried_again_is_one_of_the_kinds_above() -> None:
-    statuses = {status for status, row in verdict_table.BY_STATUS.items() if row.kind == "retry"}
+    statuses = {status for status, row in status_table.BY_STATUS.items() if row.kind == "retry"}
     assert {f"status {status}" for status in statuses} <= KINDS.keys()
-    rows = [*verdict_table.BY_CLASS.values(), *verdict_table.BY_STATUS.values(), *verdict_table.BY_CODE.values()]
+    rows = [*status_table.BY_CLASS.values(), *status_table.BY_STATUS.values(), *status_table.BY_CODE.values()]
     assert {row.error_type for row in rows if row.kind == "retry"} == {"connection", "upstream", "rate_limit"}
 
 

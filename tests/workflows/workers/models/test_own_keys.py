@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from longhaul.activities.attempt.own_keys import own_keys
 from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.worker_keys import own_keys
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.models.apis.vendors import VENDORS
 from longhaul.activities.models.key_places import read_key_places

@@ -1,0 +1,247 @@
+"""Decides about a failed model call: reads any exception that a call can end in against the table of verdicts.
+
+Rows are looked up along the class's ancestors: a subclass that an SDK adds later gets its parent's verdict.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from longhaul.activities.models.failures.content_filters import is_filtered, is_filtered_image
+from longhaul.activities.models.failures.error_bodies import said_in
+from longhaul.activities.models.failures.errors import (
+    HeldBack,
+    IncompleteStreamError,
+    ProviderError,
+    ScriptError,
+    SetupError,
+)
+from longhaul.activities.models.failures.overflow import says_too_long
+from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.models.failures.quota import is_spent
+from longhaul.activities.models.failures.refusals import OF_CONTENT, RefusedContent, read_refusal
+from longhaul.activities.models.failures.retry_after import read_retry_after, within_limits
+from longhaul.activities.models.failures.status_table import (
+    BAD_ADDRESS,
+    BY_CATEGORY,
+    BY_CLASS,
+    BY_CODE,
+    BY_STATUS,
+    FILTERED,
+    LOCKED_OUT,
+    OUT_OF_CREDIT,
+    REFUSED,
+    REPAIRABLE,
+    RETRY_UPSTREAM,
+    SERVER_ERRORS,
+    STATUS_OF_TYPE,
+    TOO_LONG,
+    TOO_MANY_TOOLS,
+    UNREACHABLE,
+    Kind,
+    VerdictRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureVerdict:
+    kind: Kind
+    """`fall_back`: another model may take the call; without one it is a `never`. `repair`: it may take the call without
+    part of the conversation."""
+    delay_seconds: float | None
+    """Only with `retry_after`: 0 to 3600."""
+    error_type: str
+    """One of `agent.values.conversation.messages.ErrorInfo`'s types."""
+    sentence: str
+    """For a person. Holds no key and no header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the provider said, wherever the exception keeps it."""
+
+    status: int
+    codes: tuple[str, ...]
+    message: str
+    headers: Mapping[str, str]
+    retry_after_seconds: float | None = None
+    param: str = ""
+    """The field that it names."""
+
+
+def judge(error: Exception) -> FailureVerdict:
+    """Say what to do about `error`, whatever it is; what we do not know is `never` and `internal`."""
+    match error:
+        case SetupError():
+            return FailureVerdict("never", None, "setup", str(error))
+        case ScriptError():
+            return FailureVerdict("never", None, "invalid_request", str(error))
+        case HeldBack():
+            return FailureVerdict("retry_after", within_limits(error.seconds), "rate_limit", str(error))
+        case IncompleteStreamError():
+            return FailureVerdict("retry", None, "connection", str(error))
+        case _:
+            return _judge_foreign(error)
+
+
+def _judge_foreign(error: Exception) -> FailureVerdict:
+    answer = _read_answer(error)
+    if answer is not None:
+        return _judge_answer(answer, refusal_in(error)[0])
+    row = _find_row(error)
+    if row is None:
+        return FailureVerdict(
+            "never", None, "internal", f"The model call failed unexpectedly ({type(error).__name__})."
+        )
+    return FailureVerdict(row.kind, None, row.error_type, row.sentence)
+
+
+def is_turned_away(error: BaseException) -> bool:
+    """Whether the provider has certainly not begun to answer: it was never reached, or has refused with a status of its
+    own. Such a call is not billed. Of one that ran out of time on the way nobody knows."""
+    seen = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        names = class_names(type(cause))
+        if isinstance(cause, SetupError | ScriptError | HeldBack) or not _NEVER_REACHED.isdisjoint(names):
+            return True
+        cause = cause.__cause__
+    if isinstance(error, ProviderError):
+        status: object = error.status
+    else:
+        status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and status not in _OUT_OF_TIME
+
+
+_TOO_MANY_TOOLS = re.compile(
+    r"'tools': array too long"  # OpenAI
+    r"|(?:too many|maximum number of) (?:tools|functions?)\b"
+    r"|(?:maximum of|at most|more than|up to) \d+ (?:tools|functions|function declarations)\b",
+    re.IGNORECASE,
+)
+_OUT_OF_TIME = frozenset({408, 499, 504, 522, 524})
+_NEVER_REACHED = frozenset({"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"})
+
+
+def _find_row(error: BaseException) -> VerdictRow | None:
+    row = next((BY_CLASS[name] for name in class_names(type(error)) if name in BY_CLASS), None)
+    # The SDKs wrap whatever the HTTP client raised as a connection error; a bad address is not worth a retry.
+    if row is UNREACHABLE and error.__cause__ is not None and _find_row(error.__cause__) is BAD_ADDRESS:
+        return BAD_ADDRESS
+    return row
+
+
+def class_names(kind: type[BaseException]) -> list[str]:
+    """`kind` and its ancestors, nearest first, as the rows name them."""
+    packages = {"httpx2": "httpx", "httpcore": "httpx", "httpcore2": "httpx"}
+    roots = [(ancestor.__module__.partition(".")[0], ancestor.__name__) for ancestor in kind.__mro__]
+    return [f"{packages.get(root, root)}.{name}" for root, name in roots]
+
+
+def refusal_in(error: Exception) -> tuple[RefusedContent | None, str]:
+    """Which content the provider refuses, if that is what it says, and its words for a person."""
+    answer = _read_answer(error)
+    if answer is None or (row := _row_of(answer)) is TOO_LONG or row is OUT_OF_CREDIT:
+        return None, ""
+    if row is FILTERED and not is_filtered_image(answer.status, answer.codes, answer.message):
+        return None, ""
+    codes = (code for code in answer.codes if any(kind in code for kind in OF_CONTENT))
+    refusal = read_refusal(answer.status, " ".join((answer.param, *codes, answer.message)), _sent(error))
+    if refusal is None and row is FILTERED:
+        refusal = RefusedContent("attachments")
+    return refusal, _sentence(REPAIRABLE, answer)
+
+
+def _sent(error: Exception) -> bytes:
+    """The body of the request, as long as the client has it."""
+    request = getattr(error, "request", None) or getattr(error.__cause__, "request", None)
+    content = getattr(request, "content", b"")
+    return content if isinstance(content, bytes) else b""
+
+
+def _judge_answer(answer: _Answer, refusal: RefusedContent | None) -> FailureVerdict:
+    row = _row_of(answer) if refusal is None else REPAIRABLE
+    in_headers = read_retry_after(answer.headers, datetime.now(UTC), limited=row.error_type == "rate_limit")
+    told = [seconds for seconds in (in_headers, answer.retry_after_seconds) if seconds is not None]
+    delay = max(told, default=None)
+    sentence = _sentence(row, answer)
+    if row.kind == "retry" and delay is not None:
+        return FailureVerdict("retry_after", within_limits(delay), row.error_type, sentence)
+    return FailureVerdict(row.kind, None, row.error_type, sentence)
+
+
+def _row_of(answer: _Answer) -> VerdictRow:
+    if says_too_long(answer.status, answer.codes, answer.message):
+        return TOO_LONG
+    if _TOO_MANY_TOOLS.search(answer.message):
+        return TOO_MANY_TOOLS
+    for code in answer.codes:
+        if code in BY_CODE:
+            return BY_CODE[code]
+    if is_spent(answer.status, answer.codes, answer.message):
+        return OUT_OF_CREDIT
+    if is_filtered(answer.status, answer.codes, answer.message):
+        return FILTERED
+    row = BY_STATUS.get(answer.status) or (RETRY_UPSTREAM if answer.status >= SERVER_ERRORS else REFUSED)
+    # The header is the provider's own word on its answer, where the status alone is ambiguous (both SDKs obey it).
+    match answer.headers.get("x-should-retry"):
+        case "false" if row.kind == "retry":
+            return VerdictRow("fall_back", row.error_type, row.sentence)
+        case "true" if row.kind == "never":
+            return VerdictRow("retry", row.error_type, row.sentence)
+    return row
+
+
+def _sentence(row: VerdictRow, answer: _Answer) -> str:
+    # A refused key is often quoted back in part, so the provider's words about keys are not passed on.
+    words = "" if row is LOCKED_OUT else for_a_person(answer.message)
+    return f"{row.sentence} (HTTP {answer.status}){': ' + words if words else '.'}"
+
+
+def _read_answer(error: Exception) -> _Answer | None:
+    if isinstance(error, ProviderError):
+        return _Answer(error.status, (error.code,), error.message, {}, error.retry_after_seconds)
+    names = class_names(type(error))
+    category = next((name for name in names if name in BY_CATEGORY or name in BY_CLASS), "")
+    if category in BY_CATEGORY:
+        return _from_library(error, category)
+    if "anthropic.APIStatusError" in names or "openai.APIStatusError" in names or "httpx.HTTPStatusError" in names:
+        return _from_response(error)
+    if names[0] in ("anthropic.APIError", "openai.APIError"):
+        return _from_body(getattr(error, "body", None), str(error), status=200, headers={})
+    return None
+
+
+def _from_response(error: Any) -> _Answer:
+    headers = {str(name).lower(): str(value) for name, value in error.response.headers.items()}
+    return _from_body(getattr(error, "body", None), str(error), status=error.response.status_code, headers=headers)
+
+
+def _from_library(error: Any, category: str) -> _Answer:
+    """Of pydantic-ai, which has read each vendor's own errors into classes of its own."""
+    status, code = BY_CATEGORY[category]
+    headers = {str(name).lower(): str(value) for name, value in (getattr(error, "headers", None) or {}).items()}
+    answer = _from_body(error.body, str(error), status=getattr(error, "status_code", status), headers=headers)
+    told = [seconds for seconds in (answer.retry_after_seconds, error.retry_after) if seconds is not None]
+    return replace(
+        answer, codes=(code, *answer.codes) if code else answer.codes, retry_after_seconds=max(told, default=None)
+    )
+
+
+def _from_body(body: object, text: str, *, status: int, headers: Mapping[str, str]) -> _Answer:
+    said = said_in(body, text)
+    if status < HTTPStatus.BAD_REQUEST:
+        status = next(
+            (STATUS_OF_TYPE[known] for known in said.codes if known in STATUS_OF_TYPE), _status_in(said.codes)
+        )
+    return _Answer(status, said.codes, said.message, headers, said.retry_after_seconds, said.param)
+
+
+def _status_in(codes: tuple[str, ...]) -> int:
+    """Compatible servers put the HTTP status into `code`; without one, a failure in mid-stream is the server's."""
+    known = (int(code) for code in codes if re.fullmatch(r"[45]\d\d", code))
+    return next(known, SERVER_ERRORS)

@@ -1,0 +1,249 @@
+"""The box around a command: which sandbox it runs in, and what bubblewrap and the kernel are told for it."""
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from longhaul.activities.process.container import SETTING, Container, Image, NotStarted, container, run_contained
+from longhaul.activities.process.sandbox_limits import Limits
+from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
+from longhaul.activities.process.supervised import Ending, Sink, run_supervised
+from longhaul.agent.permission.facts import Boundary, Confined
+from longhaul.agent.plain.errors import BadSetup
+from longhaul.agent.values.spec.workspace import Seal
+
+Sandbox = Literal["off", "proven", "all"]
+STRICTNESS: tuple[Sandbox, ...] = ("off", "proven", "all")
+
+TRY_SECONDS = 10.0
+_SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_EMPTY = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/media")  # noqa: S108  emptied, not used
+"""Folders of people, of other programs' sockets, and of mounted disks."""
+_SECRET_FILES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers")
+_RESOLVER = Path("/etc/resolv.conf")
+_OF_IMAGES = frozenset({"/usr", "/usr/local"})
+"""Python's, where it is the system's: an image has its own there, which its programs need."""
+
+
+class CantConfine(BadSetup):
+    """A box is demanded, and there can be none; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a worker, and then an agent, wants around commands."""
+
+    sandbox: Sandbox = "off"
+    network: bool = False
+    """Of a command that a person, a rule or the mode allowed; one that runs unasked has none."""
+    limits: Limits = field(default_factory=Limits)
+    hidden: tuple[Path, ...] = ()
+    """Folders and files of the worker beside those that are always hidden."""
+    shown: tuple[Path, ...] = ()
+    """Folders that what was allowed in another way than by proof may read, also where they lie in hidden ones."""
+    images: tuple[Image, ...] = ()
+    """Those that agents may name."""
+    image: str = ""
+    """The one that an agent has named: its commands run in containers of it."""
+
+    def narrowed(self, sandbox: Sandbox, network: bool | None) -> "Box":  # noqa: FBT001  None: the agent says nothing
+        """With what an agent says of it: the stricter of both holds."""
+        strictest = max(self.sandbox, sandbox, key=STRICTNESS.index)
+        wanted = self.network if network is None else network
+        allowed = wanted and (self.sandbox != "all" or self.network)
+        return replace(self, sandbox=strictest, network=allowed)
+
+    def note(self) -> str:
+        """For the model, as a line of the tool's description; empty where nothing is confined."""
+        if self.sandbox == "off":
+            return ""
+        unasked = (
+            "\n- What runs without anybody being asked runs in a sandbox: only the workspace and installed programs "
+            "are there, no network, no home folder and no other process; what only reads can write nothing at all."
+        )
+        if self.sandbox == "proven":
+            return unasked
+        network = "The network can be reached." if self.network else "There is no network."
+        return (
+            f"{unasked} Everything else runs in one where the workspace can be written and the rest of the system only "
+            f"read; the home folder is empty, and /tmp is new for each call. {network}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Boxed:
+    """A command as it is to be started."""
+
+    command: tuple[str, ...]
+    limits: str = ""
+    """For the supervisor; empty: none."""
+    sandbox: Literal["off", "read", "edit", "all"] = "off"
+    """Around it: of what is proven to read, or to edit; `all`: of what was allowed in another way."""
+    root: Path | None = None
+    empty: tuple[Path, ...] = ()
+    opened: tuple[Path, ...] = ()
+    contained: Container | None = None
+    """In which it runs, instead of under bubblewrap."""
+
+    def hides(self, folder: Path) -> bool:
+        """Whether the command can't see this folder of the machine."""
+        if self.root is None or any(folder.is_relative_to(one) for one in (self.root, *self.opened)):
+            return False
+        return any(folder.is_relative_to(place) for place in self.empty)
+
+
+def boundary_of(box: Box, root: Path) -> tuple[Boundary, str]:
+    """What would hold a command in this workspace to its proof, and why there is nothing that could."""
+    if box.sandbox == "off":
+        return "off", ""
+    problem = (_image_problem(box) if box.image else bwrap_problem()) or unseeable(root)
+    return ("none", problem) if problem else (box.sandbox, "")
+
+
+def boxed(
+    box: Box, command: Sequence[str], root: Path, cwd: Path, confined: Confined = "", opened: Sequence[Path] = ()
+) -> Boxed:
+    """Put the box around a command. Raises CantConfine where one is demanded and can't be had.
+
+    `opened`: folders beside the root that a confined command sees as it sees the root.
+    """
+    if box.sandbox == "off" or (box.sandbox == "proven" and not confined):
+        return Boxed(tuple(command))
+    if problem := boundary_of(box, root)[1]:
+        raise CantConfine(f"commands run in a sandbox alone here, and there is none: {problem}")
+    if box.image:
+        return _contained(box, command, root, cwd, opened, confined)
+    limits = box.limits.words()
+    if confined:
+        seen = view_of(root, cwd, opened, box.hidden, writing=confined == "edit")
+        return Boxed((_bwrap(), *seen, *HOLDING, "--chdir", str(cwd), "--", *command), limits, confined)
+    empty = tuple(_empty_folders(box))
+    shown = [word for folder in box.shown for word in ("--ro-bind", str(folder), str(folder))]
+    covered = [*_system(box, empty), *shown, "--bind", str(root), str(root), *_secrets(box, root)]
+    where = root if Boxed((), root=root, empty=empty).hides(cwd) else cwd
+    isolated = (*HOLDING, "--share-net") if box.network else HOLDING
+    whole = (_bwrap(), *covered, *isolated, "--chdir", str(where), "--", *command)
+    return Boxed(whole, limits, "all", root, empty)
+
+
+def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be seen
+    box: Box, seal: Seal, command: Sequence[str], root: Path, cwd: Path, opened: Sequence[Path], also: Mapping[str, str]
+) -> Boxed:
+    """The same around all tools of a workspace: nothing but that, and the programs, is there. Raises CantConfine."""
+    if seal.image:
+        named = replace(box, image=seal.image, network=seal.network and box.network, limits=box.limits.within(seal))
+        return _contained(named, command, root, cwd, opened, "", also)
+    if problem := bwrap_problem() or unseeable(root):
+        raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    seen = view_of(root, cwd, opened, box.hidden, writing=True, guarded=False, also=also)
+    isolated = (*HOLDING, "--share-net") if seal.network and box.network else HOLDING
+    resolver = (
+        []
+        if not (seal.network and box.network and _RESOLVER.exists())
+        else ["--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER)]
+    )
+    whole = (_bwrap(), *seen[:-2], *resolver, *seen[-2:], *isolated, "--chdir", str(cwd), "--", *command)
+    limits = box.limits.within(seal).words()
+    return Boxed(whole, limits, "all", root, tuple(map(Path, _EMPTY)))
+
+
+def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
+    box: Box,
+    command: Sequence[str],
+    root: Path,
+    cwd: Path,
+    opened: Sequence[Path],
+    confined: Confined,
+    also: Mapping[str, str] | None = None,
+) -> Boxed:
+    if problem := _image_problem(box) or unseeable(root):
+        raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    image = next(one for one in box.images if one.name == box.image)
+    own = {path: how for path, how in (also or {}).items() if path not in _OF_IMAGES}
+    writing, guarded = confined != "read", bool(confined)
+    mounts, _ = files_of(root, opened, box.hidden, writing=writing, guarded=guarded, also=own)
+    network = box.network and not confined
+    try:
+        made = container(image, mounts, cwd, box.limits, network=network)
+    except NotStarted as why:
+        raise CantConfine(str(why)) from None
+    return Boxed(tuple(command), "", confined or "all", root, (Path("/"),), (*opened, *map(Path, own)), made)
+
+
+def _image_problem(box: Box) -> str:
+    """Whether its engine answers is seen when a call begins: nothing runs then either."""
+    if any(image.name == box.image for image in box.images):
+        return ""
+    return f"this worker has no image {box.image!r}; its operator lists those that agents may name in {SETTING}"
+
+
+async def run_boxed(
+    boxed: Boxed, cwd: Path, environment: Mapping[str, str], timeout_seconds: float, output: Sink
+) -> Ending:
+    """As `run_supervised`. Raises NotStarted where there should be a container and is none."""
+    if boxed.contained is None:
+        return await run_supervised(boxed.command, cwd, environment, timeout_seconds, output, boxed.limits)
+    return await run_contained(boxed.contained, boxed.command, cwd, environment, timeout_seconds, output)
+
+
+@functools.cache
+def bwrap_problem() -> str:
+    """Why no sandbox can be made on this machine; empty when one can. Tried once, for real: versions tell nothing of
+    what a container or a policy forbids."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    here = Path(__file__).resolve().parent
+    command = [_bwrap(), *view_of(here, here, (), (), writing=False), *HOLDING, "--", "/bin/bash", "-c", "true"]
+    try:
+        tried = subprocess.run(command, capture_output=True, timeout=TRY_SECONDS, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap could not be tried ({type(error).__name__})"
+    if tried.returncode == 0:
+        return ""
+    said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"bubblewrap does not work here: {said[0][:200] if said else f'it ended with {tried.returncode}'}"
+
+
+@functools.cache
+def _found_bwrap(path: str) -> str:
+    return shutil.which("bwrap", path=path) or "bwrap"
+
+
+def _bwrap() -> str:
+    return _found_bwrap(os.environ.get("PATH", os.defpath))
+
+
+def _empty_folders(box: Box) -> Iterator[Path]:
+    """Real folders, the outer ones first: a mount inside of another one has to come after it."""
+    named = [*(Path(place) for place in _EMPTY), Path.home(), *(path for path in box.hidden if path.is_dir())]
+    real = {path.resolve() for path in named if path.is_dir()}
+    yield from sorted(path for path in real if path != Path("/"))
+
+
+def _system(box: Box, empty: Sequence[Path]) -> Iterator[str]:
+    yield from _SYSTEM
+    for folder in empty:
+        yield from ("--size", TMP_BYTES, "--tmpfs", str(folder))
+    if box.network and _RESOLVER.exists():
+        # Often a link into /run.
+        yield from ("--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER.resolve()))
+    for name in (*_SECRET_FILES, *(str(path) for path in box.hidden if path.is_file())):
+        if os.path.isfile(name) and not any(Path(name).resolve().is_relative_to(folder) for folder in empty):  # noqa: PTH113  a name
+            yield from ("--ro-bind", "/dev/null", str(Path(name).resolve()))
+
+
+def _secrets(box: Box, root: Path) -> Iterator[str]:
+    """What the workspace brings into view again when it holds the home folder or the worker's own data."""
+    for path in box.hidden:
+        if path.exists() and path.resolve().is_relative_to(root) and path.resolve() != root:
+            real = str(path.resolve())
+            yield from ("--tmpfs", real) if path.is_dir() else ("--ro-bind", "/dev/null", real)
+    for name in (".ssh", ".aws", ".gnupg", ".config/gcloud", ".kube", ".docker"):
+        folder = Path.home() / name
+        if folder.is_dir() and folder.resolve().is_relative_to(root):
+            yield from ("--tmpfs", str(folder.resolve()))

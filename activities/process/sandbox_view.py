@@ -1,0 +1,250 @@
+"""Lists what a command that runs unasked sees of the machine: the workspace, the programs, and nothing of anybody's."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from longhaul.activities.process.sandbox_names import Covered, covered_in
+from longhaul.stores.worktrees.linked import repository_of
+
+HOLDING = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+"""bubblewrap itself sees to it that nothing in the sandbox gains rights by running a program."""
+TMP_BYTES = str(1 << 28)
+"""Of what lies in memory instead of on a disk."""
+
+_LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_NEEDED = ("passwd", "group", "ld.so.cache", "alternatives", "localtime", "nsswitch.conf", "hosts", "gitconfig")
+"""Below /etc: who owns a file, where a library or a chosen program lies, what time it is."""
+_DEVICES = ("null", "zero", "urandom")
+_STORES = ("/nix/store", "/gnu/store")
+_NOBODYS = str(Path(__file__).with_name("__init__.py"))
+"""An empty file, shown in the place of one that is not to be read: as a device it would not look like a file."""
+_EMPTY = "--tmpfs"
+_MANAGERS = frozenset({".pyenv", ".rbenv", ".nodenv", ".nvm", ".volta", ".asdf", ".sdkman", ".rustup"})
+_GIT_SETTINGS = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
+_SETTINGS_BYTES = 100_000
+_TELLS = re.compile(rb"://[^/\s]*@|header|passw|token|secret|credential", re.IGNORECASE)
+_NONE: Mapping[str, str] = MappingProxyType({})
+_UNUSUAL = ("/proc", "/sys", "/dev")
+
+
+def unseeable(root: Path) -> str:
+    """Why no sandbox can show this workspace and hide the rest; empty when one can."""
+    if root == Path("/"):
+        return "the workspace is the whole machine"
+    if any(root.is_relative_to(place) for place in _UNUSUAL) and not root.is_relative_to("/dev/shm"):  # noqa: S108
+        return f"the workspace lies in {root.parts[1]!r}, which a sandbox has of its own"
+    return ""
+
+
+def view_of(  # noqa: PLR0913  one for each thing that can be seen
+    root: Path,
+    cwd: Path,
+    opened: Sequence[Path],
+    hidden: Sequence[Path],
+    *,
+    writing: bool,
+    guarded: bool = True,
+    also: Mapping[str, str] = _NONE,
+) -> list[str]:
+    """bubblewrap's arguments. Raises nothing: what is not there is not shown."""
+    programs = _programs(os.environ.get("PATH", os.defpath), home := Path.home())
+    mounts, shown = files_of(root, opened, hidden, programs, writing=writing, guarded=guarded, also=also)
+    return [
+        *_system(),
+        *_settings(home),
+        *mounts,
+        # A command may stand in a folder that it can't see; then it is empty.
+        *(("--dir", str(cwd)) if _mount_of(str(cwd), {"/usr": "--ro-bind", **shown}) in ("", _EMPTY) else ()),
+        *("--remount-ro", "/"),
+    ]
+
+
+def files_of(  # noqa: PLR0913  as of `view_of`
+    root: Path,
+    opened: Sequence[Path],
+    hidden: Sequence[Path],
+    programs: Sequence[Path] = (),
+    *,
+    writing: bool,
+    guarded: bool = True,
+    also: Mapping[str, str] = _NONE,
+) -> tuple[list[str], dict[str, str]]:
+    """The mounts alone, and how each folder is shown. `writing`: the root and the opened folders can be written, but
+    not what others run there. Not `guarded`: all files of the root are as they are, also those with secrets. `also`:
+    further folders, and how they are shown."""
+    folders = [root, *(folder for folder in opened if _is_plain_folder(folder))]
+    roots = [str(folder) for folder in folders]
+    shown = dict.fromkeys(map(str, programs), "--ro-bind")
+    shown |= {str(folder): "--ro-bind" for one in folders if (folder := repository_of(one)) is not None}
+    shown |= dict.fromkeys(roots, "--bind" if writing else "--ro-bind")
+    shown |= also
+    # After all that is shown: what is hidden stays so in each of them.
+    covering = (path for path in _resolved(hidden) if _is_within(path, shown) and path not in roots)
+    shown |= dict.fromkeys(covering, _EMPTY)
+    covered = [covered_in(one) for one in folders] if guarded else []
+    if writing:
+        kept = [*shown, *(path for names in covered for path in (*names.secrets, *names.run_by_others))]
+        movable = (folder for folder in _on_the_way(roots, kept) if _mount_of(folder, shown) == "--bind")
+        shown = dict.fromkeys(movable, "--bind-try") | shown
+    return [*_mounts(shown), *_coverings(covered, shown, writing=writing)], shown
+
+
+def _mounts(shown: Mapping[str, str]) -> Iterator[str]:
+    """The outer ones first: a mount inside of another one has to come after it. What can only be read where it lies in
+    what can only be read needs none: each mount takes longer than the one before it."""
+    for path in sorted(shown):
+        how = shown[path]
+        if how == _EMPTY:
+            yield from _nothing(path)
+        elif how != "--ro-bind" or _mount_of(_above(path), shown) != how:
+            yield from (how, path, path)
+
+
+def _mount_of(path: str, shown: Mapping[str, str]) -> str:
+    """How the innermost shown folder is shown that the path is, or lies in; empty: none."""
+    while path and path not in shown:
+        path = _above(path)
+    return shown.get(path, "")
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _on_the_way(roots: Sequence[str], kept: Iterable[str]) -> set[str]:
+    """Folders below a root that lead to what has to stay where it is: as mounts of their own they can't be moved."""
+    leading = set[str]()
+    for path in kept:
+        above = _above(path)
+        while above not in leading and above not in roots and _is_within(above, roots):
+            leading.add(above)
+            above = _above(above)
+    return leading
+
+
+def _coverings(covered: Sequence[Covered], shown: Mapping[str, str], *, writing: bool) -> Iterator[str]:
+    for names in covered:
+        for path in names.run_by_others if writing else ():
+            if _mount_of(path, shown) not in (_EMPTY, "--ro-bind"):
+                yield from ("--ro-bind-try", path, path)
+        for path in names.secrets:
+            if _mount_of(path, shown) != _EMPTY:
+                yield from _nothing(path)
+
+
+def _nothing(path: str) -> tuple[str, ...]:
+    return (_EMPTY, path) if os.path.isdir(path) else ("--ro-bind", _NOBODYS, path)  # noqa: PTH112  a name
+
+
+@lru_cache(maxsize=1)
+def _system() -> tuple[str, ...]:
+    return tuple(_system_words())
+
+
+def _system_words() -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in _LINKED:
+        yield from _as_it_is(Path("/", name))
+    for name in _NEEDED:
+        yield from _as_it_is(Path("/etc", name))
+    yield from ("--symlink", "../usr/lib/os-release", "/etc/os-release")
+    yield from (word for store in _STORES if Path(store).is_dir() for word in ("--ro-bind", store, store))
+    yield from ("--proc", "/proc")
+    for name in _DEVICES:
+        yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+    for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
+        yield from ("--symlink", f"/proc/self/{target}", f"/dev/{name}")
+    yield from ("--size", TMP_BYTES, "--perms", "1777", "--tmpfs", "/tmp")  # noqa: S108  the sandbox's own
+
+
+def _as_it_is(path: Path) -> tuple[str, ...]:
+    """A link into /usr costs less than a mount."""
+    if not path.exists():
+        return ()
+    if path.is_symlink() and path.resolve().is_relative_to("/usr"):
+        return ("--symlink", str(path.readlink()), str(path))
+    return ("--ro-bind", str(path), str(path))
+
+
+def _settings(home: Path) -> Iterator[str]:
+    """An empty home folder, but for what git goes by, as far as that tells no secret."""
+    if home != Path("/"):
+        yield from ("--dir", str(home))
+    for path in (home / name for name in _GIT_SETTINGS):
+        if _tells_nothing(path):
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _tells_nothing(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size < _SETTINGS_BYTES and not _TELLS.search(path.read_bytes())
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=4)
+def _programs(path: str, home: Path) -> tuple[Path, ...]:
+    """Folders of PATH outside of /usr, with what programs in them need: their libraries, or the whole environment."""
+    found: dict[Path, None] = {}
+    for named in path.split(os.pathsep):
+        found |= dict.fromkeys(_of_programs(Path(named)))
+    kept: list[Path] = []
+    # What lies in another one is there already; each mount takes a tenth of a millisecond.
+    for folder in sorted(found):
+        if not _is_within(str(folder), ["/usr", *map(str, kept)]) and _is_programs_own(folder, home.resolve()):
+            kept.append(folder)
+    return tuple(kept)
+
+
+def _of_programs(folder: Path) -> Iterator[Path]:
+    if not folder.is_absolute() or not folder.is_dir() or Path("/", *folder.parts[1:2]).is_symlink():
+        return
+    real = folder.resolve()
+    yield from (folder, real)
+    yield from _manager_of(folder)
+    environment = real.parent / "pyvenv.cfg"
+    if environment.is_file():
+        yield real.parent
+        yield from _of_programs(_home_of(environment))
+    elif real.name in ("bin", "sbin"):
+        yield from (beside for name in ("lib", "lib64", "libexec") if (beside := real.parent / name).is_dir())
+
+
+def _manager_of(folder: Path) -> Iterator[Path]:
+    """Where a version manager keeps the programs that those on PATH only stand for."""
+    for kept in (Path(*folder.parts[:end]) for end in range(2, len(folder.parts))):
+        if kept.name in _MANAGERS:
+            yield kept
+        elif kept.name == ".cargo" and (chosen := kept.with_name(".rustup")).is_dir():
+            yield chosen
+
+
+def _home_of(environment: Path) -> Path:
+    """Where the Python lies that a virtual environment is made of."""
+    for line in environment.read_text(errors="replace").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "home":
+            return Path(value.strip())
+    return Path()
+
+
+def _is_programs_own(folder: Path, home: Path) -> bool:
+    """PATH may name any folder; one that holds a home, or is one, is not there for its programs."""
+    return not home.is_relative_to(folder) and folder.parts[1] not in ("proc", "sys", "dev", "etc")
+
+
+def _resolved(paths: Sequence[Path]) -> list[str]:
+    return [os.path.realpath(path) for path in paths if path.exists()]
+
+
+def _is_plain_folder(folder: Path) -> bool:
+    """Links are never followed by the permission engine either; it compares names."""
+    return folder.is_absolute() and not unseeable(folder) and folder.is_dir() and folder.resolve() == folder
+
+
+def _is_within(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)

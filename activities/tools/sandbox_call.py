@@ -1,0 +1,209 @@
+"""Runs a tool's call in the sandbox of its workspace: a process of its own, in which only the workspace is there.
+
+What comes back was written by a process that hostile content may have taken over: it is read as text from outside, in
+bounded size, and nothing is decided by it.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+import longhaul
+from longhaul.activities.process.container import NotStarted
+from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, run_boxed, sealed
+from longhaul.activities.process.supervised import Ending
+from longhaul.activities.shell.environment_variables import scrubbed
+from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
+from longhaul.activities.tools.folder_size import FolderSizes
+from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.values.conversation.messages import DataBlock, TextBlock
+from longhaul.agent.values.spec.workspace import Seal
+
+START = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from longhaul.activities.tools.sandbox_program import main; main(sys.argv[1])"
+)
+"""Run with `-I`, and outside of the workspace: else a file of the repository named json.py would be imported as if it
+were Python's own, by whatever tool is called."""
+ASK, ANSWER = "ask", "answer"
+ANSWER_CAP_BYTES = 64_000_000
+_SHOWN = "--ro-bind"
+
+
+class BoxedAsk(OpenValue):
+    """What the process in the sandbox is told."""
+
+    module: str
+    tool: str
+    call_id: str
+    arguments: dict[str, Any]
+    facts: dict[str, Any]
+    attempt: int
+    root: str
+    cwd: str
+    offloaded: tuple[str, ...]
+    ruled: tuple[str, ...]
+    closed: tuple[tuple[str, str], ...]
+    opened: tuple[str, ...]
+    secrets: dict[str, str]
+
+
+class BoxedAnswer(OpenValue):
+    """And what it says."""
+
+    how: Literal["output", "error", "undecided", "failed"]
+    output: str | tuple[TextBlock | DataBlock, ...] = ""
+    failed: bool = False
+    metadata: dict[str, Any] = sparse({})
+
+
+class Boxes:
+    """Those of one worker."""
+
+    def __init__(self, box: Box | None = None) -> None:
+        self._box = box or Box()
+        self._sizes = FolderSizes()
+
+    async def run(self, tool: Tool, call: ToolCall) -> ToolOutput:
+        """As `Tool.run`, in the sandbox if the workspace is one and the tool can be found in it."""
+        seal = call.place.seal
+        if seal is None or seal.workspace_mb is None or tool.read_only or call.facts.read_only:
+            return await self._run_boxed(tool, call)
+        return await self._sizes.held(call.place.root, seal.workspace_mb, self._run_boxed(tool, call))
+
+    async def _run_boxed(self, tool: Tool, call: ToolCall) -> ToolOutput:
+        if call.place.seal is None or not tool.boxed_from:
+            return await tool.run(call)
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="longhaul-box-"))
+        try:
+            return await self._run(tool, call, call.place.seal, folder)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _run(self, tool: Tool, call: ToolCall, seal: Seal, folder: Path) -> ToolOutput:
+        answer = await asyncio.to_thread(_prepared, folder, _ask(tool, call))
+        try:
+            said = ClippedBytes()
+            boxed = await asyncio.to_thread(self._boxed, tool, call.place, seal, folder)
+            environment = {
+                **scrubbed(os.environ),
+                "TMPDIR": "/tmp",  # noqa: S108  the sandbox's own
+            }
+            seconds = tool.timeout_seconds + 5
+            ending = await run_boxed(boxed, folder, environment, seconds, said)
+            found = await asyncio.to_thread(_answered, answer)
+        except NotStarted as why:
+            raise ToolError(f"nothing ran, for its sandbox could not be made: {why}") from None
+        finally:
+            os.close(answer)
+        return await _output(tool, call, found, ending, said.text())
+
+    def _boxed(self, tool: Tool, place: Place, seal: Seal, folder: Path) -> Boxed:
+        shown = (*_programs(tool), *(one for one in place.offloaded if one.is_dir()))
+        also = {str(folder): "--bind", **{str(one): _SHOWN for one in shown if one.exists()}}
+        command = (sys.executable, "-I", "-B", "-c", START, str(folder), *_paths(place))
+        try:
+            boxed = sealed(self._box, seal, command, place.root, folder, place.opened, also)
+        except CantConfine as why:
+            raise ToolError(str(why)) from None
+        _refuse_own_python(place)
+        return boxed
+
+
+def _programs(tool: Tool) -> list[Path]:
+    """Where Python lies, what it is made of here, and the tool's own package; of a module that is one file, that file:
+    what lies beside it is the operator's."""
+    ours = [folder.resolve() for folder in Path(longhaul.__path__[0]).iterdir() if folder.is_dir()]
+    top = sys.modules.get(tool.boxed_from.partition(":")[0].partition(".")[0])
+    own = [Path(one).resolve() for one in getattr(top, "__path__", ())]
+    if top is not None and not own and getattr(top, "__file__", None):
+        own = [Path(str(top.__file__)).resolve()]
+    pythons = [Path(one) for prefix in (sys.prefix, sys.base_prefix) for one in (prefix, os.path.realpath(prefix))]
+    return [*pythons, Path(longhaul.__path__[0]).resolve(), *ours, *own]
+
+
+def _paths(place: Place) -> list[str]:
+    """Where modules are looked for: nowhere where a tool may write, and in a folder that holds the workspace last."""
+    written = _written(place)
+    found = dict.fromkeys(os.path.realpath(one) for one in sys.path if one)
+    kept = [one for one in found if not any(Path(one).is_relative_to(folder) for folder in written)]
+    return sorted(kept, key=lambda one: any(Path(folder).is_relative_to(one) for folder in written))
+
+
+def _written(place: Place) -> list[str]:
+    return [os.path.realpath(one) for one in (place.root, *place.opened)]
+
+
+def _refuse_own_python(place: Place) -> None:
+    """Nothing can be run where a tool may have written what the worker itself is made of. Raises ToolError."""
+    for ours in map(os.path.realpath, (sys.prefix, longhaul.__path__[0])):
+        if any(Path(ours).is_relative_to(folder) for folder in _written(place)):
+            raise ToolError(
+                f"nothing ran: this workspace is a sandbox, and the worker's own Python lies in it ({ours!r}), where "
+                "tools may write; start the worker from an environment outside of the workspace"
+            )
+
+
+def _ask(tool: Tool, call: ToolCall) -> BoxedAsk:
+    place = call.place
+    return BoxedAsk(
+        module=tool.boxed_from,
+        tool=tool.name,
+        call_id=call.id,
+        arguments=call.arguments,
+        facts=call.facts.model_dump(mode="json"),
+        attempt=call.attempt,
+        root=str(place.root),
+        cwd=str(place.cwd),
+        offloaded=tuple(map(str, place.offloaded)),
+        ruled=place.ruled,
+        closed=place.closed,
+        opened=tuple(map(str, place.opened)),
+        secrets=dict(call.secrets),
+    )
+
+
+def _prepared(folder: Path, ask: BoxedAsk) -> int:
+    """The descriptor from which the answer is read: the name is taken away before the tool begins."""
+    (folder / ASK).write_text(ask.model_dump_json(), encoding="utf-8")
+    return os.open(folder / ANSWER, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+def _answered(descriptor: int) -> BoxedAnswer | None:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        said = file.read(ANSWER_CAP_BYTES + 1)
+    try:
+        return BoxedAnswer.model_validate_json(said) if 0 < len(said) <= ANSWER_CAP_BYTES else None
+    except ValidationError:
+        return None
+
+
+async def _output(tool: Tool, call: ToolCall, found: BoxedAnswer | None, ending: Ending, said: str) -> ToolOutput:
+    if found is None and said.startswith("bwrap: "):
+        raise ToolError(f"nothing ran, for its sandbox could not be made: {said.strip()[:500]}")
+    if found is None:
+        raise GivenUp(
+            f"{tool.name} ended in its sandbox without an answer ({ending.how} {ending.status}): {said[-500:].strip()} "
+            "It may have done part of its work."
+        )
+    match found.how:
+        case "output":
+            return ToolOutput(found.output, found.failed, {**found.metadata, "sandbox": "all"})
+        case "undecided":
+            # What it found is not believed: it is looked at again from outside. Where nothing has changed there, a new
+            # decision would come to the same, again and again: only in the sandbox it is not there.
+            fresh, why = await tool.examine(call.arguments, call.place), str(found.output)[:1_000]
+            if (fresh.cwd, fresh.paths, fresh.before) == (call.facts.cwd, call.facts.paths, call.facts.before):
+                raise ToolError(f"it is not in the sandbox that this workspace is, and nothing was done ({why})")
+            raise NeedsDecision(fresh, why)
+        case "error":
+            raise ToolError(str(found.output))
+        case "failed":
+            return ToolOutput(str(found.output), failed=True)

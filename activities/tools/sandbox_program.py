@@ -1,0 +1,68 @@
+"""The process in a sandbox that runs one call of one tool. It is told a folder, in which the call stands."""
+
+import asyncio
+import importlib
+import os
+from pathlib import Path
+from typing import NoReturn
+
+from longhaul.activities.attempt.secrets import given
+from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError
+from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.activities.tools.sandbox_call import ANSWER, ASK, BoxedAnswer, BoxedAsk
+from longhaul.agent.permission.facts import CallFacts
+
+
+def main(told: str) -> NoReturn:
+    folder = Path(told)
+    ask = BoxedAsk.model_validate_json((folder / ASK).read_bytes())
+    with (folder / ANSWER).open("ab") as answer:
+        # What the tool starts finds neither: it can't answer in the tool's place.
+        (folder / ASK).unlink()
+        (folder / ANSWER).unlink()
+        answer.write(_answered(ask).model_dump_json().encode("utf-8", "replace"))
+    os._exit(0)
+
+
+def _answered(ask: BoxedAsk) -> BoxedAnswer:
+    try:
+        tool = _found(ask)
+        # Not before all is imported: a working directory is where Python may look for modules.
+        os.chdir(_start_folder(Path(ask.root), Path(ask.cwd)))
+        with given(ask.secrets):
+            done = asyncio.run(tool.run(_call(ask)))
+        return BoxedAnswer(how="output", output=done.output, failed=done.failed, metadata=done.metadata)
+    except NeedsDecision as changed:
+        return BoxedAnswer(how="undecided", output=changed.reason)
+    except ToolError as error:
+        return BoxedAnswer(how="error", output=str(error))
+    except Exception as error:  # noqa: BLE001  a tool is somebody else's code, and its bug the model's to read
+        return BoxedAnswer(how="failed", output=f"{ask.tool} failed: {type(error).__name__}: {error}"[:4_000])
+
+
+def _start_folder(root: Path, cwd: Path) -> Path:
+    return cwd if cwd.is_relative_to(root) and cwd.is_dir() else root
+
+
+def _found(ask: BoxedAsk) -> Tool:
+    module = importlib.import_module(ask.module)
+    for value in vars(module).values():
+        if isinstance(value, Tool) and value.name == ask.tool:
+            return value
+        if isinstance(value, type) and issubclass(value, Tool) and getattr(value, "name", "") == ask.tool:
+            made: Tool = value(find_ripgrep()) if ask.tool == "Grep" else value()  # type: ignore[call-arg]
+            return made
+    raise ToolError(f"there is no tool {ask.tool!r} in {ask.module!r}, as the sandbox sees it")
+
+
+def _call(ask: BoxedAsk) -> ToolCall:
+    place = Place(
+        root=Path(ask.root),
+        cwd=Path(ask.cwd),
+        offloaded=tuple(map(Path, ask.offloaded)),
+        ruled=ask.ruled,
+        closed=ask.closed,
+        opened=tuple(map(Path, ask.opened)),
+    )
+    facts = CallFacts.model_validate(ask.facts)
+    return ToolCall(ask.call_id, ask.arguments, place, facts, attempt=ask.attempt, secrets=ask.secrets)

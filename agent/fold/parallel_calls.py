@@ -1,0 +1,58 @@
+"""Picks those of a turn's calls that may be under way together: call order, with concurrency-safe neighbours as one
+batch."""
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+
+from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, ToolCallState
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+
+CALLS_AT_ONCE = 32
+"""Under way together; the next one starts when one has ended. More of them help nobody, and the server holds no more
+than 2,000 of a session: with those its task would fail for ever."""
+CALLS_OF_A_TURN = 256
+"""The first ones of a model's turn, in its order. What stands behind them is neither run nor recorded, and the model is
+told: each call is a piece of a session's history, and ten thousand would be the end of it."""
+
+
+def next_batch(reply: ReplyContext, tools: Mapping[str, ToolDescriptor], *, parallel: bool) -> list[OpenCall]:
+    """The first batch with a call that has no result: its open calls, in order; empty when all are answered.
+
+    A call whose tool is not concurrency-safe is a batch of its own. A call of an unknown tool runs nothing, so
+    it joins its neighbours.
+    """
+    calls = list(reply.calls.values())
+    first = next((index for index, call in enumerate(calls) if not _finished(call)), len(calls))
+    if not parallel or (first < len(calls) and not _shares(calls[first], tools)):
+        return calls[first : first + 1]
+    neighbours = takewhile(lambda call: _shares(call, tools), calls[first:])
+    return [call for call in neighbours if not _finished(call)]
+
+
+def without_too_many(content: Sequence[ContentBlock]) -> tuple[tuple[ContentBlock, ...], int]:
+    """What a model said with no more than CALLS_OF_A_TURN calls, and how many were dropped."""
+    kept, calls = list[ContentBlock](), 0
+    for block in content:
+        calls += isinstance(block, ToolCallBlock)
+        if calls <= CALLS_OF_A_TURN or not isinstance(block, ToolCallBlock):
+            kept.append(block)
+    return tuple(kept), max(calls - CALLS_OF_A_TURN, 0)
+
+
+def too_many(dropped: int) -> str:
+    """What the model is told behind the results of the calls that were kept."""
+    return (
+        f"Your last turn had {CALLS_OF_A_TURN + dropped:,} calls, and {CALLS_OF_A_TURN} are the most. The first "
+        f"{CALLS_OF_A_TURN} were taken; the {dropped:,} behind them were dropped, and none of those ran. Make fewer "
+        "calls at a time, or one that does the work of many."
+    )
+
+
+def _finished(call: OpenCall) -> bool:
+    return call.state is ToolCallState.FINISHED
+
+
+def _shares(call: OpenCall, tools: Mapping[str, ToolDescriptor]) -> bool:
+    tool = tools.get(call.block.name)
+    return tool is None or tool.concurrency_safe or tool.external

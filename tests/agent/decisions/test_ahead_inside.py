@@ -1,0 +1,155 @@
+"""A list of questions goes on behind calls that the session answers itself."""
+
+import pytest
+
+from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.decisions.asked_together import LOOKS_BEHIND_INSIDE
+from longhaul.agent.decisions.prepared import KEEPS_TOOLS, LEARNS_OF_HOLDERS, LISTS_TOOLS_ANEW
+from longhaul.agent.decisions.rollover import COMMANDS_OUTLIVE_RUNS, WITHIN_ITS_TASK
+from longhaul.agent.decisions.subagents import CLOSES_WITH_ITS_TASK
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.prepared import SAID_ONCE
+from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
+from longhaul.agent.steps import Idle
+from longhaul.agent.values.conversation.messages import ContentBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.permission import Behavior, PermissionMode, PermissionRule
+from longhaul.agent.views.events import EventFold
+from tests.agent.decisions.test_ahead import started, waiting
+from tests.agent.play import SPEC, TOOLS, Play, calls, text
+
+PLAN_TOOLS = tuple(
+    ToolDescriptor(name=name, inside=True, read_only=True, effect=Effect.READ)
+    for name in ("plan_exit", "todo_write", "sleep", "wait_for")
+)
+
+
+def planning(*parts: list[ContentBlock], behaviour: int = BEHAVIOUR) -> Play:
+    """A session in plan mode whose model has made these calls in one turn, run until somebody is waited for."""
+    permission = SPEC.permission.model_copy(update={"mode": PermissionMode.PLAN})
+    spec = SPEC.model_copy(update={"permission": permission})
+    line = [block for part in parts for block in part]
+    play = Play([line, text("Done.")], spec=spec, tools=(*TOOLS, *PLAN_TOOLS), behaviour=behaviour)
+    play.say("Go")
+    play.run()
+    return play
+
+
+def test_the_list_goes_on_behind_a_plan_as_if_it_were_approved() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint", "b Paint"))
+    assert waiting(play) == ["x", "a", "b"]
+    asked = [event for event in EventFold().catch_up(play.record.log) if event.type == "REQUIRE_USER_CONFIRM"]
+    assert [[block.id for block in event.tool_calls] for event in asked] == [["x", "a", "b"]]
+
+    play.allow("x", "a", "b")
+
+    assert play.run() == Idle()
+    assert started(play) == ["a", "b"]
+
+
+def test_what_waits_behind_a_plan_that_is_denied_is_asked_about_no_more_and_denied() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint"))
+    play.allow("a")
+    play.deny("x", reason="not this plan")
+    assert waiting(play) == []
+
+    assert play.run() == Idle()
+
+    assert started(play) == []
+    (result,) = [one for message in play.record.state.context for one in message.get_tool_results() if one.id == "a"]
+    assert "plan mode is on" in result.get_text()
+
+
+def test_a_plan_that_is_denied_takes_back_what_was_asked_behind_it() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint"))
+    assert waiting(play) == ["x", "a"]
+
+    play.deny("x", reason="not this plan")
+
+    assert play.run() == Idle()
+    assert started(play) == []
+
+
+def test_behind_a_list_of_tasks_the_list_of_questions_goes_on() -> None:
+    line = [*calls("a Paint"), *calls("t todo_write", arguments='{"todos": []}'), *calls("b Paint")]
+    play = Play([line, text("Done.")], tools=(*TOOLS, *PLAN_TOOLS))
+    play.say("Go")
+    play.run()
+    assert waiting(play) == ["a", "b"]
+
+    play.allow("b", "a")
+
+    assert play.run() == Idle()
+    assert started(play) == ["a", "b"]
+
+
+def test_nothing_is_asked_about_behind_what_is_answered_at_once_before_it_is() -> None:
+    line = [*calls("t todo_write", arguments='{"todos": []}'), *calls("a Paint")]
+    play = Play([line, text("Done.")], tools=(*TOOLS, *PLAN_TOOLS))
+    play.say("Go")
+    play.run()
+
+    kinds = [entry.kind for entry in play.record.log]
+    judgements = [entry for entry in play.record.log if isinstance(entry, e.CallsJudged)]
+    assert [[one.call_id for one in each.verdicts] for each in judgements] == [["t"], ["a"]]
+    assert kinds.index("answered") < len(kinds) - 1 - kinds[::-1].index("judged")
+
+
+@pytest.mark.parametrize("name", ["sleep", "wait_for"])
+def test_behind_a_sleep_nothing_is_asked_about(name: str) -> None:
+    given = {"sleep": '{"duration": "1h"}', "wait_for": '{"event": "tide", "timeout": "1h"}'}
+    line = [*calls("a Paint"), *calls(f"s {name}", arguments=given[name]), *calls("b Paint")]
+    play = Play([line, text("Done.")], tools=(*TOOLS, *PLAN_TOOLS))
+    play.say("Go")
+    play.run()
+
+    assert waiting(play) == ["a"]
+
+
+def test_a_reply_of_an_older_worker_ends_its_list_before_what_the_session_answers() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint"), behaviour=1)
+    assert waiting(play) == ["x"]
+
+    play.allow("x")
+    play.run()
+
+    assert waiting(play) == ["a"]
+
+
+def test_nothing_is_asked_behind_a_sleep_that_is_asked_about() -> None:
+    rule = PermissionRule(tool_name="sleep", behavior=Behavior.ASK)
+    permission = SPEC.permission.model_copy(update={"rules": (*SPEC.permission.rules, rule)})
+    line = [*calls("s sleep", arguments='{"for": "1h"}'), *calls("b Paint")]
+    play = Play(
+        [line, text("Done.")], spec=SPEC.model_copy(update={"permission": permission}), tools=(*TOOLS, *PLAN_TOOLS)
+    )
+    play.say("Go")
+    play.run()
+
+    assert waiting(play) == ["s"]
+
+
+def test_a_plan_that_cannot_be_read_takes_back_what_was_asked_behind_it() -> None:
+    play = planning(calls("x plan_exit", arguments='{"plan": 5}'), calls("a Paint"))
+    assert waiting(play) == ["x", "a"]
+
+    play.allow("x")
+    play.run()
+
+    assert "a" not in waiting(play)
+
+
+def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
+    taken = (
+        LOOKS_BEHIND_INSIDE,
+        COMMANDS_OUTLIVE_RUNS,
+        CLOSES_WITH_ITS_TASK,
+        LISTS_TOOLS_ANEW,
+        LEARNS_OF_HOLDERS,
+        KEEPS_TOOLS,
+        SAID_ONCE,
+        LEAVES_OUT_REFUSED,
+        WITHIN_ITS_TASK,
+    )
+
+    assert max(taken) == BEHAVIOUR

@@ -1,0 +1,108 @@
+"""Commands in the background, in memory: what may begin, and what is said of one that ended with another run."""
+
+import json
+from dataclasses import replace
+
+from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_lose, why_not
+from longhaul.agent.decisions.rollover import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
+from longhaul.agent.entries import every as e
+from longhaul.agent.fold.ledger.agent_state import OpenCall
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Lose
+from longhaul.agent.values.background import BackgroundCommand
+from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
+from longhaul.agent.values.conversation.tools import ToolDescriptor
+from tests.agent.family import ABOVE, HOUSE, Family
+from tests.agent.play import text
+
+BASH = ToolDescriptor(name="Bash")
+
+
+def open_call(call_id: str, **given: object) -> OpenCall:
+    raw = json.dumps(given)
+    return OpenCall(block=ToolCallBlock(id=call_id, name="Bash", input=raw), input=raw, facts=CallFacts(), facts_at=0)
+
+
+def running(*call_ids: str, sub_agent: bool = False) -> Record:
+    play = Family([text("Hm.")], spec=HOUSE, parent=ABOVE if sub_agent else None)
+    play.say("Build")
+    for call_id in call_ids:
+        play.write(e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown="make")))
+    return play.record
+
+
+def test_only_a_true_word_of_bash_begins_one() -> None:
+    assert is_wanted(open_call("a", command="make", run_in_background=True))
+    assert not is_wanted(open_call("a", command="make", run_in_background=False))
+    assert not is_wanted(open_call("a", command="make"))
+    assert not is_wanted(
+        OpenCall(block=ToolCallBlock(id="a", name="Bash", input="{"), input="{", facts=CallFacts(), facts_at=0)
+    )
+
+
+def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
+    call = open_call("z", command="make", run_in_background=True)
+    below = running(sub_agent=True)
+
+    play = Family([text("Hm.")], spec=HOUSE)
+    play.say("Build")
+    play.begin()
+    for number in range(8):
+        play.write(e.CommandBegun(command=BackgroundCommand(call_id=str(number), shown="make")))
+    assert "8 commands are the most at a time" in why_not(call, BASH, play.record)
+    play.write(e.CommandEnded(call_id="3", fate="ended"))
+    assert why_not(call, BASH, play.record) == ""
+    assert "a sub-agent's task is over" in why_not(call, BASH, below)
+
+
+def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
+    record = running("a", "b")
+    assert to_lose(record, Load(background=frozenset({"a", "b"}))) is None
+    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a")
+    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
+    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a", unless_held=True)
+
+    over, woken = lost(record, "a", "longhaul/wall-7")
+    assert over == e.CommandEnded(call_id="a", fate="unknown")
+    assert isinstance(woken, e.RequestAccepted)
+    assert "Outcome unknown" in str(woken.messages)
+
+
+def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
+    record = running("a", "b")
+    result = ToolResultBlock(id="a", name="Bash", output="half", state=ToolResultState.ERROR)
+    woken = ended(record, "a", e.ToolReturned(result=result), "w")[1]
+    record.write(e.InterruptAsked(reply_id="r"), 5)
+    quiet = ended(record, "a", e.ToolReturned(result=result), "w")
+
+    assert isinstance(woken, e.RequestAccepted)
+    assert [type(entry) for entry in quiet] == [e.CommandEnded, e.Observed]
+    assert quiet[0] == e.CommandEnded(call_id="a", fate="stopped")
+
+
+def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -> None:
+    record = running("a")
+    unsettled = e.CallUnsettled(call_id="a", facts=CallFacts(), reason="a middleware has changed the arguments")
+    wanted = '{"command": "make -j2", "run_in_background": true}'
+
+    def told(arguments: str | None) -> str:
+        woken = ended(record, "a", unsettled.model_copy(update={"input": arguments}), "w")[1]
+        assert isinstance(woken, e.RequestAccepted)
+        return str(woken.messages[0].content[0].model_dump()["hint"]).strip()
+
+    assert told(wanted).endswith(f"Call it again with these arguments: {wanted}")
+    assert told(None).endswith("Call it again.")
+    assert told("x" * 10_001).endswith("call it again without run_in_background.")
+
+
+def test_a_run_whose_commands_end_with_it_goes_on_until_its_history_may_not() -> None:
+    record = running("a")
+    load = Load(events=5_000, bytes=5_000_000, roll_over_suggested=True, background=frozenset({"a"}))
+    assert not history_is_long(record, load)
+    assert history_is_long(record, replace(load, background=frozenset()))
+    assert history_is_long(record, replace(load, events=20_000))
+    assert history_is_long(record, replace(load, bytes=20_000_000))
+    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
+    assert history_is_long(record, load)
+    assert [command.call_id for command in at_work(record)] == ["a"]

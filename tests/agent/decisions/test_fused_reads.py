@@ -1,0 +1,115 @@
+"""Which turns are read within the session's own task: all of their calls or none."""
+
+from dataclasses import replace
+
+import pytest
+
+from longhaul.agent.decisions.rollover import Load
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.steps import Act
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
+from tests.agent.play import SPEC, TOOLS, Play, calls, spec_with, text
+
+READS = {"read_only": True, "concurrency_safe": True, "effect": Effect.READ}
+KINDS = (
+    *TOOLS,
+    ToolDescriptor.model_validate({"name": "Glance", "quick": True, **READS}),
+    ToolDescriptor.model_validate({"name": "Stare", "quick": True, **READS, "concurrency_safe": False}),
+    ToolDescriptor.model_validate({"name": "Letter", "quick": True, "external": True, **READS}),
+    ToolDescriptor(name="Hammer", quick=True, concurrency_safe=True),
+    ToolDescriptor.model_validate({"name": "todo_write", "inside": True, **READS}),
+)
+ON = spec_with(fuse_reads=True)
+FREE = PermissionContext(mode=PermissionMode.BYPASS)
+
+
+def acts(play: Play) -> list[Act]:
+    play.say("Go")
+    play.run()
+    return [step for step in play.steps if isinstance(step, Act)]
+
+
+def turn(*pairs: str, load: Load | None = None, arguments: str = "{}", free: bool = True, **react: object) -> list[Act]:
+    spec = spec_with(**{"fuse_reads": True, **react})
+    spec = spec.model_copy(update={"permission": FREE}) if free else spec
+    play = Play([calls(*pairs, arguments=arguments), text("Done.")], spec=spec, tools=KINDS, load=load or Load())
+    return acts(play)
+
+
+@pytest.mark.parametrize("pairs", [("a Glance",), ("a Glance", "b Glance"), ("a Stare",)])
+def test_a_turn_of_quick_reads_is_fused(pairs: tuple[str, ...]) -> None:
+    assert turn(*pairs) == [Act(tuple(pair[0] for pair in pairs), fused=True)]
+
+
+def test_most_calls_of_a_turn_are_fused_and_one_more_is_not() -> None:
+    names = tuple(f"c{number} Glance" for number in range(9))
+
+    assert [act.fused for act in turn(*names[:-1])] == [True]
+    assert [act.fused for act in turn(*names)] == [False]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ("a Look",),  # reads, and never says that it is quick
+        ("a Hammer",),  # says so, and does not read
+        ("a Glance", "b Look"),
+        ("a Glance", "b Paint"),
+        ("a Glance", "b Stare"),  # one behind the other
+        ("a Glance", "b Nothing"),
+        ("a Letter", "b Glance"),
+    ],
+)
+def test_any_other_call_in_the_turn_sends_all_their_own_way(pairs: tuple[str, ...]) -> None:
+    play = Play([calls(*pairs), text("Done.")], spec=ON.model_copy(update={"permission": FREE}), tools=KINDS)
+
+    assert [act.fused for act in acts(play)].count(True) == 0
+
+
+def test_long_arguments_a_bound_that_was_passed_and_the_setting_send_it_its_own_way() -> None:
+    long = f'{{"a": "{"x" * 2_000}"}}'
+    assert [act.fused for act in turn("a Glance", arguments=long)] == [False]
+    assert [act.fused for act in turn("a Glance", load=Load(unfused=frozenset({"Glance"})))] == [False]
+    assert [act.fused for act in turn("a Glance", load=Load(unfused=frozenset({"Stare"})))] == [True]
+    assert [act.fused for act in turn("a Glance", fuse_reads=False)] == [False]
+    assert [act.fused for act in turn("a Glance", "b Glance", parallel_tool_calls=False)] == [False, False]
+
+
+def test_a_call_that_is_proven_to_read_counts_by_its_effect() -> None:
+    facts = {"a": [CallFacts(cwd="/site", read_only=True)]}
+    spec = ON.model_copy(update={"permission": FREE})
+
+    play = Play([calls("a Hammer"), text("Done.")], spec=spec, tools=KINDS, facts=facts)
+
+    assert [act.fused for act in acts(play)] == [True]
+
+
+@pytest.mark.parametrize("mode", list(PermissionMode))
+def test_a_denied_read_is_never_begun(mode: PermissionMode) -> None:
+    rules = (PermissionRule(tool_name="Glance", behavior=Behavior.DENY, source="the house"),)
+    spec = ON.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
+
+    assert acts(Play([calls("a Glance"), text("Done.")], spec=spec, tools=KINDS)) == []
+
+
+def test_what_passed_a_bound_is_judged_again_by_the_rules_that_hold_then() -> None:
+    spec = ON.model_copy(update={"permission": FREE})
+    play = Play([calls("a Glance"), text("Done.")], spec=spec, tools=KINDS)
+    play.say("Go")
+    while not isinstance(step := play.begin(), Act):
+        if play.asked:
+            play.complete()
+    assert step.fused
+    play.running.clear()  # it has no result
+    play.load = replace(play.load, unfused=frozenset({"Glance"}))
+    play.tell("configure", {"rules": [{"tool_name": "Glance", "behavior": "deny"}]})
+
+    play.run()
+
+    assert [act.fused for act in play.steps if isinstance(act, Act)] == [True]
+    assert [state for _, state, _ in play.results()] == ["denied"]
+
+
+def test_by_default_nothing_is_fused() -> None:
+    assert not SPEC.react_config.fuse_reads

@@ -1,0 +1,125 @@
+"""What an MCP server says of its tools with a call: which connection it came through, and that they have changed."""
+
+import pytest
+
+from longhaul.agent.decision import BEHAVIOUR
+from longhaul.agent.decisions.prepared import KEEPS_TOOLS, LISTS_TOOLS_ANEW, with_tools_from_before
+from longhaul.agent.entries import every as e
+from longhaul.agent.steps import Prepare, Think
+from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, holder_of
+from tests.agent.play import TOOLS, Play, calls, text
+
+GROW = ToolDescriptor(name="mcp__harbour__grow", read_only=True, effect=Effect.READ)
+LOOK = ToolDescriptor(name="mcp__quay__look", read_only=True, effect=Effect.READ)
+
+
+def returned(call_id: str, tool: str, **metadata: object) -> list[e.CallOutcome]:
+    return [e.ToolReturned(result=ToolResultBlock(id=call_id, name=tool, output="ok", metadata=metadata))]
+
+
+def grown(behaviour: int = BEHAVIOUR) -> Play:
+    """A reply in which the first call's server says that it offers other tools."""
+    play = Play(
+        [calls("a mcp__harbour__grow"), calls("b mcp__quay__look"), text("Done.")],
+        tools=(*TOOLS, GROW, LOOK),
+        behaviour=behaviour,
+        outcomes={
+            "a": returned("a", GROW.name, **{TOOLS_CHANGED: True, CONNECTION: "w1.c1"}),
+            "b": returned("b", LOOK.name, **{CONNECTION: "w2.c9"}),
+        },
+    )
+    play.say("Go")
+    return play
+
+
+def test_the_tools_are_looked_at_anew_once_before_the_model_is_asked_again() -> None:
+    play = grown()
+    play.run()
+
+    taken = [type(step) for step in play.steps if isinstance(step, Prepare | Think)]
+    assert taken == [Prepare, Think, Prepare, Think, Think]
+    assert play.record.provided.outdated == ()
+
+
+def test_a_reply_of_an_older_worker_keeps_its_tools_and_the_next_one_asks_for_a_new_list() -> None:
+    play = grown(behaviour=LISTS_TOOLS_ANEW - 1)
+    play.run()
+
+    assert [type(step) for step in play.steps if isinstance(step, Prepare | Think)] == [Prepare, Think, Think, Think]
+    assert play.record.provided.outdated == ("harbour",)
+
+
+def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_reply() -> None:
+    play = grown()
+    play.run()
+    play.say("Again", "r2")
+    play.begin()
+    play.complete()
+    new = ToolDescriptor(name="mcp__harbour__grown")
+    prepared = e.Prepared(
+        behaviour=BEHAVIOUR + 1, spec_digest="s2", tools=(new,), workspace_root="/else", workspace_nonce="x"
+    )
+    play.write(prepared)
+
+    assert play.record.state.behaviour == BEHAVIOUR
+    assert (play.record.provided.workspace_root, play.record.provided.spec_digest) == ("/site", "s2")
+    assert [*play.record.provided.tools] == ["mcp__harbour__grown"]
+
+
+def in_its_midst(behaviour: int = BEHAVIOUR) -> Play:
+    play = grown(behaviour)
+    play.run(hold=True)
+    play.end_call("a")
+    return play
+
+
+def hints(play: Play) -> list[str]:
+    told = [block for message in play.record.state.context for block in message.content]
+    return [str(block.hint) for block in told if isinstance(block, HintBlock)]
+
+
+def test_a_reply_whose_tools_cannot_be_listed_anew_keeps_them_and_is_told_once() -> None:
+    play = in_its_midst()
+    before = play.record.provided.tools
+    for _ in range(2):
+        kept = with_tools_from_before(play.record, "the MCP server 'harbour' can't be reached.")
+        assert kept is not None
+        play.write(kept)
+
+    assert play.record.provided.tools == before
+    assert play.record.provided.outdated == ()
+    assert hints(play) == [
+        "The tools could not be listed anew, and are those from before: the MCP server 'harbour' can't be reached."
+    ]
+
+
+def test_a_reply_that_an_older_worker_has_prepared_ends_with_its_list() -> None:
+    assert with_tools_from_before(in_its_midst(KEEPS_TOOLS - 1).record, "away") is None
+
+
+@pytest.mark.parametrize("rolls_over", [False, True])
+def test_the_state_holds_the_connection_of_each_server(rolls_over: bool) -> None:
+    play = grown()
+    play.run()
+    if rolls_over:
+        play.roll_over()
+
+    assert play.record.state.tool_context.mcp_connections == {"harbour": "w1.c1", "quay": "w2.c9"}
+
+
+@pytest.mark.parametrize(
+    ("connection", "holder"),
+    [
+        ("0123456789ab.c7", "0123456789ab"),
+        ("c7", ""),
+        (None, ""),
+        ("x" * 3_000 + ".1", ""),
+        ("0123456789ab~other.c7", ""),
+        ("0123456789AB.c7", ""),
+    ],
+)
+def test_a_connection_names_a_worker_or_nobody(connection: str | None, holder: str) -> None:
+    """The name may come with a state that somebody has sent, and a queue is named after it."""
+    assert holder_of(connection) == holder

@@ -1,0 +1,55 @@
+"""The searchable row of a session."""
+
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.amount import ModelSpent
+from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.deadlines import Deadlines
+from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.agent.views.search_attributes import IndexRow, row_of
+from tests.agent.play import NOON, RULES, Play, calls
+
+
+def parked(indexed: int, *pairs: str) -> Play:
+    """A session of the team `tea` whose model has made these calls."""
+    permission = PermissionContext(rules=RULES, deadline=Deadlines(expire_after=60, tools={"Order": Deadlines()}))
+    spec = AgentSpec(name="mason", model="scripted:wall", team="tea", permission=permission)
+    play = Play([calls(*pairs)], spec=spec)
+    play.record.provided.indexed = indexed
+    play.say("Go")
+    play.run()
+    return play
+
+
+def test_the_row_says_what_waits_and_until_when() -> None:
+    row = row_of(parked(2, "n Measure", "o Measure", "p Paint").record)
+
+    assert (row.status, row.tools, row.team) == ("waiting", ("Measure", "Paint"), "tea")
+    assert NOON + 60_000 < row.deadline < NOON + 61_000
+    assert row_of(parked(2, "o Order").record) == IndexRow("waiting", ("Order",), team="tea")
+
+
+def test_the_row_says_the_highest_risk_of_what_waits() -> None:
+    play = Play([calls("m Measure", "n Measure")])
+    play.facts = {"m": [CallFacts(risk="high")], "n": [CallFacts(risk="low")]}
+    play.record.provided.indexed = 2
+    play.say("Go")
+    play.run()
+
+    assert row_of(play.record).risk == "high"
+
+
+def test_what_it_has_used_is_told_with_the_row_and_is_no_change_of_it() -> None:
+    record = parked(3, "p Paint").record
+    record.spent.usage = Usage(input_tokens=700, output_tokens=45)
+    record.spent.by_model = {"wall": ModelSpent(nanos=2_500_000), "mole": ModelSpent(nanos=1)}
+    row = row_of(record)
+
+    assert (row.tokens, row.dollars) == (745, 0.002500001)
+    record.provided.indexed = 2
+    assert row == row_of(record)
+    assert (row_of(record).tokens, row_of(record).dollars) == (0, 0.0)
+
+
+def test_a_namespace_without_the_newer_attributes_is_told_of_none() -> None:
+    assert row_of(parked(1, "p Paint").record) == IndexRow("waiting")

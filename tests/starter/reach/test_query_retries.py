@@ -1,0 +1,118 @@
+"""What is sent again, and what is not."""
+
+import asyncio
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from longhaul.starter.reach.query_retries import send_again
+
+
+class Letters:
+    """Fails with each of these in turn, then is taken."""
+
+    def __init__(self, *failures: BaseException) -> None:
+        self._failures = list(failures)
+        self.sent = 0
+
+    async def send(self) -> str:
+        self.sent += 1
+        if self._failures:
+            raise self._failures.pop(0)
+        return "taken"
+
+
+def failed(kind: str) -> WorkflowUpdateFailedError:
+    return WorkflowUpdateFailedError(ApplicationError("why", type=kind))
+
+
+def unanswered(status: RPCStatusCode) -> RPCError:
+    return RPCError("why", status, b"")
+
+
+def of_updates(cause: BaseException) -> WorkflowUpdateRPCTimeoutOrCancelledError:
+    """As the SDK wraps what has kept an update's answer from coming."""
+    error = WorkflowUpdateRPCTimeoutOrCancelledError()
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize("failure", [failed("UnprocessedUpdate"), unanswered(RPCStatusCode.RESOURCE_EXHAUSTED)])
+async def test_what_the_session_has_surely_not_seen_is_sent_again_also_when_it_must_not_be_doubled(
+    failure: Exception,
+) -> None:
+    letters = Letters(failure, failure)
+
+    assert await send_again(letters.send, repeatable=False) == "taken"
+    assert letters.sent == 3
+
+
+FOR_GOOD = {
+    RPCStatusCode.INVALID_ARGUMENT,
+    RPCStatusCode.NOT_FOUND,
+    RPCStatusCode.ALREADY_EXISTS,
+    RPCStatusCode.PERMISSION_DENIED,
+    RPCStatusCode.UNAUTHENTICATED,
+    RPCStatusCode.OUT_OF_RANGE,
+    RPCStatusCode.UNIMPLEMENTED,
+    RPCStatusCode.DATA_LOSS,
+    RPCStatusCode.OK,
+}
+"""Time does not mend these. All others may be a server that has just been killed, or a connection that broke."""
+ITS_TASKS_FAIL = RPCStatusCode.FAILED_PRECONDITION
+NOT_LET_IN = RPCStatusCode.RESOURCE_EXHAUSTED
+
+
+PASSING = sorted(set(RPCStatusCode) - FOR_GOOD - {NOT_LET_IN, ITS_TASKS_FAIL})
+
+
+@pytest.mark.parametrize("status", PASSING, ids=str)
+async def test_what_it_may_have_seen_is_sent_again_only_where_that_does_no_harm(status: RPCStatusCode) -> None:
+    harmless, harmful = Letters(unanswered(status)), Letters(unanswered(status))
+
+    assert await send_again(harmless.send, repeatable=True) == "taken"
+    with pytest.raises(RPCError):
+        await send_again(harmful.send, repeatable=False)
+
+    assert (harmless.sent, harmful.sent) == (2, 1)
+
+
+@pytest.mark.parametrize("status", [RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED], ids=str)
+async def test_an_update_that_nobody_answered_is_one_that_may_have_been_seen(status: RPCStatusCode) -> None:
+    harmless, harmful = Letters(of_updates(unanswered(status))), Letters(of_updates(unanswered(status)))
+
+    assert await send_again(harmless.send, repeatable=True) == "taken"
+    with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
+        await send_again(harmful.send, repeatable=False)
+
+    assert (harmless.sent, harmful.sent) == (2, 1)
+
+
+async def test_who_is_to_stop_sends_nothing_again() -> None:
+    letters = Letters(of_updates(asyncio.CancelledError()))
+
+    with pytest.raises(asyncio.CancelledError):
+        await send_again(letters.send, repeatable=True)
+
+    assert letters.sent == 1
+
+
+@pytest.mark.parametrize("status", sorted(FOR_GOOD), ids=str)
+async def test_what_time_does_not_mend_is_not_sent_again(status: RPCStatusCode) -> None:
+    letters = Letters(unanswered(status))
+
+    with pytest.raises(RPCError):
+        await send_again(letters.send, repeatable=True)
+
+    assert letters.sent == 1
+
+
+async def test_a_refusal_is_an_answer() -> None:
+    letters = Letters(failed("Refused"))
+
+    with pytest.raises(WorkflowUpdateFailedError):
+        await send_again(letters.send, repeatable=True)
+
+    assert letters.sent == 1

@@ -1,0 +1,263 @@
+"""Every timeout and retry policy, each with its reason. Seconds unless the type says otherwise."""
+
+from datetime import timedelta
+from typing import assert_never
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType, ActivityConfig, LocalActivityConfig
+
+from longhaul.activities.contract import MODEL_FAILED, PROBE_SECONDS
+from longhaul.agent.values.background import LONGEST_SECONDS
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.spec.agent_spec import ModelConfig
+from longhaul.agent.values.spec.heartbeat_timeout import heartbeat_seconds
+
+FIRST_RETRY = timedelta(seconds=0.2)
+"""A killed worker's successor should not wait for the stock second."""
+
+LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
+"""The server's names for a lost attempt, and ours for a result that could not be stored: final for a `once` call. After
+any other kind the next attempt sees that it was not NotHere, and begins nothing (`activities.attempt.once`)."""
+
+GIVE_UP_AFTER = 30
+"""Attempts. As NotHere they take about a minute (`activities.attempt.workspaces.not_here`): long enough for a worker to
+restart, short enough that a misspelt tool is heard of. And a call that takes its worker down each time does not do so
+for ever."""
+
+FUSED_SECONDS = 1.0
+"""Of a read within the session's own task. Four seconds would make it longer than the server waits for a task."""
+
+AT_ONCE_SECONDS = 2.5
+"""Of what a sub-agent does within its first and its last task: a hundred may do so together."""
+
+AWAY_SECONDS = 3.0
+"""How long the workers of a host may leave a task untaken before it counts as away."""
+
+_LOOK_AGAIN = RetryPolicy(
+    initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5), maximum_attempts=GIVE_UP_AFTER
+)
+
+
+def prepare() -> ActivityConfig:
+    return ActivityConfig(
+        summary="find tools and workspace",
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def examine(calls: int, liveness: float, *, analyzed: bool = False) -> ActivityConfig:
+    """Analyzers have half a minute for each call, and look at eight calls together."""
+    return ActivityConfig(
+        summary=f"look again at {calls} call{'s' if calls > 1 else ''}",
+        start_to_close_timeout=timedelta(seconds=60 + (30 * (1 + calls // 8) if analyzed else 0)),
+        heartbeat_timeout=timedelta(seconds=max(5, liveness)),
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def call_model(config: ModelConfig, liveness: float, summary: str, *, waits: bool = False) -> ActivityConfig:
+    """The pause before the next try comes with the failure: `activities.attempt.outages` makes it of these intervals
+    and of the provider's Retry-After.
+
+    `liveness`: as `Prepared` has it: with a dead worker's call its price is paid twice, but a person may be waiting.
+    `waits`: no other model could take the call, so an outage is waited out. Then attempts are not counted here, but by
+    the activity, which tells an outage from what no waiting mends (`activities.attempt.outages`).
+    """
+    if waits and config.outage_wait_seconds:
+        longest = config.outage_wait_seconds + config.call_timeout_seconds
+        return ActivityConfig(
+            summary=summary,
+            schedule_to_close_timeout=timedelta(seconds=longest),
+            start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
+            heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+            cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            retry_policy=RetryPolicy(
+                initial_interval=FIRST_RETRY,
+                # So many hours cost few attempts, and a provider that is back is noticed in two minutes.
+                maximum_interval=timedelta(seconds=120),
+                non_retryable_error_types=[MODEL_FAILED],
+            ),
+        )
+    return ActivityConfig(
+        summary=summary,
+        start_to_close_timeout=timedelta(seconds=config.call_timeout_seconds),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        # What an interrupted call had said is its answer, so its end is awaited.
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        retry_policy=RetryPolicy(
+            initial_interval=FIRST_RETRY,
+            maximum_interval=timedelta(seconds=60),
+            maximum_attempts=config.max_retries + 1,
+            non_retryable_error_types=[MODEL_FAILED],
+        ),
+    )
+
+
+def compress(config: ModelConfig, liveness: float, *, waits: bool = False) -> ActivityConfig:
+    """As a model call, for it makes one or two."""
+    how = call_model(config, liveness, "summarise older messages", waits=waits)
+    return {**how, "cancellation_type": ActivityCancellationType.TRY_CANCEL}
+
+
+def handle_interrupt() -> ActivityConfig:
+    """Somebody wants the reply to end, so that nothing is waited for long."""
+    return ActivityConfig(
+        summary="what to say to the interrupt",
+        schedule_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def record_memory() -> ActivityConfig:
+    """Of what the store says, the activity itself makes an end; a worker that is lost is waited for."""
+    return ActivityConfig(
+        summary="write the reply down in the long-term memory",
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def greet_host(host: str) -> ActivityConfig:
+    """Waited for as long as the host is away: nothing bounds it but an interrupt."""
+    return ActivityConfig(
+        summary=f"wait for host {host[:60]}",
+        start_to_close_timeout=timedelta(seconds=10),
+        # Nobody has begun it yet, so there is no end to wait for.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def take_result(tool: str) -> ActivityConfig:
+    return ActivityConfig(
+        summary=f"take in the result of {tool[:40]}",
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def probe(tool: str) -> ActivityConfig:
+    """The reply waits for it, so it is short; a look changes nothing and may be repeated."""
+    return ActivityConfig(
+        summary=f"look whether {tool[:40]} happened",
+        schedule_to_close_timeout=timedelta(seconds=60),
+        start_to_close_timeout=timedelta(seconds=PROBE_SECONDS + 5),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=_LOOK_AGAIN,
+    )
+
+
+def verify() -> ActivityConfig:
+    """The calls wait for it; where no worker has a key, that is said after some seconds."""
+    return ActivityConfig(
+        summary="check signed decisions",
+        start_to_close_timeout=timedelta(seconds=10),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_attempts=5),
+    )
+
+
+def checkpoint() -> ActivityConfig:
+    """Beside everything else, so it may take its time; a store that stays away is heard of in half a minute."""
+    return ActivityConfig(
+        summary="write down what is new",
+        schedule_to_close_timeout=timedelta(seconds=30),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def restore(*, prepares: bool = False) -> ActivityConfig:
+    """A session can't begin without knowing whether it has begun before: it waits for the store for two minutes."""
+    return ActivityConfig(
+        summary="look for an earlier life, tools and workspace" if prepares else "look for an earlier life",
+        schedule_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=timedelta(seconds=5),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=5)),
+    )
+
+
+def run_tool(tool: ToolDescriptor, effect: Effect, liveness: float, summary: str) -> ActivityConfig:
+    return ActivityConfig(
+        summary=summary,
+        start_to_close_timeout=timedelta(seconds=tool.timeout_seconds + 30),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
+        retry_policy=_tool_retry(effect),
+        # An interrupted call's result is what it came to, so its end is awaited.
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def run_in_background(effect: Effect, liveness: float, summary: str) -> ActivityConfig:
+    """Of a command that nobody waits for: its worker ends it in time."""
+    return ActivityConfig(
+        summary=summary,
+        start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness, effect)),
+        retry_policy=_tool_retry(effect),
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def await_command(liveness: float) -> ActivityConfig:
+    """Of one that an earlier run has begun: tried again until its worker is asked, or so often that nobody has it."""
+    return ActivityConfig(
+        summary="await a command in the background",
+        start_to_close_timeout=timedelta(seconds=LONGEST_SECONDS + 60),
+        heartbeat_timeout=timedelta(seconds=heartbeat_seconds(liveness)),
+        retry_policy=_LOOK_AGAIN,
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    )
+
+
+def fused_read(summary: str) -> LocalActivityConfig:
+    """Tried once: what fails goes its own way, with retries of its own. No interrupt is heard meanwhile."""
+    return LocalActivityConfig(
+        summary=summary,
+        # The first bound counts from when a worker has room for it, the second from now.
+        start_to_close_timeout=timedelta(seconds=FUSED_SECONDS),
+        schedule_to_close_timeout=timedelta(seconds=FUSED_SECONDS + 0.5),
+        retry_policy=RetryPolicy(maximum_attempts=1),
+    )
+
+
+def at_once(summary: str) -> LocalActivityConfig:
+    """As `fused_read`, where nobody waits for the session to hear him."""
+    return {
+        **fused_read(summary),
+        "start_to_close_timeout": timedelta(seconds=AT_ONCE_SECONDS),
+        "schedule_to_close_timeout": timedelta(seconds=AT_ONCE_SECONDS + 0.5),
+    }
+
+
+def hear_child() -> ActivityConfig:
+    """Without an answer within the time a sub-agent counts as lost, and what it has said with it."""
+    return ActivityConfig(
+        summary="what a sub-agent said last",
+        schedule_to_close_timeout=timedelta(minutes=10),
+        start_to_close_timeout=timedelta(seconds=20),
+        retry_policy=RetryPolicy(initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=10)),
+    )
+
+
+def _tool_retry(effect: Effect) -> RetryPolicy:
+    match effect:
+        case Effect.ONCE:
+            return RetryPolicy(
+                initial_interval=FIRST_RETRY,
+                maximum_interval=timedelta(seconds=30),
+                maximum_attempts=GIVE_UP_AFTER,
+                non_retryable_error_types=LOST,
+            )
+        case Effect.READ | Effect.IDEMPOTENT:
+            return RetryPolicy(
+                initial_interval=FIRST_RETRY,
+                maximum_interval=timedelta(seconds=30),
+                maximum_attempts=GIVE_UP_AFTER,
+            )
+        case _ as never:
+            assert_never(never)

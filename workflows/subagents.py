@@ -1,0 +1,250 @@
+"""Starts sub-agents as sessions of their own, and carries what they and the one that started them say to each other.
+
+A sub-agent outlives the run that started it: the run may roll over. What it reports comes by letter.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue, SearchAttributePair, TypedSearchAttributes, WorkflowIDReusePolicy
+from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
+
+from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
+from longhaul.agent.decisions.subagents import Beginning, at_work, beginning, lost, not_begun, started
+from longhaul.agent.entries import every as e
+from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
+from longhaul.agent.letters.subagents import heard
+from longhaul.agent.plain.ids import reply_id
+from longhaul.agent.record import Record
+from longhaul.agent.steps import Report, Tell
+from longhaul.agent.values.conversation.messages import ToolCallState, UserMsg
+from longhaul.agent.values.conversation.titles import title_of
+from longhaul.agent.values.subagents import Child
+from longhaul.agent.views.subagents import report
+from longhaul.workflows import activity_options
+from longhaul.workflows.contract import (
+    AGENT,
+    SESSION,
+    STATUS,
+    TASK_TIMEOUT,
+    TITLE,
+    USER,
+    WORKFLOW,
+    Closed,
+    SessionStart,
+)
+from longhaul.workflows.payloads.missing_blobs import result_of
+from longhaul.workflows.running_activities import undisturbed
+from longhaul.workflows.signals import signal
+
+LARGEST_START_BYTES = 200_000
+"""Of all that a sub-agent begins with: an oversized command would end the session that gives it."""
+STOPPING_SECONDS = 10
+"""How long a reply that was interrupted waits for its sub-agents to say how far they came."""
+LOOKS = (2, 10, 60, 600, 3_600)
+"""Seconds between looks whether a sub-agent is still there, of a run that did not start it; the last one goes on."""
+
+
+class Children:
+    """The sub-agents of one session, and its own word to the session that started it."""
+
+    def __init__(
+        self,
+        record: Record,
+        write: Callable[[e.AnyEntry], None],
+        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._record = record
+        self._write = write
+        self._beside = beside
+
+        self._watched = set[str]()
+        """Call ids of those whose end the server tells this run."""
+
+    def watch_carried(self) -> None:
+        """To be called at the begin of a run: of what an earlier one has started the server tells this one nothing."""
+        for child in at_work(self._record):
+            self._beside(self._look_after(child))
+
+    def watch_restored(self) -> None:
+        """The same where an earlier life was found. Those that report by letter do so without being asked."""
+        for child in at_work(self._record):
+            if child.by_result:
+                self._beside(self._look_after(child))
+
+    async def start(self, call_id: str) -> tuple[e.AnyEntry, ...]:
+        """What is to be written down: that it has begun, or why it can't."""
+        call = self._record.open_calls[call_id]
+        begun = beginning(self._record, call, workflow.info().workflow_id)
+        start = SessionStart(
+            session_id=begun.child.session_id,
+            user_id=self._record.state.user_id,
+            spec=begun.spec,
+            search_attributes=self._record.search_attributes,
+            parent=begun.parent,
+            request=begun.request,
+        )
+        size = len(start.model_dump_json(by_alias=True).encode())
+        if size > LARGEST_START_BYTES:
+            why = f"its settings and its task have {size // 1000} kB, and the most is {LARGEST_START_BYTES // 1000} kB"
+            return (not_begun(call, begun.child, why),)
+        try:
+            handle = await self._started(begun, start)
+        except WorkflowAlreadyStartedError:
+            return (not_begun(call, begun.child, "there is a session of that name already, or there was one"),)
+        except FailureError as error:
+            return (not_begun(call, begun.child, str(error)),)
+        self._watched.add(call_id)
+        self._beside(self._watch(begun.child, handle))
+        return started(self._record, begun.child)
+
+    async def _started(self, begun: Beginning, start: SessionStart) -> workflow.ChildWorkflowHandle[Any, Any]:
+        child = begun.child
+        named = {"agent": child.agent, "user": self._record.state.user_id, "session": child.session_id}
+        return await workflow.start_child_workflow(
+            WORKFLOW,
+            start,
+            id=child.workflow_id,
+            # The call is begun once, whatever becomes of this run: the server holds it to that.
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+            cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+            task_timeout=TASK_TIMEOUT,
+            memo={**named, TITLE: title_of(start.request.messages if start.request is not None else ())},
+            search_attributes=self._attributes(child),
+            static_summary=child.agent[:120],
+            result_type=RawValue,
+        )
+
+    def _attributes(self, child: Child) -> TypedSearchAttributes:
+        if not self._record.search_attributes:
+            return TypedSearchAttributes.empty
+        pairs = [SearchAttributePair(STATUS, "working"), SearchAttributePair(AGENT, child.agent)]
+        known = workflow.info().typed_search_attributes
+        if known.get(SESSION) == self._record.state.session_id:  # else names are hidden from the index
+            pairs.append(SearchAttributePair(SESSION, child.session_id))
+        if (user := known.get(USER)) is not None:
+            pairs.append(SearchAttributePair(USER, user))
+        return TypedSearchAttributes(pairs)
+
+    async def _watch(self, child: Child, handle: workflow.ChildWorkflowHandle[Any, Any]) -> None:
+        """Hear the end of its session: with what it returns, if it has not reported before; or that it was ended from
+        outside."""
+        why = "it closed"
+        try:
+            self._hear(result_of(await handle, dict[str, Any], f"end-{child.call_id}"))
+        except FailureError as error:
+            why = str(error.cause or error)
+        self._lose(child, why)
+
+    def _hear(self, returned: object) -> None:
+        """What is no report of a sub-agent of this session changes nothing."""
+        own = workflow.info().workflow_id
+        with suppress(ValidationError, Unusable):
+            if told := Closed.model_validate(returned).report:
+                for entry in heard(self._record, told, lambda request: reply_id(own, request)).entries:
+                    self._write(entry)
+
+    async def _gone(self, child: Child, why: str) -> None:
+        """Of one that takes no letters any more: what its session has returned may be its report."""
+        if child.by_result and child.call_id in self._watched:
+            return
+        if child.by_result and self._is_at_work(child):
+            ask, name = HearChild(workflow_id=child.workflow_id), f"hear-{child.call_id}"
+            try:
+                told = await undisturbed(HEAR_CHILD, ask, ChildHeard, activity_options.hear_child(), name)
+            except ActivityError as error:
+                told = ChildHeard(why=str(error.cause or error))
+            self._hear(told.closed)
+            why = told.why or why
+        self._lose(child, why)
+
+    async def _look_after(self, child: Child) -> None:
+        """The same, by asking: whoever is there reports once more when its task has ended."""
+        looks = iter(LOOKS)
+        while self._is_at_work(child):
+            seconds = next(looks, LOOKS[-1])
+            why = await signal(child.workflow_id, REPORT_AGAIN, {"call_id": child.call_id})
+            if why:
+                await self._gone(child, why)
+                return
+            await workflow.sleep(seconds, summary=f"look after the sub-agent {child.agent}"[:100])
+
+    def _is_at_work(self, child: Child) -> bool:
+        return not self._record.children.get(child.call_id, child).outcome
+
+    def _lose(self, child: Child, why: str) -> None:
+        for entry in lost(self._record, child, why, workflow.info().workflow_id):
+            self._write(entry)
+
+    async def say(self, word: Tell | Report) -> None:
+        match word:
+            case Tell():
+                await self._tell(word)
+            case Report():
+                await self._report()
+
+    async def _tell(self, word: Tell) -> None:
+        children = [self._record.children[call_id] for call_id in word.call_ids]
+        through = self._record.seq if word.letter in ("budget", "observe") else 0
+        told = await asyncio.gather(*(self._pass_on(word, child) for child in children))
+        self._write(e.ChildrenTold(letter=word.letter, call_ids=word.call_ids, through=through))
+        for child, why in zip(children, told, strict=True):
+            if why:
+                await self._gone(child, why)
+        if word.letter == "interrupt":
+            await self._until_answered(word.call_ids)
+
+    async def _pass_on(self, word: Tell, child: Child) -> str:
+        """As `signal`; of its budget each change by itself."""
+        if word.letter == "observe":
+            by = self._record.spec.name
+            said = [UserMsg(by, text).model_dump(mode="json") for text in child.words.values()]
+            return await signal(child.workflow_id, word.letter, {"messages": said})
+        if word.letter != "budget":
+            return await signal(child.workflow_id, word.letter, self._body(word, child))
+        for number, more in child.raises.items():
+            body = {
+                "more": more.model_dump(mode="json"),
+                "allotted": True,
+                "by": f"session {self._record.state.session_id}"[:1_000],
+                "request_id": f"{child.call_id}-{number}",
+            }
+            if why := await signal(child.workflow_id, word.letter, body):
+                return why
+        return ""
+
+    def _body(self, word: Tell, child: Child) -> dict[str, Any]:
+        if word.letter == "interrupt":
+            return {"request_id": child.call_id}
+        by = f"session {self._record.state.session_id}"[:1_000]
+        return {"by": by, "why": "the session that started it is paused"} if word.letter == "pause" else {"by": by}
+
+    async def _until_answered(self, call_ids: tuple[str, ...]) -> None:
+        def answered() -> bool:
+            calls = (self._record.open_calls.get(call_id) for call_id in call_ids)
+            return all(call is None or call.state is ToolCallState.FINISHED for call in calls)
+
+        try:
+            await workflow.wait_condition(answered, timeout=timedelta(seconds=STOPPING_SECONDS))
+        except TimeoutError:
+            return  # the result says that it has not answered yet
+
+    async def _report(self) -> None:
+        told, parent = report(self._record), self._record.parent
+        if told is None or parent is None:
+            return
+        why = await signal(parent.workflow_id, CHILD_REPORTED, told.model_dump(mode="json"))
+        self._write(e.ParentTold(error=why))
+
+    async def cancel(self) -> None:
+        """Pass a cancellation of the whole session on; whoever is gone already needs none."""
+        handles = [workflow.get_external_workflow_handle(child.workflow_id) for child in at_work(self._record)]
+        if not handles:
+            return
+        await asyncio.gather(*(handle.cancel() for handle in handles), return_exceptions=True)
