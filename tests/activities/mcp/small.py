@@ -128,6 +128,8 @@ def answer(method: str, params: dict[str, object]) -> object:
                 "serverInfo": {"name": "s", "version": "1"},
             }
         case "tools/list":
+            if Path(os.environ.get("UNLISTED", "/none")).exists():
+                os._exit(4)
             there = [
                 name for name in (*TOOLS, *MANY) if name != "grown" or Path(os.environ.get("GROWN", "/none")).exists()
             ]

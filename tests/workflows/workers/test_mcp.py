@@ -267,6 +267,29 @@ async def test_what_a_server_offers_after_a_call_is_there_in_the_next_step(unser
     assert [name for name in scheduled if name == "longhaul.prepare_reply"] == ["longhaul.prepare_reply"]
 
 
+async def test_a_reply_goes_on_with_its_tools_where_its_server_gives_no_new_list(
+    unserved: Stage, tmp_path: Path
+) -> None:
+    grown = str(tmp_path / "grown")
+    unserved.settings = unserved.settings.model_copy(
+        update={"mcp": {"harbour": {"mcp_config": small(GROWN=grown, UNLISTED=grown)}}}
+    )
+    tools = named({name for name in TOOLS if name != "grown"})
+    session = unserved.session(
+        {**calls("mcp__harbour__grow"), "expect": {"tools": tools}},
+        {**calls("mcp__harbour__grow"), "expect": {"tools": tools, "last_contains": "the old one counts"}},
+        {**calls("mcp__harbour__add", a=1, b=2), "expect": {"tools": tools}},
+        {"text": "The same."},
+        **UNASKED,
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Grow.")
+        read = (await session.state()).model_dump_json()
+
+    assert (done.get_text_content(), [said for _, said in results(done)]) == ("The same.", ["grown", "grown", "3"])
+    assert read.count("gave no list of them") == 1, "of two lists that were not to be had"
+
+
 def named(tools: set[str]) -> list[str]:
     return [f"mcp__harbour__{name}" for name in TOOLS if name in tools]
 
