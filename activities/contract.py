@@ -202,7 +202,7 @@ class EntriesPage(OpenValue):
 
 
 class SnapshotPage(OpenValue):
-    """Part of `agent.life.carried.Carried` as JSON text, without what `saved` says is outside."""
+    """Part of `agent.life.rollover_state.Carried` as JSON text, without what `saved` says is outside."""
 
     seq: int
     """The state is of this entry: pages of another one do not fit together."""
@@ -245,7 +245,7 @@ TAKE_RESULT = "longhaul.take_result"
 """Its input is RunTool, its answer ToolReturned: the result itself is pulled by the query RECEIVED."""
 PROBE_CALL = "longhaul.probe_call"
 VERIFY_DECISIONS = "longhaul.verify_decisions"
-"""Its input and its answer are those of `agent.entries.offers`."""
+"""Its input and its answer are those of `agent.entries.signed_approvals`."""
 RESTORE = "longhaul.restore"
 CHECKPOINT = "longhaul.checkpoint"
 EXAMINE_CALLS = "longhaul.examine_calls"

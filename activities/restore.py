@@ -1,9 +1,8 @@
 """restore: what an earlier life of a session left behind, found before the session does anything.
 
 The truth about a session is its newest run's history while the server has it, and the state store's record for a run
-that closed of itself; `activities.past.lives` says which. Here it is found out, and said in the store that a new life
-has
-begun.
+that closed of itself; `activities.recovery.newest_life` says which. Here it is found out, and said in the store that a
+new life has begun.
 """
 
 import asyncio

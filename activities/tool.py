@@ -136,9 +136,9 @@ class Tool:
     read_only: bool = False
     is_external_tool: bool = False
     inside: bool = False
-    """The session answers its calls itself (`agent.next.inside`)."""
+    """The session answers its calls itself (`agent.decisions.session_tools`)."""
     child: bool = False
-    """Its calls are tasks of sub-agents, which the session starts (`agent.next.children`)."""
+    """Its calls are tasks of sub-agents, which the session starts (`agent.decisions.subagents`)."""
     result_schema: dict[str, Any] | None = None
     """Of an external tool: what its results have to fit, in the words of `agent.plain.result_schema`; None =
     anything."""

@@ -5,7 +5,7 @@ Theory of operation
 A session is a list of *entries* (`agent.entries`): what was asked, what the model said, what the tools
 returned, what people decided. Nothing else is true; `agent.record` folds the entries into the state that the
 next step needs. Entries that were written down outside are forgotten at a roll-over; what is live of the state
-is carried (`agent.life.carried`).
+is carried (`agent.life.rollover_state`).
 
 `agent.decision.decide(record, load)` looks at the record and names the next step:
 
@@ -15,7 +15,7 @@ is carried (`agent.life.carried`).
     Think      ask the model
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call
-    Answer     answer a call without any worker (`agent.next.inside`)
+    Answer     answer a call without any worker (`agent.decisions.session_tools`)
     Remind     tell the model again what holds and its context has lost (`agent.fold.reminders`)
     Join       tell the model what was said in the midst of its reply
     Act        start the calls that may run
@@ -23,18 +23,18 @@ is carried (`agent.life.carried`).
     Verify     have signed decisions checked
     Probe      have a tool look whether a call happened whose outcome is unknown
     BeginStep  take the one step that a paused session was asked for
-    Book       put aside what the next model call may cost, or say that the budget does not do (`agent.next.budget`)
+    Book       put aside what the next model call may cost, or say what is lacking (`agent.decisions.budget`)
     Park       wait for a person, for an outside system, or for calls that are running
     HandleInterrupt
                ask the workers' hooks for an interrupted agent's last words
-    Lose       of a command of an earlier run, say that it ended, or await its end (`agent.next.background`)
-    Memorise   write the reply down in the long-term memory (`agent.next.memory`)
-    Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.next.children`)
+    Lose       of a command of an earlier run, say that it ended, or await its end (`agent.decisions.background`)
+    Memorise   write the reply down in the long-term memory (`agent.decisions.memory`)
+    Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.decisions.subagents`)
     Report     say to the session that started this one how the task ended
-    TellHub    say to a hub that the session is in what a reply came to (`agent.next.hubs`)
+    TellHub    say to a hub that the session is in what a reply came to (`agent.decisions.hubs`)
     Finish     end the reply
     Idle       wait for a request
-    Checkpoint write down outside what is new (`agent.next.rollover`)
+    Checkpoint write down outside what is new (`agent.decisions.rollover`)
     RollOver   go on in a fresh history
     Close      end a session that nobody has needed for long
 

@@ -82,8 +82,8 @@ class Act:
 
     call_ids: tuple[str, ...]
     fused: bool = False
-    """They are reads within the session's own task (`agent.next.fused_reads`): wait for them. What has no result then
-    goes its own way."""
+    """They are reads within the session's own task (`agent.decisions.fused_reads`): wait for them. What has no result
+    then goes its own way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.values.conversation.messages import Msg, Usage
 
 SIDE_BY_SIDE = 8
-"""Calls that are looked at together; `workflows.retry_policies` gives the activity time for all of them."""
+"""Calls that are looked at together; `workflows.activity_options` gives the activity time for all of them."""
 
 
 class Analysing:

@@ -35,7 +35,7 @@ _FRAME_TOKENS = 50
 _SHOWN_CHARS = 300
 
 CallModel = Callable[[str, ModelRequest], Awaitable[ModelReply]]
-"""A model by its full name. Raises what `activities.models.failures.verdicts.judge` reads."""
+"""A model by its full name. Raises what `activities.models.failures.failure_classification.judge` reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class ModelRequest:
     """How many model calls the session has made before this one; the scripted model answers with that line."""
     attempt: int = 1
     answer: AnswerSchema | None = None
-    """Asked for instead of a free reply; `activities.models.requests.answers.answer_of` reads it."""
+    """Asked for instead of a free reply; `activities.models.requests.structured_output.answer_of` reads it."""
     no_calls: bool = False
     """The tools stand in the request, for the provider's cache of the prompt, and none may be called."""
     must_call: str = ""
@@ -90,7 +90,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A provider. Raises the provider SDK's own errors; `activities.models.failures.verdicts` reads them."""
+    """A provider. Raises the provider SDK's own errors, which `failures.failure_classification` reads."""
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply: ...
 

@@ -83,8 +83,8 @@ class Providers:
         """One call; `request.model` and what a profile says are put in here.
 
         Raises the SDKs' errors and `activities.models.failures.errors`, all of which
-        `activities.models.failures.verdicts.judge` knows, and TimeoutError after `call_timeout_seconds`. Cancelling
-        closes the connection. While the provider limits the key the call waits for its turn first.
+        `failures.failure_classification.judge` knows, and TimeoutError after `call_timeout_seconds`. Cancelling closes
+        the connection. While the provider limits the key the call waits for its turn first.
         """
         called = self._find(full_model_name, request.config)
         way = self.way(called)

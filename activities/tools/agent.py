@@ -1,4 +1,4 @@
-"""`Agent`: gives a task to a sub-agent. The session starts it (`agent.next.children`); no worker runs anything."""
+"""`Agent`: gives a task to a sub-agent. The session starts it (`agent.decisions.subagents`); no worker runs one."""
 
 from typing import Any
 

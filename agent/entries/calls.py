@@ -47,7 +47,7 @@ class Verdict(OpenValue):
     confined: Confined = sparse("")
     """Of a call that runs unasked: the sandbox that its proof is held to."""
     seen: str = sparse("")
-    """Of a call that is asked about: its material (`agent.fold.ledger.question_digest`), and below what a person is
+    """Of a call that is asked about: its material (`agent.fold.ledger.approval_digest`), and below what a person is
     shown."""
     preview: Preview | None = sparse(None)
 

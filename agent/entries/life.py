@@ -23,7 +23,7 @@ class Restored(Entry):
     source: Literal["nothing", "store", "history"]
     """`store`: the checkpoint that the closed session confirmed. `history`: rebuilt from a run that did not close."""
     carried: Any = sparse(None)
-    """`agent.life.carried.Carried` as JSON; None when there was nothing."""
+    """`agent.life.rollover_state.Carried` as JSON; None when there was nothing."""
     note: str = sparse("")
     hold: str = sparse("")
     """Why a person has to look first: later steps are unknown, or what was found is damaged."""

@@ -41,9 +41,8 @@ class Prepared(Entry):
     fixed_tokens: int = sparse(0)
     """Of the system prompt and the tool schemas, as this worker counts."""
     indexed: int = sparse(1)
-    """Which search attributes the namespace is known to have: 2 = `agent.views.index` in full. One that it lacks
-    would fail a
-    workflow task for ever."""
+    """Which search attributes the namespace is known to have: 2 = `agent.views.search_attributes` in full. One that
+    it lacks would fail a workflow task for ever."""
     context_length: int = sparse(0)
     """Tokens that the model's window holds; 0 = unknown, and nothing is compressed."""
     liveness: float = sparse(FAST_SECONDS)

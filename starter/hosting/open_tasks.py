@@ -17,7 +17,7 @@ NEWEST_EVENTS = 24
 
 
 class OpenTasks:
-    """For `workflows.runner`: to be made on the loop of the client, and asked from the threads in which workflows
+    """For `workflows.replay_guard`: to be made on the loop of the client, and asked from the threads in which workflows
     run."""
 
     def __init__(self, client: Client, identity: str) -> None:

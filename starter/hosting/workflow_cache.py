@@ -9,7 +9,7 @@ its few last events, some 20 ms, when it goes on."""
 
 
 class ParkedRuns:
-    """For `workflows.runner`, which tells of each run whether it waits; called from the threads of workflows."""
+    """For `workflows.replay_guard`, which tells of each run whether it waits; called from the threads of workflows."""
 
     def __init__(self, forget: Callable[[str], None], kept: int = KEPT) -> None:
         self._forget, self._kept = forget, kept

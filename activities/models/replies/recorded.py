@@ -26,7 +26,7 @@ def _without_calls(reply: ModelReply) -> tuple[ContentBlock, ...]:
 def _with_ids(reply: ModelReply, call_number: int) -> list[ContentBlock]:
     """The blocks, each call with an id that no other call of this reply has: findings are kept by id, and permission
     must not judge one call by another's. Ids that earlier replies have used are the record's to see
-    (`agent.next.call_ids`)."""
+    (`agent.decisions.call_ids`)."""
     used = set[str]()
     fresh = count(1)
     content: list[ContentBlock] = []

@@ -60,7 +60,7 @@ class OpenCall(Living):
     confined: Confined = sparse("")
     suggested_rules: tuple[PermissionRule, ...] = ()
     seen: str = sparse("")
-    """Of a call that a person was asked about: `agent.fold.ledger.question_digest.material` of it then."""
+    """Of a call that a person was asked about: `agent.fold.ledger.approval_digest.material` of it then."""
     asked_at: int = 0
     deadline: Deadline | None = sparse(None)
     """Of this wait, which began at `asked_at`; then when each stage of it was recorded, 0 = not yet."""
@@ -86,7 +86,7 @@ class OpenCall(Living):
     approvals: tuple[Approval, ...] = sparse(())
     """Of the call as it stands; it runs when there are as many as its tool takes."""
     approved_terms: str = sparse("")
-    """`agent.fold.ledger.question_digest.terms` at the approval; empty for a tool that nobody knew then."""
+    """`agent.fold.ledger.approval_digest.terms` at the approval; empty for a tool that nobody knew then."""
 
     @property
     def edited(self) -> bool:

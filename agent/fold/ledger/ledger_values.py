@@ -52,7 +52,7 @@ class Mark(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """What is kept of call ids of long ago (`agent.fold.ledger.used_call_ids`)."""
+    """What is kept of call ids of long ago (`agent.fold.ledger.call_id_filter`)."""
 
     calls: int
     """How many are in it."""

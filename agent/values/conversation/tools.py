@@ -43,7 +43,7 @@ class ToolDescriptor(OpenValue):
     external: bool = False
     """Runs outside (`is_external_tool`): the session parks until the result is handed in."""
     inside: bool = sparse(False)
-    """The session answers it itself (`agent.next.inside`): no worker runs anything."""
+    """The session answers it itself (`agent.decisions.session_tools`): no worker runs anything."""
     child: bool = sparse(False)
     """A call of it is a sub-agent's task: the session starts one of its own, and no worker runs anything."""
     untrusted: bool = sparse(False)
