@@ -38,7 +38,7 @@ async def test_what_would_break_stays_where_it_is_and_the_others_go_on(
     stage = await Stage.on(temporal_server.address, tmp_path_factory.mktemp("staying"))
     crew = Crew(stage, f"crew-{uuid.uuid4().hex[:6]}")
     long, short = (stage.job(name, [says(word) for word in ("done", "here", "moved")]) for name in ("long", "short"))
-    parked = stage.job("parked", [says("", call("sign")), says("all done")])
+    parked = stage.job("parked", [says("", call("sign")), says("all done " * 12_000)])
     async with worker(crew.of("one")):
         await crew.is_known("one")
         await set_current(stage.app.client, crew.deployment, "one")

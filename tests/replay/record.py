@@ -74,6 +74,8 @@ async def server_suggesting(roll_over: int | None) -> WorkflowEnvironment:
         "Keyword": SearchAttributeKey.for_keyword,
         "KeywordList": SearchAttributeKey.for_keyword_list,
         "Datetime": SearchAttributeKey.for_datetime,
+        "Int": SearchAttributeKey.for_int,
+        "Double": SearchAttributeKey.for_float,
     }
     return await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(find_temporal(print)),

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("import random as chance", "imports 'random'"),
         ("from datetime import datetime", "imports 'datetime.datetime'"),
         ("from asyncio import gather", "imports 'asyncio.gather'"),
-        ("from longhaul.activities.process import box", "imports 'longhaul.activities.process.sandbox'"),
+        ("from longhaul.activities.process import sandbox", "imports 'longhaul.activities.process.sandbox'"),
         ("import threading", "imports 'threading'"),
         ("def later():\n    from uuid import uuid4", "imports 'uuid.uuid4'"),
         ("text = open", "uses 'open'"),

@@ -97,7 +97,7 @@ async def test_address_and_key_come_from_the_environment_or_from_the_operators_l
 def test_no_sdk_is_loaded_before_its_first_use() -> None:
     script = (
         "import sys\nfrom longhaul.activities.models import providers\n"
-        "from longhaul.activities.models.failures import verdicts\n"
+        "from longhaul.activities.models.failures import failure_classification\n"
         "from longhaul.activities.models.script import scripted\n"
         "print([name for name in ('anthropic', 'openai', 'httpx', 'httpx2') if name in sys.modules])"
     )

@@ -72,7 +72,7 @@ ELSEWHERE = {
         "activities/shell/test_attacks.py::test_git_that_passes_in_a_hostile_repository_does_no_harm",
     "C7 names that are no UTF-8": "activities/shell/test_worlds.py",
     "H1a, H1b": "activities/shell/test_order.py::test_a_line_that_runs_unasked_meets_no_program_of_the_repository",
-    "H1c a rule beside a proof": "agent/permission/test_companions.py",
+    "H1c a rule beside a proof": "agent/permission/test_command_chains.py",
     "H2 rules on paths": "activities/shell/test_closed_paths.py",
     "H3 the folder that one stands in": "e2e/cli/test_trust.py",
     "H4 keys by name and place": "activities/models/test_key_places.py",

@@ -11,4 +11,6 @@ def test_each_kind_has_a_name_that_the_server_knows() -> None:
         "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
         "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
         "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
+        "Int": IndexedValueType.INDEXED_VALUE_TYPE_INT,
+        "Double": IndexedValueType.INDEXED_VALUE_TYPE_DOUBLE,
     }
