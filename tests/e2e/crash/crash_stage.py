@@ -237,9 +237,10 @@ def assert_well_formed(transcript: Sequence[Msg]) -> None:
 
 
 def told(transcript: list[Msg]) -> list[dict[str, Any]]:
-    """Without times, and without ids that are the session's own."""
+    """Without times, how calls ran, and ids that are the session's own."""
     mine = {"id", "created_at", "updated_at", "finished_at", "usage", "metadata"}
-    return [message.model_dump(mode="json", exclude=mine) for message in transcript]
+    ran = {"content": {"__all__": {"metadata"}}}
+    return [message.model_dump(mode="json", exclude={**dict.fromkeys(mine, True), **ran}) for message in transcript]
 
 
 async def assert_as_if_nothing_was(killed: list[Job], control: Job, messages: int) -> None:

@@ -33,6 +33,7 @@ LINES = (
     {"text": "And that too."},
 )
 TIME = re.compile(r"20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)?")
+SECONDS = re.compile(r',"seconds":[\d.e-]+')
 ENTRY_ID = re.compile(r'"id":"m\d+\.\d+"')
 SMALL = {"context_length": 6_000, "max_output_tokens": 500}
 
@@ -78,10 +79,10 @@ async def play(stage: Stage) -> tuple[Session, dict[str, Any]]:
 
 
 def plain(stage: Stage, message: Msg) -> Any:
-    """As JSON, without times, numbers of entries (a checkpoint is one too), the folder of this stage, and the tokens,
-    which depend on the length of its name."""
+    """As JSON, without times, seconds of calls, numbers of entries (a checkpoint is one too), the folder of this stage,
+    and the tokens, which depend on the length of its name."""
     text = message.model_dump_json(exclude={"usage"}).replace(str(stage.folder), "FOLDER")
-    return json.loads(ENTRY_ID.sub('"id":"ENTRY"', TIME.sub("TIME", text)))
+    return json.loads(ENTRY_ID.sub('"id":"ENTRY"', SECONDS.sub("", TIME.sub("TIME", text))))
 
 
 @pytest.fixture(scope="module")
