@@ -101,7 +101,7 @@ def boundary_of(box: Box, root: Path) -> tuple[Boundary, str]:
     """What would hold a command in this workspace to its proof, and why there is nothing that could."""
     if box.sandbox == "off":
         return "off", ""
-    problem = (_image_problem(box) if box.image else bwrap_problem()) or unseeable(root)
+    problem = _problem(box, root)
     return ("none", problem) if problem else (box.sandbox, "")
 
 
@@ -135,21 +135,17 @@ def sealed(  # noqa: PLR0913, PLR0917  as of `boxed`, and what else is to be see
     box: Box, seal: Seal, command: Sequence[str], root: Path, cwd: Path, opened: Sequence[Path], also: Mapping[str, str]
 ) -> Boxed:
     """The same around all tools of a workspace: nothing but that, and the programs, is there. Raises CantConfine."""
-    if seal.image:
-        named = replace(box, image=seal.image, network=seal.network and box.network, limits=box.limits.within(seal))
-        return _contained(named, command, root, cwd, opened, "", also)
-    if problem := bwrap_problem() or unseeable(root):
+    named = replace(box, image=seal.image, network=seal.network and box.network, limits=box.limits.within(seal))
+    if problem := _problem(named, root):
         raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    if named.image:
+        return _contained(named, command, root, cwd, opened, "", also)
     seen = view_of(root, cwd, opened, box.hidden, writing=True, guarded=False, also=also)
-    isolated = (*HOLDING, "--share-net") if seal.network and box.network else HOLDING
-    resolver = (
-        []
-        if not (seal.network and box.network and _RESOLVER.exists())
-        else ["--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER)]
-    )
+    isolated = (*HOLDING, "--share-net") if named.network else HOLDING
+    asks_names = named.network and _RESOLVER.exists()
+    resolver = ("--ro-bind", str(_RESOLVER.resolve()), str(_RESOLVER)) if asks_names else ()
     whole = (_bwrap(), *seen[:-2], *resolver, *seen[-2:], *isolated, "--chdir", str(cwd), "--", *command)
-    limits = box.limits.within(seal).words()
-    return Boxed(whole, limits, "all", root, tuple(map(Path, _EMPTY)))
+    return Boxed(whole, named.limits.words(), "all", root, tuple(map(Path, _EMPTY)))
 
 
 def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
@@ -161,8 +157,7 @@ def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
     confined: Confined,
     also: Mapping[str, str] | None = None,
 ) -> Boxed:
-    if problem := _image_problem(box) or unseeable(root):
-        raise CantConfine(f"this workspace is a sandbox, and none can be made here: {problem}")
+    """`box` has an image that this worker has."""
     image = next(one for one in box.images if one.name == box.image)
     own = {path: how for path, how in (also or {}).items() if path not in _OF_IMAGES}
     writing, guarded = confined != "read", bool(confined)
@@ -173,6 +168,11 @@ def _contained(  # noqa: PLR0913, PLR0917  as of `sealed`
     except NotStarted as why:
         raise CantConfine(str(why)) from None
     return Boxed(tuple(command), "", confined or "all", root, (Path("/"),), (*opened, *map(Path, own)), made)
+
+
+def _problem(box: Box, root: Path) -> str:
+    """Why neither it nor its container can be made around this workspace; empty where it can."""
+    return (_image_problem(box) if box.image else bwrap_problem()) or unseeable(root)
 
 
 def _image_problem(box: Box) -> str:
