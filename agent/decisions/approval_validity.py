@@ -24,7 +24,7 @@ def has_aged(call: OpenCall, at_ms: int) -> bool:
 
 def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
     """Once for the same findings: one that gave nothing counts as unknown."""
-    return _is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
+    return is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
 
 
 def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
@@ -33,16 +33,16 @@ def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
     return call.judged < record.rules.changed or now.rules != then.rules
 
 
-def _is_watched(record: Record, tool: ToolDescriptor) -> bool:
+def is_watched(record: Record, tool: ToolDescriptor) -> bool:
     """Whether policies and analyzers count: not for what the session answers itself."""
     return not tool.inside
 
 
-def _findings_hold(call: OpenCall) -> bool:
+def findings_hold(call: OpenCall) -> bool:
     """An approval is for what was seen: it is void when fresh findings differ in what the call would touch."""
     seen = call.approved_facts
     return call.approved and seen is not None and essence(call.facts) == essence(seen)
 
 
-def _terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
+def terms_hold(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
     return call.approved_terms in ("", terms(tool, record.permission))

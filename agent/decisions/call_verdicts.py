@@ -1,7 +1,7 @@
 """From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
 
 from longhaul.agent.decisions import background
-from longhaul.agent.decisions.approval_validity import _findings_hold, _is_watched, _terms_hold
+from longhaul.agent.decisions.approval_validity import findings_hold, is_watched, terms_hold
 from longhaul.agent.decisions.structured_output import verdict_on
 from longhaul.agent.decisions.subagents import why_not
 from longhaul.agent.entries.every import Ruling, Verdict
@@ -43,15 +43,13 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0, *, planning: bool | No
     match decision.behavior:
         case Behavior.DENY:
             return _verdict(call, "deny", decision.reason)
-        case Behavior.ASK if not (_findings_hold(call) and _terms_hold(call, record, tool)):
+        case Behavior.ASK if not (findings_hold(call) and terms_hold(call, record, tool)):
             return _question(call, record, tool, decision)
         case _:
             verdict = _verdict(call, "external" if tool.external else "allow", decision.reason)
             if decision.behavior is Behavior.ALLOW and decision.confined:
                 verdict = verdict.model_copy(update={"confined": decision.confined})
-            warning = (
-                "" if call.approved or not _is_watched(record, tool) else warning_of(record.permission, call.facts)
-            )
+            warning = "" if call.approved or not is_watched(record, tool) else warning_of(record.permission, call.facts)
             return verdict.model_copy(update={"warning": warning}) if warning else verdict
 
 
@@ -77,7 +75,7 @@ def _permission(
         file = plan_file(state.plan_mode_context, root)
         decision = decide_planning(tool, call.input, call.facts, context, root, file)
     decision = decide_plan_tool(tool, context.mode, decision)
-    return stricter(decision, context, call.facts) if _is_watched(record, tool) else decision
+    return stricter(decision, context, call.facts) if is_watched(record, tool) else decision
 
 
 def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
@@ -104,7 +102,7 @@ def _why_again(call: OpenCall) -> str:
         return f"{who} has changed the arguments and approves them so; somebody else has to approve them too. "
     if not call.approved:
         return _ASKED_BEFORE if call.asked_at and call.state is not ToolCallState.ASKING else ""
-    if _findings_hold(call):
+    if findings_hold(call):
         return "The rules, or the tool itself, have changed since it was approved. "
     return "What it would touch has changed since it was approved. "
 

@@ -11,6 +11,8 @@ MAX_STATE_VALUES = 40_000
 """Of a state that is to stand in the place of another: all that the session has said."""
 MAX_DIGITS = 100
 """Of one number: reading a longer one takes the square of its length."""
+MAX_DEPTH = 50
+"""JSON within JSON. What nests deeper than about 200 could be recorded, but never be read back."""
 
 _TOKEN = re.compile(rb"""[^"\[\]{},0-9eE.+-]*+("[^"]*+"|[\[\]{},]|[0-9eE.+-]++)?""")
 
@@ -44,10 +46,6 @@ def check_bounds(name: str, text: bytes) -> None:
             raise TooMuch(f"it holds more than {most:,} JSON values; send it in several letters, or name a file")
         if atoms > 3 * values:
             return  # each stands behind one of the marks above or a colon, and each colon behind a string: no JSON
-
-
-MAX_DEPTH = 50
-"""JSON within JSON. What nests deeper than about 200 could be recorded, but never be read back."""
 
 
 def too_deep(body: object) -> bool:

@@ -11,6 +11,8 @@ from longhaul.activities.contract import MODEL_FAILED
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.agent.values.conversation.messages import ErrorInfo, Usage
 
+SPREAD = 0.1
+"""Of a pause that the provider asks for: what it has turned away together does not come back at the same moment."""
 BY_HAND = (
     "Nothing could be left out that would have helped: `longhaul repair SESSION` takes all attachments and all "
     "thinking out of the context."
@@ -32,10 +34,6 @@ def failed_for_good(error_type: str, sentence: str, usage: Usage | None = None) 
     info = ErrorInfo(type=error_type, message=sentence)
     details = (info,) if usage is None else (info, usage)
     return ApplicationError(sentence, *details, type=MODEL_FAILED, non_retryable=True)
-
-
-SPREAD = 0.1
-"""Of a pause that the provider asks for: what it has turned away together does not come back at the same moment."""
 
 
 def pause_seconds(attempt: int, told_seconds: float, policy: RetryPolicy) -> float:

@@ -6,6 +6,39 @@ from typing import Literal
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
+LIMIT_SOURCE = "max_iters"
+LIMIT_REACHED = (
+    "You have reached the limit of iterations for this reply. Do not call tools any more: say what you "
+    "have found and done so far, and what is left to do."
+)
+"""Recorded like all that a model is sent: newer ones are bound to what stands before their thinking."""
+
+GoOn = Literal["", "length", "wordless", "paused", "window", "unstructured"]
+"""How a model is told to go on; wordless: it has used all of its tokens to think; unstructured: it has answered in
+words where a form was asked for."""
+
+GO_ON: dict[GoOn, str] = {
+    "length": "Your answer broke off at the limit of output tokens. Go on exactly where it ends: repeat nothing, "
+    "and do not sum up. If much is left, take smaller steps.",
+    "wordless": "You used all of your output tokens before you had said a word. Think less, and answer or call a tool.",
+    "paused": "Your answer was paused before it was finished. Go on exactly where it ends.",
+    "window": "Your answer broke off because your context window was full; what was said long ago may be summed up by "
+    "now. Go on exactly where it ends, and be brief.",
+    "unstructured": f"Words alone are no answer here. If the work is done, call `{GENERATE_RESPONSE}` with your "
+    "answer; if it is not, go on with it.",
+}
+
+NOT_WHOLE = (
+    "your message broke off while you were writing it, so its arguments may not be whole. Make it again; if it was "
+    "long, make it shorter, or several calls of it"
+)
+"""Why the last call of a message that broke off does not run."""
+
+LIMIT_OF_FORM = (
+    f"You have reached the limit of iterations for this reply. Call `{GENERATE_RESPONSE}` now, with what you know, and "
+    "nothing else."
+)
+
 
 def hint_message(hint: str, source: str) -> Msg:
     """Words for the model that no person said, for the end of the context: in the system prompt they would make the
@@ -22,16 +55,6 @@ def cut_short(begun_calls: Sequence[str]) -> str:
     return f"{told} You were writing calls ({names}): they were dropped, and none of them ran."
 
 
-LIMIT_SOURCE = "max_iters"
-
-
-LIMIT_REACHED = (
-    "You have reached the limit of iterations for this reply. Do not call tools any more: say what you "
-    "have found and done so far, and what is left to do."
-)
-"""Recorded like all that a model is sent: newer ones are bound to what stands before their thinking."""
-
-
 def state_hint(now: str, used_tokens: int, window_tokens: int) -> str:
     """What the model can't know otherwise: the time, and what is left of its window when more than half is used.
 
@@ -42,33 +65,3 @@ def state_hint(now: str, used_tokens: int, window_tokens: int) -> str:
         left = max(window_tokens - used_tokens, 0)
         lines.append(f"About {left} of the {window_tokens} tokens of your context are left.")
     return "\n".join(lines)
-
-
-GoOn = Literal["", "length", "wordless", "paused", "window", "unstructured"]
-"""How a model is told to go on; wordless: it has used all of its tokens to think; unstructured: it has answered in
-words where a form was asked for."""
-
-
-GO_ON: dict[GoOn, str] = {
-    "length": "Your answer broke off at the limit of output tokens. Go on exactly where it ends: repeat nothing, "
-    "and do not sum up. If much is left, take smaller steps.",
-    "wordless": "You used all of your output tokens before you had said a word. Think less, and answer or call a tool.",
-    "paused": "Your answer was paused before it was finished. Go on exactly where it ends.",
-    "window": "Your answer broke off because your context window was full; what was said long ago may be summed up by "
-    "now. Go on exactly where it ends, and be brief.",
-    "unstructured": f"Words alone are no answer here. If the work is done, call `{GENERATE_RESPONSE}` with your "
-    "answer; if it is not, go on with it.",
-}
-
-
-NOT_WHOLE = (
-    "your message broke off while you were writing it, so its arguments may not be whole. Make it again; if it was "
-    "long, make it shorter, or several calls of it"
-)
-"""Why the last call of a message that broke off does not run."""
-
-
-LIMIT_OF_FORM = (
-    f"You have reached the limit of iterations for this reply. Call `{GENERATE_RESPONSE}` now, with what you know, and "
-    "nothing else."
-)
