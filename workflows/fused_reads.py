@@ -13,7 +13,7 @@ from longhaul.agent.record import Record
 from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.running_activities import Underway, WorkInterrupted
-from longhaul.workflows.short_subagents import is_prepared_at_once
+from longhaul.workflows.within_task import is_prepared_at_once
 
 Answer = TypeVar("Answer")
 

@@ -25,7 +25,7 @@ from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
 from longhaul.agent.views.event import EventsSoFar
-from longhaul.workflows import activity_failures, activity_options, short_subagents
+from longhaul.workflows import activity_failures, activity_options, within_task
 from longhaul.workflows.background import Background
 from longhaul.workflows.fused_reads import FusedReads
 from longhaul.workflows.hosts import AtFiles
@@ -66,7 +66,7 @@ class Doing:
         asked_at = self._record.seq
         how = activity_options.restore(prepares=ask.ahead is not None)
         try:
-            found = await short_subagents.restored(self._record, ask)
+            found = await within_task.restored(self._record, ask)
             if found is None:
                 found = await undisturbed(world.RESTORE, ask, e.Restored, how, f"restore-{self._record.seq}")
         except ActivityError as error:
@@ -85,8 +85,8 @@ class Doing:
         outcome: e.Checkpointed | e.CheckpointFailed | None
         try:
             outcome = None
-            if (full := short_subagents.to_write(self._record, ask, before, slow=self._slow)) is not None:
-                outcome = await short_subagents.checkpointed(full)
+            if (full := within_task.to_write(self._record, ask, before, slow=self._slow)) is not None:
+                outcome = await within_task.checkpointed(full)
                 self._slow = outcome is None
             if outcome is None:
                 how = activity_options.checkpoint()
