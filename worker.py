@@ -283,7 +283,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
             providers.profile_names,
             behind.names,
             kinds.names,
-            tuple(image.name for image in read_images(settings.images)),
+            tuple(image.name for image in box_of(settings).images),
         ),
         mcp=mcp,
         prices=load_prices(settings.prices, read_profiles(settings.models)),

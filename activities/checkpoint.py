@@ -56,7 +56,7 @@ class Checkpointing:
             measured.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             after = once_saved(carried, saved)
-            if len(ask.whole) in range(1, readout.QUICK_CHARS):
+            if 0 < len(ask.whole) < readout.QUICK_CHARS:
                 record = spelt(life, after, closed=saved.closing)
             else:
                 record = await asyncio.to_thread(spelt, life, after, closed=saved.closing)

@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.activities.contract import CHECKPOINT, PREPARE_REPLY
 from longhaul.starter.client.session import Session
-from longhaul.workflows.short_subagents import LONGEST_CHARS
+from longhaul.workflows.within_task import LONGEST_CHARS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 from tests.workflows.roomy import failure_of_replay
