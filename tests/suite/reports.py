@@ -1,9 +1,30 @@
-"""A plugin: reports of tests that run in processes of their own arrive, whatever odd text was logged meanwhile."""
+"""A plugin: reports of tests that run in processes of their own arrive, whatever odd text was logged meanwhile; and why
+pytest itself broke off is written down, for it stands far above the end of a log."""
 
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+CAUSE = "broke_off.txt"
+"""In pytest's cache: the errors of its own, of each of its processes."""
+
+
+class Causes:
+    """Writes down what broke pytest off: below the folder that it runs in."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+
+    def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.cache.mkdir(exist_ok=True)
+        with (self.cache / CAUSE).open("a", encoding="utf-8", errors="backslashreplace") as written:
+            written.write(f"{excinfo.typename}: {excrepr}\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Causes(config.rootpath / ".pytest_cache"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.suite.again import MOST, failed_tests, verdict
+from tests.suite.again import MOST, SECOND_RUN, broke_off, failed_tests, verdict
+from tests.suite.reports import CAUSE
 
 FEW = [f"tests/test_x.py::test_{number}" for number in range(MOST)]
 
@@ -19,14 +20,29 @@ FEW = [f"tests/test_x.py::test_{number}" for number in range(MOST)]
         ("many failed", [1, 0], [*FEW, "tests/test_y.py::test_more"], "failed"),
         ("nobody knows which", [1, 0], [], "failed"),
         ("a run was interrupted", [2, 1], FEW[:1], "failed"),
-        ("pytest itself broke", [3, 0], FEW[:1], "failed"),
+        ("pytest itself broke", [3, 0], FEW[:1], "whole"),
+        ("pytest itself broke among the few", [1, 3], [], "whole"),
         ("there was nothing to run", [0, 5], [], "failed"),
     ],
 )
 def test_only_a_few_failures_of_runs_that_went_to_their_end_are_tried_again(
-    what: str, codes: list[int], failed: list[str], expected: str
+    what: str, codes: list[int], failed: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv(SECOND_RUN, raising=False)
     assert verdict(codes, failed) == expected, what
+
+
+def test_a_second_run_that_breaks_off_too_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECOND_RUN, "1")
+
+    assert verdict([3, 0], FEW[:1]) == "failed"
+
+
+def test_why_pytest_broke_off_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / CAUSE).write_text("TypeError: of a plugin")
+
+    assert broke_off(tmp_path) == "TypeError: of a plugin"
+    assert broke_off(tmp_path) == ""
 
 
 def test_what_failed_is_read_from_where_pytest_writes_it(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.suite.reports import CAUSE
+
 ROOT = Path(__file__).parents[2]
 ODD = r"""
 import logging
@@ -16,23 +18,28 @@ def test_is_run_too(): pass
 """
 
 
+def run(folder: Path) -> str:
+    """What pytest says of a folder of tests that another process runs."""
+    plugin = ("-p", "tests.suite.reports")
+    command = [sys.executable, "-m", "pytest", "-n", "1", *plugin, "--rootdir", str(folder), str(folder)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
 def test_lone_surrogates_in_logs_and_failures_reach_the_report(tmp_path: Path) -> None:
     (tmp_path / "test_odd.py").write_text(ODD)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "1",
-        "-p",
-        "tests.suite.reports",
-        "--rootdir",
-        str(tmp_path),
-        str(tmp_path),
-    ]
 
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    said = run(tmp_path)
 
     assert "1 failed, 2 passed" in said
     assert r"half \udfff of a pair" in said
     assert "INTERNALERROR" not in said
+
+
+def test_what_broke_pytest_off_is_written_down(tmp_path: Path) -> None:
+    (tmp_path / "test_any.py").write_text("def test_any(): pass")
+    (tmp_path / "conftest.py").write_text("def pytest_runtest_logreport(report): raise OSError('no room')")
+
+    said = run(tmp_path)
+
+    assert "INTERNALERROR" in said
+    assert "OSError: no room" in (tmp_path / ".pytest_cache" / CAUSE).read_text()
