@@ -27,7 +27,7 @@ is carried (`agent.life.rollover_state`).
     Park       wait for a person, for an outside system, or for calls that are running
     HandleInterrupt
                ask the workers' hooks for an interrupted agent's last words
-    Lose       of a command of an earlier run, say that it ended, or await its end (`agent.decisions.background`)
+    TakeOver   await the end of a command that an earlier run has begun (`agent.decisions.background`)
     Memorise   write the reply down in the long-term memory (`agent.decisions.memory`)
     Tell       pass an interrupt, a pause or its end on to sub-agents (`agent.decisions.subagents`)
     Report     say to the session that started this one how the task ended

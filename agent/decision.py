@@ -8,7 +8,7 @@ from itertools import islice
 
 from longhaul.agent.decisions.approval_validity import has_aged, must_examine, must_judge_again
 from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
-from longhaul.agent.decisions.background import to_lose
+from longhaul.agent.decisions.background import to_take_over
 from longhaul.agent.decisions.budget import within_budget
 from longhaul.agent.decisions.continuations import too_often
 from longhaul.agent.decisions.fallback_model import next_model, without_a_model
@@ -60,7 +60,7 @@ from longhaul.agent.steps import (
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallState, ToolResultBlock
 from longhaul.agent.values.stuck_detection import stuck, why
 
-BEHAVIOUR = 6
+BEHAVIOUR = 1
 """The newest version of these rules. A rule that changes what a live session does takes a new number, asks for the
 session's own (`AgentState.behaviour`) and keeps its old branch until no live session uses it (CONTRIBUTING.md)."""
 
@@ -76,7 +76,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return Park("person") if record.life.hold else Restore()
     if owes_report(record):
         return Report()
-    if telling := to_tell(record, load) or to_tell_hub(record) or to_lose(record, load):
+    if telling := to_tell(record, load) or to_tell_hub(record) or to_take_over(record, load):
         return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)

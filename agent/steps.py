@@ -192,12 +192,11 @@ class TellHub:
 
 
 @dataclass(frozen=True, slots=True)
-class Lose:
-    """Say that a command in the background ended with an earlier run of the session."""
+class TakeOver:
+    """Await the end of a command in the background that an earlier run of the session has begun; one that no worker
+    holds any more is lost."""
 
     call_id: str
-    unless_held: bool = False
-    """Unless a worker holds it: that is asked first, and its end awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ Step = (
     | Tell
     | Report
     | TellHub
-    | Lose
+    | TakeOver
     | Idle
     | RollOver
 )

@@ -19,7 +19,6 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose
 from longhaul.agent.values.background import BASH
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.workspace import host_queue
@@ -59,14 +58,8 @@ class Background:
             self._write(entry)
         self._beside(self._until_over(call.block.id, handle, partial(activity_failures.call_failed, call, effect)))
 
-    def lose_or_take_over(self, step: Lose) -> None:
+    def take_over(self, call_id: str) -> None:
         """Of a command that an earlier run has begun."""
-        if step.unless_held:
-            self._take_over(step.call_id)
-        else:
-            self._lose(step.call_id)
-
-    def _take_over(self, call_id: str) -> None:
         how = activity_options.await_command(self._record.provided.liveness)
         if host := self._record.spec.host:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)
@@ -106,7 +99,7 @@ class Background:
             outcome = None
             if stopped and failed is None:
                 # Its worker had not heard of it: nobody has ended it yet, and it is asked for as one to be ended.
-                self._take_over(call_id)
+                self.take_over(call_id)
                 return
             if not stopped and isinstance(error, ActivityError):
                 if failed is None:

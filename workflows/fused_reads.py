@@ -13,7 +13,7 @@ from longhaul.agent.record import Record
 from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.running_activities import Underway, WorkInterrupted
-from longhaul.workflows.within_task import is_prepared_at_once
+from longhaul.workflows.within_task import is_found_soon
 
 Answer = TypeVar("Answer")
 
@@ -32,7 +32,7 @@ class FusedReads:
 
     async def prepare(self, ask: world.PrepareReply) -> e.Prepared | None:
         """None when an activity of its own has to. Raises WorkInterrupted."""
-        quick = self._record.spec.react_config.fuse_reads or is_prepared_at_once(self._record)
+        quick = self._record.spec.react_config.fuse_reads or is_found_soon(self._record)
         if self._record.spec.host or not quick or world.PREPARE_REPLY in self.unfused:
             return None
         prepared = await self._asked(world.PREPARE_REPLY, ask, e.Prepared, "find tools and workspace")

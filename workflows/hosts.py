@@ -17,7 +17,6 @@ from temporalio.exceptions import TimeoutError as TemporalTimeout
 from temporalio.workflow import ActivityConfig
 
 from longhaul.activities.contract import GREET_HOST, NOT_HERE, GreetHost, RunTool
-from longhaul.agent.decisions.prepared import learns_of_holders
 from longhaul.agent.entries import every as e
 from longhaul.agent.record import Record
 from longhaul.agent.values.spec.mcp import worker_queue
@@ -75,9 +74,9 @@ class AtFiles:
         """
         if not holder or holder in self._away:
             return None
-        learns, held = learns_of_holders(self._record), ask.model_copy(update={"held": True})
+        held = ask.model_copy(update={"held": True})
         there = _bound(worker_queue(workflow.info().task_queue, holder), how)
-        asks_first = learns and not (self._record.spec.host or holder in self._elsewhere)
+        asks_first = not (self._record.spec.host or holder in self._elsewhere)
         for attempt in (how, there) if asks_first else (there,):
             try:
                 return await self._underway.run(name, held, answer, _final_where_lacking(attempt))
@@ -86,7 +85,7 @@ class AtFiles:
                 if not (_is_not_here(error.cause) or is_late):
                     raise
             self._elsewhere.add(holder)
-            if is_late and learns:
+            if is_late:
                 self._away.add(holder)  # or each call would wait for it, until one comes to a result elsewhere
             self._raise_if_interrupted()
         return None

@@ -38,7 +38,6 @@ with workflow.unsafe.imports_passed_through():
         Idle,
         Join,
         Judge,
-        Lose,
         Memorise,
         Park,
         Prepare,
@@ -49,6 +48,7 @@ with workflow.unsafe.imports_passed_through():
         RollOver,
         Step,
         TakeIn,
+        TakeOver,
         Tell,
         TellHub,
         Think,
@@ -118,10 +118,7 @@ class AgentSession:
                 case Restore():
                     await self._restore()
                 case Prepare(reply):
-                    if self._record.reply is None:
-                        self._write(e.ReplyStarted(reply_id=reply))
-                    self._showing.show()
-                    await self._doing.prepare(reply)
+                    await self._prepare(reply)
                 case Think() as thought:
                     await self._doing.think(thought)
                 case Compress(cut):
@@ -136,8 +133,10 @@ class AgentSession:
                     self._write(entry)
                 case TakeIn(call_id):
                     await self._doing.take_in(call_id)
-                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() | Lose() as it:
+                case Probe() | Verify() | HandleInterrupt() | Memorise() | Tell() | Report() | TellHub() as it:
                     await self._doing.look(it)
+                case TakeOver(call_id):
+                    self._doing.background.take_over(call_id)
                 case Finish() as end:
                     self._write(activity_failures.finished(end))
                 case Checkpoint(closing):
@@ -334,6 +333,12 @@ class AgentSession:
             self._events = EventFold(earlier)
             self._idleness.follow()
             self._doing.children.watch_restored()
+
+    async def _prepare(self, reply: str) -> None:
+        if self._record.reply is None:
+            self._write(e.ReplyStarted(reply_id=reply))
+        self._showing.show()
+        await self._doing.prepare(reply)
 
     async def _until_recorded(self) -> None:
         self._showing.show()

@@ -20,7 +20,7 @@ from longhaul.agent.fold.ledger.agent_state import effect_of
 from longhaul.agent.letters.signed_approvals import settle
 from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.record import Record
-from longhaul.agent.steps import HandleInterrupt, Lose, Memorise, Probe, Report, Tell, TellHub, Think, Verify
+from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell, TellHub, Think, Verify
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
@@ -115,8 +115,7 @@ class Doing:
         except ActivityError as error:
             failed = activity_failures.reply_failed(reply, error)
             why = failed.error.message if failed.error else ""
-            kept = with_tools_from_before(self._record, why) if ask.is_under_way else None
-            self._write(kept or failed)
+            self._write(with_tools_from_before(self._record, why) if ask.is_under_way else failed)
         else:
             self._write(prepared)
 
@@ -250,7 +249,7 @@ class Doing:
         del self.running[call_id]
         self._write(outcome)
 
-    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub | Lose) -> None:
+    async def look(self, step: Probe | Verify | HandleInterrupt | Memorise | Tell | Report | TellHub) -> None:
         """Find out what is true outside, of a call or of a signature; or speak with hooks and other sessions there."""
         match step:
             case HandleInterrupt():
@@ -261,8 +260,6 @@ class Doing:
                 await self.children.say(step)
             case TellHub(hub, reply):
                 self._write(await tell_hub(self._record, hub, reply))
-            case Lose() as lost:
-                self.background.lose_or_take_over(lost)
             case Probe(call_id):
                 await self.probe(call_id)
             case Verify(offer):

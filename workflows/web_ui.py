@@ -78,8 +78,7 @@ class Showing:
         for at, shown in marked.items():
             place = at - bool(state.summary)
             if title and 0 <= place < len(state.context) and title_of(state.context[place : place + 1]) == title:
-                if workflow.patched("title-marked"):
-                    workflow.upsert_memo({TITLE: title_of((shown,))})
+                workflow.upsert_memo({TITLE: title_of((shown,))})
                 return
 
 

@@ -5,7 +5,6 @@ What takes long or passes a bound has no answer, and an activity is asked.
 """
 
 from longhaul.activities import contract as world
-from longhaul.agent.decisions.rollover import WITHIN_ITS_TASK
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.record import Record
@@ -23,7 +22,8 @@ FEWEST_CHARS = 2
 
 async def restored(record: Record, ask: world.RestoreInput) -> e.Restored | None:
     """None where an activity has to look."""
-    if not _closes_with_task(record) or not _is_found_soon(record):
+    closes_with_task = record.parent is not None and record.parent.by_result
+    if not closes_with_task or not is_found_soon(record):
         return None
     return await at_once(
         world.RESTORE, ask, e.Restored, activity_options.at_once("begin, and find tools and workspace")
@@ -35,8 +35,8 @@ def to_write(
 ) -> world.CheckpointInput | None:
     """None where an activity has to write it, or to tell people something beside. `slow`: this run has tried before,
     and it took too long."""
-    if not _is_written_at_once(record, closing=ask.closing, slow=slow) or record.notices.unsent:
-        return None
+    if slow or record.keeping.failed is not None or record.notices.unsent:
+        return None  # while a store is away, each reply would wait for it once more
     if record.context.tokens * FEWEST_CHARS > LONGEST_CHARS:
         return None  # and so nothing is spelt that is thrown away
     whole = carry(record, before, ask.saved, world.NO_MESSAGES).model_dump_json()
@@ -48,21 +48,7 @@ async def checkpointed(ask: world.CheckpointInput) -> e.Checkpointed | None:
     return await at_once(world.CHECKPOINT, ask, e.Checkpointed, activity_options.at_once("write down what is new"))
 
 
-def is_prepared_at_once(record: Record) -> bool:
-    return record.state.behaviour >= WITHIN_ITS_TASK and _is_found_soon(record)
-
-
-def _is_written_at_once(record: Record, *, closing: bool, slow: bool) -> bool:
-    """Not while a store is away: each reply would wait for it once more."""
-    if record.state.behaviour >= WITHIN_ITS_TASK:
-        return not slow and record.keeping.failed is None
-    return closing and _closes_with_task(record)
-
-
-def _closes_with_task(record: Record) -> bool:
-    return record.parent is not None and record.parent.by_result
-
-
-def _is_found_soon(record: Record) -> bool:
+def is_found_soon(record: Record) -> bool:
+    """Of what a reply needs."""
     spec = record.spec
     return not spec.mcps and (spec.workspace is None or spec.workspace.place in QUICK_PLACES)

@@ -17,18 +17,13 @@ ASKED_AT_ONCE = 32
 the query `pending`."""
 ASKED_CHARS = 300_000
 """Of the arguments of one list: what stands behind them is asked about when these are answered."""
-LOOKS_BEHIND_INSIDE = 2
-"""From this behaviour on, a list goes on behind calls that the session answers itself."""
 _SLEEPS = frozenset({SLEEP_TOOL.name, WAIT_FOR_TOOL.name})
 _PLANNING = {PLAN_ENTER: True, PLAN_EXIT: False}
 
 
 def ahead_of(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
     """The calls behind the batch, up to what can be foreseen: nothing behind a sleep, for that is of another day, nor
-    behind what the session answers itself at once.
-
-    Replies of behaviour 1 look at nothing behind a call that the session answers itself before it has its result.
-    """
+    behind what the session answers itself at once."""
     if not batch or any(_comes_first(call, record) for call in batch):
         return []
     calls = list(record.open_calls.values())
@@ -90,23 +85,19 @@ def _later(call: OpenCall) -> Verdict:
 
 def _comes_first(call: OpenCall, record: Record) -> bool:
     """Of a call whose turn it is: whether it has its result before anybody is asked about those behind it."""
-    if not _is_inside(call, record) or record.state.behaviour < LOOKS_BEHIND_INSIDE:
-        return _is_inside(call, record)
+    if not _is_inside(call, record):
+        return False
     if call.block.name in _SLEEPS:
         return True
     return call.state is not ToolCallState.ASKING and not _asks(judge(call, record))
 
 
 def _ends_list(call: OpenCall, record: Record) -> bool:
-    if record.state.behaviour < LOOKS_BEHIND_INSIDE:
-        return _is_inside(call, record)
     return _is_inside(call, record) and call.block.name in _SLEEPS
 
 
 def _will_plan(call: OpenCall, record: Record) -> bool:
     """Whether plan mode is on when it is this call's turn, if the calls before it come to what they ask for."""
-    if record.state.behaviour < LOOKS_BEHIND_INSIDE:
-        return record.state.planning
     before = takewhile(lambda other: other.block.id != call.block.id, record.open_calls.values())
     changes = [other.block.name for other in before if _is_inside(other, record) and other.block.name in _PLANNING]
     return _PLANNING[changes[-1]] if changes else record.state.planning

@@ -3,7 +3,7 @@
 import json
 from typing import cast
 
-from longhaul.agent.decisions.rollover import COMMANDS_OUTLIVE_RUNS, Load
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.plain.canonical import digest_of
@@ -11,7 +11,7 @@ from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose
+from longhaul.agent.steps import TakeOver
 from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
 from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
@@ -114,10 +114,9 @@ def _again(wanted: str | None) -> str:
     return f"Call it again with these arguments: {wanted}"
 
 
-def to_lose(record: Record, load: Load) -> Lose | None:
+def to_take_over(record: Record, load: Load) -> TakeOver | None:
     """A command that this run of the session has no part in: an earlier one has begun it."""
-    held = record.state.behaviour >= COMMANDS_OUTLIVE_RUNS
-    return next((Lose(one.call_id, held) for one in at_work(record) if one.call_id not in load.background), None)
+    return next((TakeOver(one.call_id) for one in at_work(record) if one.call_id not in load.background), None)
 
 
 def lost(record: Record, call_id: str, own_workflow: str) -> tuple[e.AnyEntry, ...]:

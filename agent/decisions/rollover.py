@@ -11,16 +11,9 @@ ROLL_OVER_BYTES = 4_000_000
 TRIES_APART_EVENTS = 200
 """A failed checkpoint is made again, for the sake of a roll-over, when the history has grown by so much."""
 CARRIED_ENTRIES = 20
-COMMANDS_OUTLIVE_RUNS = 3
-"""The behaviour (`decision.BEHAVIOUR`) from which on a run ends while commands in the background go on. Before, they
-ended with their run, which therefore went on for as long as it may."""
-WITHIN_ITS_TASK = 6
-"""The behaviour from which on a session is prepared and written down within its own task, where that is quick."""
 LONGEST_HISTORY = 20_000
 """Events after which a session rolls over although nothing could be written down outside: at 51,200 events the server
 ends it."""
-LARGEST_HISTORY_BYTES = 20_000_000
-"""The same where commands in the background keep a run from its end: at 50 MB the server ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +36,6 @@ class Load:
 
 
 def history_is_long(record: Record, load: Load) -> bool:
-    ends_them = record.state.behaviour < COMMANDS_OUTLIVE_RUNS and load.background
-    if ends_them and load.events < LONGEST_HISTORY and load.bytes < LARGEST_HISTORY_BYTES:
-        return False
     long = load.events > ROLL_OVER_EVENTS or load.bytes > ROLL_OVER_BYTES or load.roll_over_suggested
     tried = record.keeping.failed
     return long and (tried is None or load.events > tried.events + TRIES_APART_EVENTS)

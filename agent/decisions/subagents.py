@@ -26,9 +26,6 @@ from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import AGENT, LONGEST_TASK_CHARS, Child, Parent
 
-CLOSES_WITH_ITS_TASK = 4
-"""The behaviour (`decision.BEHAVIOUR`) from which on a session has its sub-agents close with the end of their task."""
-
 
 class GivenTask(OpenValue):
     """Arguments of a call of `Agent`."""
@@ -87,7 +84,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
     session = f"{state.session_id}.{call_id}"
     workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
     reply, own = record.current.reply_id, record.spec.agents[task.agent]
-    by_result = state.behaviour >= CLOSES_WITH_ITS_TASK and not says_when_to_close(own)
+    by_result = not says_when_to_close(own)
     message = UserMsg(record.spec.name, task.task)
     parent = Parent(
         workflow_id=own_workflow,

@@ -6,14 +6,11 @@ from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_user_rules
 from longhaul.agent.values.spec.memory import brought_by
 
-SAID_ONCE = 6
-"""The behaviour (`decision.BEHAVIOUR`) from which on a new list in the midst of a reply repeats no hint."""
-
 
 def apply(ledger: Ledger, entry: e.Prepared) -> None:
     _take_tools(ledger, entry)
     if ledger.current.prepared:  # in the midst of the reply, for the tools alone
-        _take_hints(ledger, entry, anew=ledger.state.behaviour >= SAID_ONCE)
+        _take_hints(ledger, entry, anew=True)
         return
     ledger.current.prepared = True
     ledger.state.behaviour = entry.behaviour

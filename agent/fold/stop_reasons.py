@@ -11,8 +11,6 @@ from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReaso
 from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, WHERE, StopReason, ends_as
 from longhaul.agent.values.stuck_detection import says_nothing
 
-LEAVES_OUT_REFUSED = 5
-"""The behaviour (`decision.BEHAVIOUR`) from which on what was refused leaves the context with the end of its reply."""
 SHOWN_CHARS = 400
 """Of a refusal, in the error: all of it stands in the transcript."""
 
@@ -35,7 +33,7 @@ def refused(ledger: Ledger, entry: e.ModelSaid) -> None:
 def leaves_out_refused(ledger: Ledger, reason: FinishedReason) -> bool:
     """Whether a reply ends with something that a model refused and none has answered: it would be refused with each
     later request."""
-    if ledger.state.behaviour < LEAVES_OUT_REFUSED or not ledger.current.refused_by:
+    if not ledger.current.refused_by:
         return False
     error = ledger.current.model_error
     # A refusal that another model has answered is none any more, whatever the reply ends with.

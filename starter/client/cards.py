@@ -53,7 +53,7 @@ class SessionCard:
     root_workflow_id: str = ""
     """Of a sub-agent: the session at the head of its tree."""
     title: str = ""
-    """How the request begins that it was started, or opened again, with. Empty: with none, by an earlier release."""
+    """How the request begins that it was started, or opened again, with. Empty: with none."""
     tokens: int = 0
     """What its models have read and written, as of the last time that it began a reply, waited or came to rest."""
     dollars: float = 0.0

@@ -81,22 +81,15 @@ async def about(visit: Visit) -> ASGIApp:
 
 
 def amounts(status: Status) -> Iterator[AmountRow]:
-    """A line for each model, and for what an earlier release has not counted by model; the sum behind several; then
-    what nobody has told the use of."""
+    """A line for each model, and the sum behind several; then what nobody has told the use of."""
     by_model = status.by_model
-    known = ModelSpent(
-        calls=sum(one.calls for one in by_model.values()),
-        usage=sum((one.usage for one in by_model.values()), Usage()),
-        nanos=sum(one.nanos for one in by_model.values()),
-    )
-    lines = [_amount(marked(name), by_model[name]) for name in sorted(by_model)]
-    read, written = status.input_tokens - known.usage.input_tokens, status.output_tokens - known.usage.output_tokens
-    if read > 0 or written > 0:
-        usage = Usage(input_tokens=max(read, 0), output_tokens=max(written, 0))
-        lines.append(_amount("not counted by model", ModelSpent(usage=usage)))
-        known = known.model_copy(update={"usage": known.usage + usage})
-    yield from lines
-    if len(lines) > 1:
+    yield from (_amount(marked(name), by_model[name]) for name in sorted(by_model))
+    if len(by_model) > 1:
+        known = ModelSpent(
+            calls=sum(one.calls for one in by_model.values()),
+            usage=sum((one.usage for one in by_model.values()), Usage()),
+            nanos=sum(one.nanos for one in by_model.values()),
+        )
         yield _amount("together", known)
     if status.lost.calls:
         yield _amount("lost (estimated)", status.lost)

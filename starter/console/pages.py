@@ -148,7 +148,7 @@ async def call_page(visit: Visit, call_id: str, problem: Problem | None = None, 
 
 
 async def _would_pass(visit: Visit, found: PendingCall | None) -> Sequence[WouldPass]:
-    """Nothing where it can't be had, as of a worker of an earlier release: people decide all the same."""
+    """Nothing where it can't be had: people decide all the same."""
     if found is None:
         return ()
     try:

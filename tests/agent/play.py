@@ -36,7 +36,6 @@ from longhaul.agent.steps import (
     Idle,
     Join,
     Judge,
-    Lose,
     Memorise,
     Park,
     Prepare,
@@ -47,6 +46,7 @@ from longhaul.agent.steps import (
     RollOver,
     Step,
     TakeIn,
+    TakeOver,
     Tell,
     TellHub,
     Think,
@@ -252,7 +252,7 @@ class Play:
                 self.write(entry)
             case Finish(reply_id, reason, error, closing, said):
                 self.write(e.ReplyFinished(reply_id=reply_id, reason=reason, error=error, closing=closing, said=said))
-            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | Lose():
+            case Park() | Idle() | RollOver() | Close() | Tell() | Report() | TellHub() | TakeOver():
                 pass
             case _ as never:
                 assert_never(never)

@@ -77,16 +77,6 @@ def test_tools_that_did_not_change_are_kept() -> None:
     assert "Look" in play.record.provided.tools
 
 
-def test_a_reply_goes_by_the_rules_of_the_worker_that_prepared_it() -> None:
-    play = Play([text("One.")])
-    play.say("Go")
-    play.begin()
-
-    play.write(e.Prepared(behaviour=7, spec_digest="s", workspace_root="/site", workspace_nonce="n"))
-
-    assert play.record.state.behaviour == 7
-
-
 def test_an_approval_within_which_facts_are_missing_is_looked_at_again() -> None:
     play = Play([calls("a Paint")])
     play.say("Go")

@@ -29,12 +29,10 @@ from longhaul.starter.provision.temporal_cli import find_temporal
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
 from longhaul.workflows.contract import DATA_CONVERTER, SEARCH_ATTRIBUTES
-from tests.replay.scenarios import FIRST_CALL, HUB, SCENARIOS, Scenario
+from tests.replay.scenarios import FIRST_CALL, FOLDER, HOST, HUB, SCENARIOS, Scenario
 
 HISTORIES = Path(__file__).with_name("histories")
 ROOT = Path(__file__).parents[2]
-FOLDER = Path("/tmp/longhaul-demo")
-"""Stands in the histories, and in digests of them, so it is the same on every machine; it must not exist."""
 IDENTITY = "recorder"
 _WORKER = re.compile(rf"\d+@{re.escape(socket.gethostname())}(/[\w-]+)*")
 """As a worker calls itself, and the queue of what it has in memory."""
@@ -97,6 +95,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
         data_dir=FOLDER / "data",
         tools="tests.workflows.tools,tests.workflows.kinds.own_kinds",
         middlewares=scenario.middlewares,
+        host=HOST,
     )
     spec = AgentSpec.model_validate(
         {

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from longhaul.agent.letters.bodies import ConfirmResult, UserConfirmResultEvent
@@ -15,6 +16,9 @@ from tests.workflows.letters import calls, next_call, until
 
 Line = dict[str, Any]
 HUB = "jury"
+HOST = "pier"
+FOLDER = Path("/tmp/longhaul-demo")
+"""Stands in the histories, and in digests of them, so it is the same on every machine; it must not exist."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,8 @@ async def another_life(session: Session) -> None:
 
 
 async def two_replies(session: Session) -> None:
-    """The first is prepared where an earlier life is looked for, the second by an activity of its own."""
+    """The first is prepared where an earlier life is looked for, the second within the session's own task, where its
+    files lie on no host."""
     await session.reply("Read page 7", request_id="r-read")
     await session.reply("And now?", request_id="r-now")
 
@@ -284,13 +289,17 @@ SCENARIOS: dict[str, Scenario] = {
         failed_over,
         fallback=({}, calls("fetch", page=8), {"text": "Read by another."}, {}),
     ),
-    "two_replies": Scenario((calls("fetch", page=7), {"text": "Read."}, {"text": "Still read."}), two_replies),
+    "within_the_task": Scenario((calls("fetch", page=7), {"text": "Read."}, {"text": "Still read."}), two_replies),
+    "on_a_host": Scenario(
+        ({"text": "Two metres."}, {"text": "Still two."}),
+        two_replies,
+        spec={"workspace": {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}},
+    ),
     "fused_reads": Scenario(
         (calls("Glob", pattern="*.md"), {"text": "None."}, {"text": "Still none."}),
         two_replies,
         spec={"tools": ("Glob",), "react_config": {"fuse_reads": True}},
     ),
-    "within_the_task": Scenario(({"text": "Two metres."}, {"text": "Still two."}), two_replies),
     "steered": Scenario(
         (TELL_ANA, calls("send", to="Ben"), {"text": "Cleo it is."}, {"text": "Gone on."}),
         steered,

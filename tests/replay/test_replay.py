@@ -1,6 +1,8 @@
 """Sessions that were alive yesterday go on under today's code: their histories replay."""
 
+import base64
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, WorkflowRunne
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
+from longhaul.agent.decision import BEHAVIOUR
 from longhaul.workflows.contract import DATA_CONVERTER
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.session import AgentSession
@@ -19,6 +22,8 @@ from tests.replay.scenarios import SCENARIOS
 HISTORIES = Path(__file__).with_name("histories")
 NAMES = sorted(path.stem for path in HISTORIES.glob("*.json"))
 LARGEST = 120_000
+_DATA = re.compile(r'"data": "([A-Za-z0-9+/=]+)"')
+_BEHAVIOUR = re.compile(rb'"behaviour":(\d+)')
 
 Events = list[dict[str, Any]]
 
@@ -82,6 +87,18 @@ async def test_a_history_that_says_something_else_does_not_replay() -> None:
 
 def test_every_scenario_has_its_history_and_every_history_its_scenario() -> None:
     assert {name.rstrip("_0123456789") for name in NAMES} == set(SCENARIOS)
+
+
+def test_the_histories_are_of_rules_that_this_code_knows_and_the_newest_rules_have_one() -> None:
+    """A rule that takes a number takes a scenario of its own, and no history asks for a rule that is gone."""
+    numbers = {int(number) for name in NAMES for number in _BEHAVIOUR.findall(_payloads_of(stored(name)[1]))}
+
+    assert numbers <= {*range(1, BEHAVIOUR + 1)}
+    assert BEHAVIOUR in numbers
+
+
+def _payloads_of(events: Events) -> bytes:
+    return b"\n".join(base64.b64decode(data) for data in _DATA.findall(json.dumps(events)))
 
 
 def test_the_roll_over_is_stored_with_the_runs_before_and_after_it() -> None:

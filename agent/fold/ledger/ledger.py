@@ -1,9 +1,9 @@
 """The ledger of a session: all that follows from its entries, as plain data with a few words of its own."""
 
 from dataclasses import dataclass, field, is_dataclass
-from typing import Annotated, Any, Self, TypeVar, cast
+from typing import Annotated, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Doubt
@@ -86,17 +86,6 @@ class Ledger:
     spent: Spent = field(default_factory=Spent)
     account: Account | None = None
     """Of a session with a budget."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _interrupted_of_old(cls, written: Any) -> Any:
-        """What was carried by the first versions says it in the state's reply, where it does not belong."""
-        match written:
-            case {"state": {"reply_context": {"interrupted": True}}}:
-                ledger = cast(dict[str, Any], written)
-                return {**ledger, "requests": {"interrupted": True, **(ledger.get("requests") or {})}}
-            case _:
-                return written
 
     def twin(self) -> Self:
         """The same in parts of its own: what is set in one is not set in the other."""

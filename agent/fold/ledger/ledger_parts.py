@@ -236,6 +236,6 @@ class Spent:
     by_model: Annotated[dict[str, ModelSpent], Field(exclude_if=lambda models: not models)] = field(
         default_factory=dict[str, ModelSpent]
     )
-    """By the names that the models answer under. Sessions of earlier releases have spent more than stands here."""
+    """By the names that the models answer under."""
     lost: Annotated[ModelSpent, Field(exclude_if=lambda lost: lost == NOTHING_SPENT)] = NOTHING_SPENT
     """Of attempts at calls that were lost with their worker or broke off, and that nobody has told the use of."""

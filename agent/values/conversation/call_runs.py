@@ -23,7 +23,7 @@ def with_ran(result: ToolResultBlock, ran: CallRun) -> ToolResultBlock:
 
 
 def ran_in(result: ToolResultBlock) -> CallRun | None:
-    """None where no worker ran it, or one of an earlier release."""
+    """None where no worker ran it."""
     try:
         return CallRun.model_validate(result.metadata.get(_KEY))
     except ValidationError:

@@ -88,8 +88,7 @@ async def environment(client: Client, settings: Settings) -> AsyncIterator[Check
         )
         await _forget(client, name)
     except (RPCError, WorkflowFailureError) as error:
-        mend = "its log says why; a worker of an earlier release does not know the question"
-        yield Check("worker's environment", ok=False, detail=f"no worker tells it ({error})", mend=mend)
+        yield Check("worker's environment", ok=False, detail=f"no worker tells it ({error})", mend="its log says why")
         return
     yield Check("worker's release", ok=True, detail=told.release or "not installed as a package")
     yield Check(WORKERS_KEYS, ok=True, detail=", ".join(told.keys) or "none of a model provider is set")

@@ -94,7 +94,7 @@ async def ask_about(
 
 
 async def _would_pass(session: Session, call: PendingCall) -> list[WouldPass]:
-    """Nothing where it can't be had, as of a worker of an earlier release: the person is asked all the same."""
+    """Nothing where it can't be had: the person is asked all the same."""
     try:
         return await session.rules.would_pass(call) if call.suggested_rules else []
     except (WorkflowQueryFailedError, RPCError, Unavailable, Damaged):

@@ -66,7 +66,7 @@ def _is_listed(answer: str, listed: list[SessionCard]) -> bool:
 
 
 async def _title(app: Longhaul, card: SessionCard) -> str:
-    """As its row says; one whose row does not, as of an earlier release or a copy, is asked."""
+    """As its row says; one whose row does not, as of a copy, is asked."""
     if card.title:
         return card.title
     try:

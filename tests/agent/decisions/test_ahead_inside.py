@@ -2,14 +2,7 @@
 
 import pytest
 
-from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.asked_together import LOOKS_BEHIND_INSIDE
-from longhaul.agent.decisions.prepared import KEEPS_TOOLS, LEARNS_OF_HOLDERS, LISTS_TOOLS_ANEW
-from longhaul.agent.decisions.rollover import COMMANDS_OUTLIVE_RUNS, WITHIN_ITS_TASK
-from longhaul.agent.decisions.subagents import CLOSES_WITH_ITS_TASK
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.prepared import SAID_ONCE
-from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.steps import Idle
 from longhaul.agent.values.conversation.messages import ContentBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
@@ -24,12 +17,12 @@ PLAN_TOOLS = tuple(
 )
 
 
-def planning(*parts: list[ContentBlock], behaviour: int = BEHAVIOUR) -> Play:
+def planning(*parts: list[ContentBlock]) -> Play:
     """A session in plan mode whose model has made these calls in one turn, run until somebody is waited for."""
     permission = SPEC.permission.model_copy(update={"mode": PermissionMode.PLAN})
     spec = SPEC.model_copy(update={"permission": permission})
     line = [block for part in parts for block in part]
-    play = Play([line, text("Done.")], spec=spec, tools=(*TOOLS, *PLAN_TOOLS), behaviour=behaviour)
+    play = Play([line, text("Done.")], spec=spec, tools=(*TOOLS, *PLAN_TOOLS))
     play.say("Go")
     play.run()
     return play
@@ -106,16 +99,6 @@ def test_behind_a_sleep_nothing_is_asked_about(name: str) -> None:
     assert waiting(play) == ["a"]
 
 
-def test_a_reply_of_an_older_worker_ends_its_list_before_what_the_session_answers() -> None:
-    play = planning(calls("x plan_exit", arguments='{"plan": "# Plan"}'), calls("a Paint"), behaviour=1)
-    assert waiting(play) == ["x"]
-
-    play.allow("x")
-    play.run()
-
-    assert waiting(play) == ["a"]
-
-
 def test_nothing_is_asked_behind_a_sleep_that_is_asked_about() -> None:
     rule = PermissionRule(tool_name="sleep", behavior=Behavior.ASK)
     permission = SPEC.permission.model_copy(update={"rules": (*SPEC.permission.rules, rule)})
@@ -137,19 +120,3 @@ def test_a_plan_that_cannot_be_read_takes_back_what_was_asked_behind_it() -> Non
     play.run()
 
     assert "a" not in waiting(play)
-
-
-def test_the_newest_rules_are_those_that_new_replies_follow() -> None:
-    taken = (
-        LOOKS_BEHIND_INSIDE,
-        COMMANDS_OUTLIVE_RUNS,
-        CLOSES_WITH_ITS_TASK,
-        LISTS_TOOLS_ANEW,
-        LEARNS_OF_HOLDERS,
-        KEEPS_TOOLS,
-        SAID_ONCE,
-        LEAVES_OUT_REFUSED,
-        WITHIN_ITS_TASK,
-    )
-
-    assert max(taken) == BEHAVIOUR

@@ -1,15 +1,14 @@
 """Commands in the background, in memory: what may begin, and what is said of one that ended with another run."""
 
 import json
-from dataclasses import replace
 
-from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_lose, why_not
-from longhaul.agent.decisions.rollover import COMMANDS_OUTLIVE_RUNS, Load, history_is_long
+from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_take_over, why_not
+from longhaul.agent.decisions.rollover import Load, history_is_long
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
-from longhaul.agent.steps import Lose
+from longhaul.agent.steps import TakeOver
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -58,10 +57,8 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
 
 def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
     record = running("a", "b")
-    assert to_lose(record, Load(background=frozenset({"a", "b"}))) is None
-    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a")
-    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
-    assert to_lose(record, Load(background=frozenset({"b"}))) == Lose("a", unless_held=True)
+    assert to_take_over(record, Load(background=frozenset({"a", "b"}))) is None
+    assert to_take_over(record, Load(background=frozenset({"b"}))) == TakeOver("a")
 
     over, woken = lost(record, "a", "longhaul/wall-7")
     assert over == e.CommandEnded(call_id="a", fate="unknown")
@@ -96,13 +93,8 @@ def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -
     assert told("x" * 10_001).endswith("call it again without run_in_background.")
 
 
-def test_a_run_whose_commands_end_with_it_goes_on_until_its_history_may_not() -> None:
+def test_a_command_keeps_no_run_from_its_end() -> None:
     record = running("a")
-    load = Load(events=5_000, bytes=5_000_000, roll_over_suggested=True, background=frozenset({"a"}))
-    assert not history_is_long(record, load)
-    assert history_is_long(record, replace(load, background=frozenset()))
-    assert history_is_long(record, replace(load, events=20_000))
-    assert history_is_long(record, replace(load, bytes=20_000_000))
-    record.state.behaviour = COMMANDS_OUTLIVE_RUNS
-    assert history_is_long(record, load)
+
+    assert history_is_long(record, Load(events=5_000, background=frozenset({"a"})))
     assert [command.call_id for command in at_work(record)] == ["a"]

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.agent.decisions.subagents import CLOSES_WITH_ITS_TASK
 from longhaul.agent.entries import every as e
 from longhaul.agent.steps import Checkpoint, Close, Idle
 from longhaul.agent.values.conversation.messages import ErrorInfo
@@ -81,20 +80,19 @@ def test_where_it_can_not_be_written_down_it_reports_by_letter() -> None:
     assert [told.output for told in play.reports if told] == ["Set."]
 
 
-def test_only_new_leads_have_it_and_only_agents_that_do_not_say_when_to_close() -> None:
-    def by_result(behaviour: int, **spec: object) -> bool:
+def test_only_agents_that_do_not_say_when_to_close_have_it() -> None:
+    def by_result(**spec: object) -> bool:
         own = AgentSpec.model_validate({"name": "glazier", **spec})
         house = HOUSE.model_copy(update={"agents": {"glazier": own}})
-        play = Family([tasks("a glazier"), text("All set.")], spec=house, behaviour=behaviour)
+        play = Family([tasks("a glazier"), text("All set.")], spec=house)
         play.say("Build")
         play.run()
         begun = play.begun["a"]
         assert begun.parent.by_result == begun.child.by_result
         return begun.parent.by_result
 
-    assert by_result(CLOSES_WITH_ITS_TASK)
-    assert not by_result(CLOSES_WITH_ITS_TASK - 1)
-    assert not by_result(CLOSES_WITH_ITS_TASK, idle_close_seconds=60)
+    assert by_result()
+    assert not by_result(idle_close_seconds=60)
 
 
 def test_opened_again_it_answers_stays_open_and_says_its_end_by_letter() -> None:

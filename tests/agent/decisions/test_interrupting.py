@@ -1,7 +1,5 @@
 """What an agent says when its reply was interrupted: words of its settings, or of its workers' hooks, asked once."""
 
-import json
-
 from longhaul.agent.decisions.interrupting import cut_short, replaced_by
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.history import seam_of
@@ -164,14 +162,3 @@ def test_the_next_reply_is_not_interrupted() -> None:
 
     assert play.record.current.request_id == "r2"
     assert not play.record.interrupted
-
-
-def test_what_the_first_versions_have_carried_is_still_interrupted() -> None:
-    written = json.loads(carry(in_the_midst_of_an_end().record, EventsSoFar(), 0, 0).model_dump_json())
-    del written["ledger"]["requests"]["interrupted"]
-    written["ledger"]["state"]["reply_context"]["interrupted"] = True
-
-    ledger = Carried.model_validate_json(json.dumps(written)).ledger
-
-    assert ledger.interrupted
-    assert "interrupted" not in ledger.state.model_dump(mode="json")["reply_context"]

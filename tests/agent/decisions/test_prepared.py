@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.decisions.prepared import KEEPS_TOOLS, LISTS_TOOLS_ANEW, with_tools_from_before
+from longhaul.agent.decisions.prepared import with_tools_from_before
 from longhaul.agent.entries import every as e
 from longhaul.agent.steps import Prepare, Think
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultBlock
@@ -19,12 +19,11 @@ def returned(call_id: str, tool: str, **metadata: object) -> list[e.CallOutcome]
     return [e.ToolReturned(result=ToolResultBlock(id=call_id, name=tool, output="ok", metadata=metadata))]
 
 
-def grown(behaviour: int = BEHAVIOUR) -> Play:
+def grown() -> Play:
     """A reply in which the first call's server says that it offers other tools."""
     play = Play(
-        [calls("a mcp__harbour__grow"), calls("b mcp__quay__look"), text("Done.")],
+        [calls("a mcp__harbour__grow"), calls("b mcp__quay__look"), text("Done."), text("Again."), text("Enough.")],
         tools=(*TOOLS, GROW, LOOK),
-        behaviour=behaviour,
         outcomes={
             "a": returned("a", GROW.name, **{TOOLS_CHANGED: True, CONNECTION: "w1.c1"}),
             "b": returned("b", LOOK.name, **{CONNECTION: "w2.c9"}),
@@ -43,12 +42,24 @@ def test_the_tools_are_looked_at_anew_once_before_the_model_is_asked_again() -> 
     assert play.record.provided.outdated == ()
 
 
-def test_a_reply_of_an_older_worker_keeps_its_tools_and_the_next_one_asks_for_a_new_list() -> None:
-    play = grown(behaviour=LISTS_TOOLS_ANEW - 1)
+def test_a_reply_goes_by_the_rules_of_the_worker_that_prepared_it_whoever_goes_on_with_it() -> None:
+    """So the number stands in the state, for the branch that a later rule asks it for."""
+    play = grown()
+    play.run(hold=True)
+    play.behaviour = BEHAVIOUR + 1  # a worker of a newer build
+    play.roll_over()
+    play.end_call("a")
+    play.run()
+    went_on, lists = play.record.state.behaviour, sum(isinstance(step, Prepare) for step in play.steps)
+    play.say("Again", "r2")
+    play.run()
+    began = play.record.state.behaviour
+    play.behaviour = BEHAVIOUR  # and one of the older build, which is brought back
+    play.say("And again", "r3")
     play.run()
 
-    assert [type(step) for step in play.steps if isinstance(step, Prepare | Think)] == [Prepare, Think, Think, Think]
-    assert play.record.provided.outdated == ("harbour",)
+    assert lists == 2
+    assert (went_on, began, play.record.state.behaviour) == (BEHAVIOUR, BEHAVIOUR + 1, BEHAVIOUR)
 
 
 def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_reply() -> None:
@@ -68,8 +79,8 @@ def test_what_is_found_in_mid_reply_changes_the_tools_and_not_the_rules_of_the_r
     assert [*play.record.provided.tools] == ["mcp__harbour__grown"]
 
 
-def in_its_midst(behaviour: int = BEHAVIOUR) -> Play:
-    play = grown(behaviour)
+def in_its_midst() -> Play:
+    play = grown()
     play.run(hold=True)
     play.end_call("a")
     return play
@@ -84,19 +95,13 @@ def test_a_reply_whose_tools_cannot_be_listed_anew_keeps_them_and_is_told_once()
     play = in_its_midst()
     before = play.record.provided.tools
     for _ in range(2):
-        kept = with_tools_from_before(play.record, "the MCP server 'harbour' can't be reached.")
-        assert kept is not None
-        play.write(kept)
+        play.write(with_tools_from_before(play.record, "the MCP server 'harbour' can't be reached."))
 
     assert play.record.provided.tools == before
     assert play.record.provided.outdated == ()
     assert hints(play) == [
         "The tools could not be listed anew, and are those from before: the MCP server 'harbour' can't be reached."
     ]
-
-
-def test_a_reply_that_an_older_worker_has_prepared_ends_with_its_list() -> None:
-    assert with_tools_from_before(in_its_midst(KEEPS_TOOLS - 1).record, "away") is None
 
 
 @pytest.mark.parametrize("rolls_over", [False, True])

@@ -4,7 +4,6 @@ import pytest
 
 from longhaul.agent.decisions.continuations import config_for
 from longhaul.agent.fold.repairs import UNANSWERED
-from longhaul.agent.fold.stop_reasons import LEAVES_OUT_REFUSED
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
 from longhaul.agent.values.conversation.hints import GO_ON
 from longhaul.agent.values.conversation.messages import (
@@ -283,14 +282,6 @@ def test_what_another_model_has_done_stays_whatever_the_reply_ends_with() -> Non
 
     assert ends(play) == [FinishedReason.EXCEED_MAX_ITERS]
     assert UNANSWERED not in "".join(message.model_dump_json() for message in play.record.state.context)
-
-
-def test_a_reply_of_an_older_worker_keeps_what_was_refused() -> None:
-    play = Play((Stopped([], StopReason.REFUSED),), spec=WATCHED, behaviour=LEAVES_OUT_REFUSED - 1)
-    play.say("Tell me all")
-    play.run()
-
-    assert contents(play) == ["Tell me all"]
 
 
 def test_a_refusal_at_the_limit_of_iterations_asks_nobody_else() -> None:

@@ -31,13 +31,6 @@ def test_amounts_of_several_models_are_added_up() -> None:
     ]
 
 
-def test_what_an_earlier_release_has_not_counted_by_model_is_not_left_out() -> None:
-    told = amounts(status(by_model={}, input_tokens=70, output_tokens=8))
-
-    assert [astuple(one) for one in told] == [("not counted by model", "-", "70", "-", "8", "-", "-")]
-    assert list(amounts(status())) == []
-
-
 def test_a_condensation_leads_to_what_left_the_context() -> None:
     visit = cast(
         Visit, SimpleNamespace(here=lambda page="", **query: f"{page}?{urlencode(query)}", may=lambda scope: True)

@@ -116,7 +116,9 @@ async def test_a_search_goes_back_from_the_newest_and_stops_at_its_limit(
     assert set(blobs.opened) <= newest
 
 
-async def test_segments_of_an_older_release_are_read_as_one(blobs: CountingBlobs, log: list[AnyEntry]) -> None:
+async def test_segments_whose_messages_nobody_counted_are_read_as_one(
+    blobs: CountingBlobs, log: list[AnyEntry]
+) -> None:
     store = Segments(blobs, LIMIT)
     whole = list(messages(log))
     _, older = await store.extend(PREFIX, [], log[:1_500])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.activities.contract import PREPARE_REPLY
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, until
@@ -47,6 +48,7 @@ async def test_the_first_reply_costs_no_preparation_of_its_own(stage: Stage) -> 
 
     assert first[:4] == ["restore", "call_model", "fetch", "call_model"]
     assert "prepare_reply" not in first
+    assert (await stage.within_tasks(session)).count(PREPARE_REPLY) == 1  # of the second one
     assert len(prepared) == 2
     assert (await session.status()).workspace_root == str(stage.workspace)
     assert await failure_of_replay(stage, session) is None
@@ -63,7 +65,8 @@ async def test_what_comes_while_a_session_looks_back_holds_for_its_first_reply(s
     message = await session.wait(reply)
 
     assert message.get_text_content() == "Told by another model."
-    assert (await activities(stage, session))[:3] == ["restore", "prepare_reply", "call_model"]
+    assert (await activities(stage, session))[:2] == ["restore", "call_model"]
+    assert PREPARE_REPLY in await stage.within_tasks(session)  # anew
     assert await failure_of_replay(stage, session) is None
 
 

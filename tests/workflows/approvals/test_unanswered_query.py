@@ -1,4 +1,4 @@
-"""A worker of an earlier release, which does not know what suggested rules would let pass."""
+"""What suggested rules would let pass, where no worker tells it."""
 
 import httpx
 import pytest
