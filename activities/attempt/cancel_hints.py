@@ -14,6 +14,9 @@ from longhaul.stores.streams.streams import Streams, StreamsUnavailable, key_of
 AGAIN_SECONDS = 5.0
 """Before an unreachable store is tried again."""
 READ_SECONDS = 5.0
+BRIEF_SECONDS = 0.05
+"""Before the store is looked at for calls that have begun: most calls of tools are over by then. No word is lost by it,
+for a reader begins with the first one that is there."""
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class Hints:
     async def _hear(self) -> None:
         while True:
             await heartbeat.some_call()
+            await asyncio.sleep(BRIEF_SECONDS)
             reader = self._streams.reader(self._key)
             try:
                 while heartbeat.calls():
