@@ -17,12 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
-from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost
+from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost, in_words
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
 from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
-from longhaul.activities.process.output_truncation import words_of
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of
@@ -38,9 +37,8 @@ SAYING_SECONDS = 1.0
 TAIL_BYTES = 2_000
 """Of what a program writes to its error output: shown where it can't be reached."""
 MOST_PAGES = 200
-_CALLED = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
-    types.CallToolResult | types.InputRequiredResult
-)
+Answer = types.CallToolResult | types.InputRequiredResult
+_CALLED = TypeAdapter[Answer](Answer)
 
 _NO_SESSION = "Session terminated"
 """What the `mcp` package says of a server that has forgotten the session: it has done nothing."""
@@ -89,7 +87,7 @@ class McpConnection:
 
     async def call(
         self, tool: str, arguments: dict[str, Any], heard: ProgressFnT, answered: ServerAsked | None = None
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> Answer:
         """`answered`: what a person said to what this call has asked before. Raises ServerBusy where it has not begun,
         ServerLost where nobody knows, and MCPError for its own error."""
         client = await self._ready
@@ -101,7 +99,7 @@ class McpConnection:
             params = params.model_copy(update=given)
         # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
         asked = client.session.send_request(types.CallToolRequest(params=params), _CALLED, progress_callback=heard)
-        answer: types.CallToolResult | types.InputRequiredResult = await self._asked(asked)
+        answer: Answer = await self._asked(asked)
         return answer
 
     async def answers(self) -> bool:
@@ -134,21 +132,27 @@ class McpConnection:
     async def _asked(self, request: Awaitable[Any]) -> Any:
         """What the request comes to. Cancelled, it tells the server so."""
         self._status.forget()
-        asking, why, failed = asyncio.ensure_future(request), "the connection was lost", self._status.failed
+        limit, failed = asyncio.timeout(None), self._status.failed
+
+        def end(ended: asyncio.Future[None]) -> None:
+            grace = SAYING_SECONDS if ended is failed else 0  # SSE says nothing more of it
+            with contextlib.suppress(RuntimeError):  # it has its answer
+                limit.reschedule(asyncio.get_running_loop().time() + grace)
+
+        self._task.add_done_callback(end)
+        failed.add_done_callback(end)
         try:
-            await asyncio.wait((asking, self._task, failed), return_when=asyncio.FIRST_COMPLETED)
-            if failed.done():
-                await asyncio.wait((asking,), timeout=SAYING_SECONDS)  # SSE says nothing more of it
-            if asking.done():
-                return asking.result()
+            async with limit:
+                return await request
+        except TimeoutError:
+            why = "the connection was lost"
         except MCPError as error:
             if error.code != types.CONNECTION_CLOSED and str(error) != _NO_SESSION and not self._status.refused:
                 raise
             why = str(error)
         finally:
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait((asking,), timeout=1)
+            self._task.remove_done_callback(end)
+            failed.remove_done_callback(end)
         raise self._without_answer(why)
 
     def _without_answer(self, why: str) -> ServerFailure | MCPError:
@@ -190,7 +194,7 @@ class McpConnection:
             except ServerAway as error:
                 self._fail(error)
             except BaseException as error:  # noqa: BLE001  whatever a server does: it ends its connection alone
-                self._fail(self._unopened(_first(error)))
+                self._fail(self._unopened(in_words(error)))
             finally:
                 self.is_lost = True
         with contextlib.suppress(asyncio.CancelledError):
@@ -239,10 +243,3 @@ class McpConnection:
         said = f"; it wrote: {tail[-500:]}" if (tail := self._tail.decode("utf-8", "replace").strip()) else ""
         text = f"the MCP server {self._server.name!r} {what}: {why[:500]}{said}"
         return harmless(self._secrets.masker.masked(text))
-
-
-def _first(error: BaseException) -> str:
-    """Of a group of errors the first, in words."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return words_of(error, 500)

@@ -126,9 +126,10 @@ class Connections:
 
     def _make_room(self, places: int) -> None:
         """End the ones that were not used for longest until so many may be added."""
-        idle = sorted((kept.used_at, key) for key, kept in self._kept.items() if not kept.in_use)
-        for _, key in idle[: max(len(self._kept) - MOST_KEPT + places, 0)]:
-            self._kept.pop(key).connection.close()
+        if (surplus := len(self._kept) - MOST_KEPT + places) > 0:
+            idle = sorted((kept.used_at, key) for key, kept in self._kept.items() if not kept.in_use)
+            for _, key in idle[:surplus]:
+                self._kept.pop(key).connection.close()
 
     def _end_unused(self, kept: Lease, since: float) -> None:
         """By the moment of its last use, and not by how long ago that is: timers come early by the loop's own clock."""

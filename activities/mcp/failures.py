@@ -1,5 +1,7 @@
 """Failures between this worker and an MCP server. Each says so in a sentence without its full stop."""
 
+from longhaul.activities.process.output_truncation import words_of
+
 
 class NotOffered(Exception):
     """What an agent names is not for agents of this worker."""
@@ -23,3 +25,10 @@ class ServerLost(ServerFailure):
 
 class AnswerTooLong(ServerFailure):
     """It has answered, with what can't be read."""
+
+
+def in_words(error: BaseException) -> str:
+    """Of a group of errors the first, in words."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return words_of(error, 500)

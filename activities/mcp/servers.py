@@ -39,8 +39,8 @@ FRESH_SECONDS = 300.0
 FORGIVEN_TIMES = 3
 """A server that gave no list is not asked for another one so many times as long as that took: where it hangs, few wait
 for it, and where it is down at once, nobody does."""
-MOST_LISTS = 200
-"""Kept by this worker: each agent may want another part of what a server offers."""
+MOST_LISTS, MOST_TOGETHER = 200, 50
+"""Kept by this worker: each agent may want another part of what a server offers. And of its tools beside theirs."""
 
 
 @dataclass
@@ -70,6 +70,7 @@ class McpServers:
         self._secrets = secrets or WorkerSecrets()
         # A step asks more than once for each.
         self._spoken_to = lru_cache(MOST_LISTS)(lambda said: self._offered.server(MCPClient.model_validate_json(said)))
+        self._together = lru_cache(MOST_TOGETHER)(Toolbox.beside)
         self._listings: dict[str, ToolList] = {}
         self._failed: dict[str, tuple[float, str]] = {}
         self._listing: dict[str, asyncio.Task[ToolList]] = {}
@@ -89,16 +90,19 @@ class McpServers:
         server = self._server(client)
         own = {name: digest for name, digest in named.items() if server_of(name) == client.name}
         try:
-            listing = await self._listed(server, lambda found: _has(found.toolbox, own))
+            listing = await self._listed(server, lambda found: found.toolbox.has(own))
         except ServerFailure as error:
             return [Toolbox(AbsentTool(name, str(error)) for name in own)]
-        lacking = [name for name in own if not _has(listing.toolbox, {name: own[name]})]
+        lacking = [name for name in own if not listing.toolbox.has({name: own[name]})]
         return [listing.toolbox, Toolbox(AbsentTool(name, _why(listing.toolbox, name)) for name in lacking)]
 
     async def for_call(self, toolbox: Toolbox, client: MCPClient | None, name: str, digest: str) -> Toolbox:
         """The same for one call of an activity; `client`: the server that brings its tool."""
         if client is None:
             return toolbox
+        known = self._listings.get(self._server(client).key)
+        if known is not None and not known.is_stale and known.toolbox.has({name: digest}):
+            return self._together(toolbox, (known.toolbox,))
         async with beating():
             return await self.beside(toolbox, (client,), {name: digest})
 
@@ -106,7 +110,7 @@ class McpServers:
         """The same, as far as it is known without asking anybody."""
         servers = [self._server_or_none(client) for client in clients]
         known = [self._listings.get(server.key) for server in servers if server]
-        return toolbox.beside([listing.toolbox for listing in known if listing]) if any(known) else toolbox
+        return self._together(toolbox, tuple(listing.toolbox for listing in known if listing))
 
     async def for_reply(
         self, clients: Iterable[MCPClient], outdated: Iterable[str] = (), *, is_under_way: bool = False
@@ -237,11 +241,6 @@ class McpServers:
     def _in_words(self, server: Server, error: Exception) -> str:
         said = visible(self._secrets.masker.masked(words_of(error, 500)))
         return f"the MCP server {server.name!r} gave no list of its tools: {said}"
-
-
-def _has(toolbox: Toolbox, named: Mapping[str, str]) -> bool:
-    found = {name: toolbox.descriptor(name) for name in named}
-    return all(one is not None and named[name] in ("", one.digest) for name, one in found.items())
 
 
 def _why(toolbox: Toolbox, name: str) -> str:

@@ -1,7 +1,6 @@
 """A tool that an MCP server brings: what a call of it does when the server answers, refuses, or is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from typing import Any, Protocol
@@ -75,7 +74,7 @@ class ServedTool(Tool):
         return CallFacts(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        async for pause in _pauses():
+        for pause in (*PAUSES, None):
             try:
                 return await self._once(call)
             except ServerLost as error:
@@ -175,12 +174,6 @@ class ServedTool(Tool):
             return
         if asked := connection.meanwhile.take():
             raise NeedsInput(asked_meanwhile(asked, self._server.name, call.asked, call.masker))
-
-
-async def _pauses() -> AsyncIterator[float | None]:
-    """Before the next try; None with the last one."""
-    for pause in (*PAUSES, None):
-        yield pause
 
 
 def _teller() -> ProgressFnT:

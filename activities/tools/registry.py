@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -81,6 +81,11 @@ class Toolbox:
     def descriptor(self, name: str) -> ToolDescriptor | None:
         """What the record keeps of the tool, or None when this worker has none of that name."""
         return self._descriptors.get(name)
+
+    def has(self, named: Mapping[str, str]) -> bool:
+        """Whether all of these are here, by their digests (empty: any)."""
+        found = {name: self._descriptors.get(name) for name in named}
+        return all(one is not None and named[name] in ("", one.digest) for name, one in found.items())
 
     def descriptors(self, names: Sequence[str]) -> tuple[ToolDescriptor, ...]:
         """Those of `names` that this worker has, in that order."""
