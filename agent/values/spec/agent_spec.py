@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    field_validator,
+    model_validator,
+)
 
 from longhaul.agent.plain.code_names import NAMES, CodeWithName, Names
 from longhaul.agent.plain.values import Given, Many, Value, sparse, stated
@@ -325,13 +332,13 @@ class AgentSpec(Value):
         check_named((*self.tools, *in_groups(self.tool_groups)))
         check_groups(self.tool_groups, self.tools)
         check_clients(self.mcps)
-        deadline = self.permission.deadline
-        check_tools("permission.tools", self.permission.tools, self.all_tools)
-        check_tools("permission.deadline.tools", deadline.tools if deadline else (), self.all_tools)
-        check_tools("secrets.tools", self.secrets.tools if self.secrets else (), self.all_tools)
-        check_tools("postprocess", self.postprocess, self.all_tools)
-        check_tools("stuck.polling", self.stuck.polling, self.all_tools)
-        if why := misspelt_rule((rule.tool_name for rule in self.permission.rules), self.all_tools):
+        deadline, there = self.permission.deadline, self.all_tools
+        check_tools("permission.tools", self.permission.tools, there)
+        check_tools("permission.deadline.tools", deadline.tools if deadline else (), there)
+        check_tools("secrets.tools", self.secrets.tools if self.secrets else (), there)
+        check_tools("postprocess", self.postprocess, there)
+        check_tools("stuck.polling", self.stuck.polling, there)
+        if why := misspelt_rule((rule.tool_name for rule in self.permission.rules), there):
             raise ValueError(f"permission.{why}")
         return self
 
@@ -345,6 +352,13 @@ class AgentSpec(Value):
                 )
         check_config(self.model, self.llm_config)
         return self
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _looked_at_once(cls, given: Any, look: ModelWrapValidatorHandler["AgentSpec"]) -> "AgentSpec":
+        """One that is put into another value has been looked at when it was made; of a changed copy, whoever changed
+        it says so (`agents.checked`)."""
+        return given if isinstance(given, AgentSpec) else look(given)
 
     @property
     def call_config(self) -> ModelConfig:
