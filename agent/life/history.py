@@ -24,6 +24,7 @@ from longhaul.agent.values.tasks import NO_TASKS
 
 SEAM_BYTES = 8_000
 _LEDGER = TypeAdapter(Ledger)
+_NOBODY = AgentSpec(name="nobody")
 
 
 class History:
@@ -124,7 +125,7 @@ def _slim(ledger: Ledger) -> Ledger:
     plain["watch"] = UNWATCHED
     plain["tasks_context"] = NO_TASKS
     kept["state"] = ledger.state.model_copy(update=plain)
-    kept["spec"] = AgentSpec(name=ledger.spec.name)
+    kept["spec"] = _NOBODY.model_copy(update={"name": ledger.spec.name})
     kept["doubts"] = {
         key: doubt.model_copy(update={"input": "", "why": "", "due": False}) for key, doubt in ledger.doubts.items()
     }
@@ -139,4 +140,4 @@ def _plain(ledger: Ledger) -> dict[str, Any]:
     return cast(dict[str, Any], _LEDGER.dump_python(ledger, mode="json"))
 
 
-_NOTHING_OPEN = _plain(Ledger(state=AgentState(session_id=""), spec=AgentSpec(name="nobody")))
+_NOTHING_OPEN = _plain(Ledger(state=AgentState(session_id=""), spec=_NOBODY))
