@@ -115,6 +115,7 @@ from longhaul.stores.streams.opening import open_streams
 from longhaul.workflows.contract import keys_in, stored_in
 from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
+from longhaul.workflows.payloads.visits import leave_out_needless
 from longhaul.workflows.replay_guard import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
 from longhaul.workflows.session import AgentSession
@@ -137,6 +138,7 @@ async def build(
     closed with it. Raises BadStoreSetting, and what a module of the operator's does.
     """
     secrets = secrets or secrets_of(settings)
+    leave_out_needless()
     async with AsyncExitStack() as opened:
         keys = keyring_in(client)
         await check_keys(keys)
@@ -160,8 +162,9 @@ async def build(
         told = streams if keys is None else EncryptedStreams(streams, keys)
         waking = await opened.enter_async_context(waking_through(told, secrets.masker))
         hints = Hints(streams, client.namespace, settings.task_queue)
-        folder, hidden = settings.data_dir / "mcp", settings.own_places
-        offered = open_servers(settings.mcp, settings.mcp_allow, secrets, folder, hidden)
+        offered = open_servers(
+            settings.mcp, settings.mcp_allow, secrets, settings.data_dir / "mcp", settings.own_places
+        )
         mcp = McpServers(offered, secrets, worker=uuid4().hex[:12] if settings.mcp or settings.mcp_allow else "")
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs, keys=keys), waking, secrets)

@@ -12,7 +12,6 @@ from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import (
     ActivitySerializationContext,
-    CompositePayloadConverter,
     DataConverter,
     SerializationContext,
     StorageDriverStoreContext,
@@ -37,9 +36,9 @@ INLINE_BYTES = 1_500_000
 
 KEPT_CONTEXTS = 2_000
 
-_CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
-_REFERENCE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
-
+_CONVERTERS = PydanticPayloadConverter().converters
+REFERENCE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
+"""The type of a payload that stands for another one, as its metadata has it."""
 
 HISTORY_LOST = "this session's history can't be replayed"
 """How the sentence begins of a session that needs a blob that is gone."""
@@ -53,8 +52,8 @@ class PayloadConverter(PydanticPayloadConverter):
     """Says of what can't be had that it can't; whoever takes raw values looks for himself."""
 
     def __init__(self) -> None:
-        """With converters that all of these share: the SDK makes one of these for each activation."""
-        CompositePayloadConverter.__init__(self, *_CONVERTERS)
+        """With converters that all of these share: the SDK makes two of these for each activation."""
+        self.converters = _CONVERTERS
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         for index, payload in enumerate(payloads):
@@ -81,24 +80,28 @@ class SessionConverter(DataConverter):
         """The same for one session. Remembered: the SDK asks for each payload, and a new one takes 20 µs."""
         if not isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
             return self
-        blobs, codec = stored_in(self), self.payload_codec
-        if context.workflow_id is None or (blobs is None and codec is None):
+        if context.workflow_id is None:
             return self
-        whose = (context.namespace, context.workflow_id)
-        kind = (*whose, type(context).__name__)
+        kind = (context.namespace, context.workflow_id, type(context).__name__)
         bound = self._bound.get(kind)
         if bound is None:
             if len(self._bound) >= KEPT_CONTEXTS:
                 self._bound.clear()
-            storage = None if blobs is None else storage_of(blobs, session_prefix(*whose), self._from_bytes)
-            bound = replace(
-                self,
-                external_storage=storage,
-                payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
-            )
-            if isinstance(bound.failure_converter, ActivityFailures):
-                object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
-            self._bound[kind] = bound
+            bound = self._bound[kind] = self._for_session(context, context.workflow_id)
+        return bound
+
+    def _for_session(self, context: WorkflowSerializationContext | ActivitySerializationContext, whose: str) -> Self:
+        blobs, codec = stored_in(self), self.payload_codec
+        if blobs is None and codec is None:
+            return self
+        prefix = session_prefix(context.namespace, whose)
+        bound = replace(
+            self,
+            external_storage=None if blobs is None else storage_of(blobs, prefix, self._from_bytes),
+            payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
+        )
+        if isinstance(bound.failure_converter, ActivityFailures):
+            object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
         return bound
 
     @property
@@ -156,7 +159,7 @@ def check_had(payload: Payload) -> None:
 
 
 def _is_reference(payload: Payload) -> bool:
-    return payload.metadata.get("messageType") == _REFERENCE and payload.metadata.get("encoding") == b"json/protobuf"
+    return payload.metadata.get("messageType") == REFERENCE and payload.metadata.get("encoding") == b"json/protobuf"
 
 
 def _is_ours(payload: Payload) -> bool:
