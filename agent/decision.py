@@ -7,7 +7,7 @@ writes down what came of it, and asks again. So every rule about the order of th
 from itertools import islice
 
 from longhaul.agent.decisions.approval_validity import has_aged, must_examine, must_judge_again
-from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_outdated, is_unsettled, judged
+from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_unsettled, judged, unjudged
 from longhaul.agent.decisions.background import to_take_over
 from longhaul.agent.decisions.budget import within_budget
 from longhaul.agent.decisions.continuations import too_often
@@ -128,7 +128,7 @@ def _next_of_calls(record: Record, reply: ReplyContext, load: Load) -> Step:
         return Verify(next(iter(record.offers.waiting)))
     batch = next_batch(reply, record.provided.tools, parallel=record.spec.react_config.parallel_tool_calls)
     ready = _may_start(batch, record, load)
-    undecided = [call for call in batch if call.state is ToolCallState.PENDING or is_outdated(call)]
+    undecided = unjudged(batch)
     undecided += [call for call in ready if _is_undecided(call, record, load)]
     ahead = [call for call in ahead_of(batch, record) if is_unsettled(call, record, load.at)]
     if stale := [call.block.id for call in (*undecided, *ahead) if must_examine(call, record, load.at)]:

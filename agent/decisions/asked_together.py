@@ -24,10 +24,12 @@ _PLANNING = {PLAN_ENTER: True, PLAN_EXIT: False}
 def ahead_of(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
     """The calls behind the batch, up to what can be foreseen: nothing behind a sleep, for that is of another day, nor
     behind what the session answers itself at once."""
-    if not batch or any(_comes_first(call, record) for call in batch):
+    if not batch or any(_comes_first(call, record) for call in _with_inside_tools(batch, record)):
         return []
     calls = list(record.open_calls.values())
     behind = calls[list(record.open_calls).index(batch[-1].block.id) + 1 :]
+    if not behind:
+        return []
     listed, chars = list[OpenCall](), sum(len(call.input) for call in batch)
     for call in takewhile(lambda call: not _ends_list(call, record), behind):
         chars += len(call.input)
@@ -48,6 +50,12 @@ def is_unsettled(call: OpenCall, record: Record, at_ms: int) -> bool:
             return is_outdated(call)
         case _:
             return False
+
+
+def unjudged(batch: Sequence[OpenCall]) -> list[OpenCall]:
+    """Those whose turn it is and whose verdict is missing, or is not to be shown to a person any more."""
+    may_be = [call for call in batch if call.state in (ToolCallState.PENDING, ToolCallState.ASKING)]
+    return [call for call in may_be if call.state is ToolCallState.PENDING or is_outdated(call)]
 
 
 def is_outdated(call: OpenCall) -> bool:
@@ -101,6 +109,14 @@ def _will_plan(call: OpenCall, record: Record) -> bool:
     before = takewhile(lambda other: other.block.id != call.block.id, record.open_calls.values())
     changes = [other.block.name for other in before if _is_inside(other, record) and other.block.name in _PLANNING]
     return _PLANNING[changes[-1]] if changes else record.state.planning
+
+
+def _with_inside_tools(batch: Sequence[OpenCall], record: Record) -> list[OpenCall]:
+    """By name first: a turn may have hundreds of calls of one tool."""
+    tools = record.provided.tools
+    names = {call.block.name for call in batch}
+    inside = [name for name in names if name in tools and tools[name].inside]
+    return [call for call in batch if call.block.name in inside] if inside else []
 
 
 def _is_inside(call: OpenCall, record: Record) -> bool:

@@ -131,7 +131,11 @@ def is_stopped(record: Record, reply: ReplyContext) -> bool:
 def to_tell(record: Record, load: Load) -> Tell | None:
     """What sub-agents have not heard yet: that nobody waits for them any more, or that everything stands still."""
     at_work = [one for one in record.children.values() if not one.outcome and one.call_id not in load.running]
-    if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one)]:
+    if not at_work:
+        return None
+    reply, calls = record.reply, record.open_calls
+    stopped = reply is not None and is_stopped(record, reply)
+    if over := [one.call_id for one in at_work if not one.stopped and _is_over(record, one, calls, stopped=stopped)]:
         return Tell("interrupt", tuple(over))
     if addressed := [one.call_id for one in at_work if one.words and not one.stopped]:
         return Tell("observe", tuple(addressed))
@@ -143,13 +147,11 @@ def to_tell(record: Record, load: Load) -> Tell | None:
     return None
 
 
-def _is_over(record: Record, child: Child) -> bool:
+def _is_over(record: Record, child: Child, calls: dict[str, OpenCall], *, stopped: bool) -> bool:
     if child.background:
-        return child.unwanted or (record.reply is not None and record.interrupted)
-    call = record.open_calls.get(child.call_id)
-    if call is None or call.state is ToolCallState.FINISHED:
-        return True
-    return is_stopped(record, record.current)
+        return child.unwanted or record.interrupted
+    call = calls.get(child.call_id)
+    return call is None or call.state is ToolCallState.FINISHED or stopped
 
 
 def owes_report(record: Record) -> bool:

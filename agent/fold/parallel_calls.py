@@ -2,7 +2,6 @@
 batch."""
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 
 from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, ToolCallState
@@ -23,11 +22,12 @@ def next_batch(reply: ReplyContext, tools: Mapping[str, ToolDescriptor], *, para
     it joins its neighbours.
     """
     calls = list(reply.calls.values())
-    first = next((index for index, call in enumerate(calls) if not _finished(call)), len(calls))
-    if not parallel or (first < len(calls) and not _shares(calls[first], tools)):
+    alone = [name for name in {call.block.name for call in calls} if not _shares(name, tools)]
+    first = next((index for index, call in enumerate(calls) if call.state is not ToolCallState.FINISHED), len(calls))
+    if not parallel or (first < len(calls) and calls[first].block.name in alone):
         return calls[first : first + 1]
-    neighbours = takewhile(lambda call: _shares(call, tools), calls[first:])
-    return [call for call in neighbours if not _finished(call)]
+    behind = next((index for index in range(first, len(calls)) if calls[index].block.name in alone), len(calls))
+    return [call for call in calls[first:behind] if call.state is not ToolCallState.FINISHED]
 
 
 def without_too_many(content: Sequence[ContentBlock]) -> tuple[tuple[ContentBlock, ...], int]:
@@ -49,10 +49,6 @@ def too_many(dropped: int) -> str:
     )
 
 
-def _finished(call: OpenCall) -> bool:
-    return call.state is ToolCallState.FINISHED
-
-
-def _shares(call: OpenCall, tools: Mapping[str, ToolDescriptor]) -> bool:
-    tool = tools.get(call.block.name)
+def _shares(name: str, tools: Mapping[str, ToolDescriptor]) -> bool:
+    tool = tools.get(name)
     return tool is None or tool.concurrency_safe or tool.external

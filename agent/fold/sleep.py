@@ -34,7 +34,7 @@ def message_came(ledger: Ledger) -> None:
 
 def asleep(ledger: Ledger) -> list[OpenCall]:
     """Calls that sleep and have not been woken."""
-    return [call for call in ledger.open_calls.values() if call.waits_for == "wake-up"]
+    return [call for call in ledger.open_calls.values() if call.sleep is not None and call.waits_for == "wake-up"]
 
 
 def _begin(ledger: Ledger, entry: SleepBegun) -> None:

@@ -120,6 +120,9 @@ def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
     return Effect.READ if call.facts.read_only else tool.effect
 
 
+_MAY_WAIT = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
+
+
 class ReplyContext(Living):
     """The reply that is being made."""
 
@@ -162,7 +165,14 @@ class ReplyContext(Living):
 
     def waiting(self) -> list[OpenCall]:
         """The calls that a person or an outside system must answer, and those that sleep, in the model's order."""
-        return [call for call in self.calls.values() if call.waits_for]
+        # A turn with a hundred sub-agents is looked through at each word of theirs: what is over, and what a sub-agent
+        # is at work on, is passed over without a further question.
+        return [
+            call
+            for call in self.calls.values()
+            if call.state in _MAY_WAIT and (call.state is ToolCallState.ASKING or not call.child or call.sleep)
+            if call.waits_for
+        ]
 
     def is_passed_over(self, model: str) -> bool:
         """Whether this model is not to be asked now."""

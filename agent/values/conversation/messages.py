@@ -212,7 +212,7 @@ class Msg(OpenValue):
         return not any(_is_particular(block) for block in self.content)
 
     def get_tool_calls(self) -> tuple[ToolCallBlock, ...]:
-        return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+        return tuple([block for block in self.content if isinstance(block, ToolCallBlock)])
 
     def get_tool_results(self) -> tuple[ToolResultBlock, ...]:
         return tuple(block for block in self.content if isinstance(block, ToolResultBlock))
