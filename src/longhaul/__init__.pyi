@@ -218,6 +218,7 @@ from longhaul.starter.client.pipelines import fanout_pipeline as fanout_pipeline
 from longhaul.starter.client.pipelines import sequential_pipeline as sequential_pipeline
 from longhaul.starter.client.reading.asking import BlobsAway as BlobsAway
 from longhaul.starter.client.reading.asking import HistoryLost as HistoryLost
+from longhaul.starter.client.reading.asking import NoReply as NoReply
 from longhaul.starter.client.reading.asking import NoSession as NoSession
 from longhaul.starter.client.reading.asking import NoWorker as NoWorker
 from longhaul.starter.client.reading.asking import Stuck as Stuck

@@ -6,12 +6,12 @@ from contextlib import aclosing
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.asking import NoReply
 from longhaul.starter.client.reading.event_deduplication import ToldOnce
 from longhaul.starter.client.reading.following import LONGEST_WITH_STREAM_SECONDS, Following
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_stream import LiveStream, ToldEnds
-from longhaul.starter.client.reading.questions import Questions
+from longhaul.starter.client.reading.questions import Questions, Until
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.visible import one_line
 from longhaul.workflows.contract import ReplyResult
@@ -33,30 +33,19 @@ async def events_of(
 ) -> AsyncGenerator[AgentEvent]:
     """Its own among the events of the session, whose reader is closed with it. `once`: of what was told live, the
     record tells the rest."""
-    told = ToldOnce()
-    async with aclosing(following):
-        while True:
-            for event in await following.next():
-                if event.reply_id != reply_id:
-                    continue
-                questions.hear(event)
-                for each in told.of(event) if once else (event,):
-                    yield each
-                if event.type == "REPLY_END":
-                    return
-            if following.is_fresh and questions.due:
-                if (open_ones := await questions.open_ones()) is not None:
-                    for event in open_ones:
-                        yield event
-                    return
-                if questions.due:
-                    following.expect_news()
+    told, until = ToldOnce(), Until(following, questions)
+    async with aclosing(until):
+        while not until.over:
+            for event in await until.next():
+                if event.reply_id == reply_id:
+                    for each in told.of(event) if once else (event,):
+                        yield each
 
 
 async def message_of(reply_id: str, result: Ask, stream: LiveStream, moves: Moves, *, just_asked: bool = False) -> Msg:
     """Asks when the stream says that the reply may have ended, or the server that the session has come to rest: a
     question costs the session's worker as much as a step of its own. What its workers lack is logged. `just_asked`: the
-    request is a new one, with a reply of its own to come. Raises NoSession for an unknown one."""
+    request is a new one, with a reply of its own to come. Raises NoReply for an unknown one."""
     pauses, ends, lacking = Pauses(), ToldEnds(reply_id), ""
     async with aclosing(stream):
         await stream.reach(guess=True)
@@ -72,7 +61,7 @@ async def message_of(reply_id: str, result: Ask, stream: LiveStream, moves: Move
                     stream.doubt()
                 return found.message
             if found.status == "unknown":
-                raise NoSession(f"the session knows no reply {reply_id!r}")
+                raise NoReply(f"the session knows no reply {reply_id!r}")
             if found.lacking and found.lacking != lacking:
                 lacking = found.lacking
                 log.warning("reply %s waits for a worker that can go on: %s", reply_id, one_line(lacking))

@@ -26,7 +26,7 @@ from longhaul.starter.client.reading.glance import Moves, glance
 from longhaul.starter.client.reading.history import Entries
 from longhaul.starter.client.reading.live_stream import LiveStream
 from longhaul.starter.client.reading.outages import with_newest_try
-from longhaul.starter.client.reading.questions import Questions
+from longhaul.starter.client.reading.questions import Questions, Until
 from longhaul.starter.client.reading.record import SessionReader
 from longhaul.starter.client.reading.segments import SealedSegments
 from longhaul.starter.client.replying import events_of, message_of
@@ -393,6 +393,13 @@ class Session(Steering):
         these, so that no hook of `print` hears of them."""
         printing = Printing(self.hooks, self) if shown else None
         return Following(self._reading.events, self._stream() if live else None, start, printing, self._moves())
+
+    def until(self, reply_id: str, start: int = 1, *, live: bool = True) -> Until:
+        """The same until that reply has ended or waits for somebody, whenever it was asked for: then its questions are
+        told last, without a `seq` where they were told before `start`."""
+        questions = Questions(reply_id, self._reading.standing, self.pending)
+        questions.resume()
+        return Until(self.following(start, live=live), questions)
 
     def _moves(self, *, for_rest: bool = False) -> Moves:
         seconds = ask_seconds(self._settings, self._asking.client)

@@ -53,7 +53,9 @@ class Reading(Whose):
         default=1, ge=1, le=2**31, alias="from", description="Number of the first event; Last-Event-ID goes before it"
     )
     deltas: bool = Field(default=False, description="Also what is being made, piece by piece, in events without id")
-    until: str | None = Field(default=None, description="A reply id: the stream ends after that reply's REPLY_END")
+    until: str | None = Field(
+        default=None, description="A reply id: the stream ends when that reply has ended, or with what it waits for"
+    )
 
 
 class Listing(Whose):

@@ -14,8 +14,9 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from longhaul.agent.views.event import AgentEvent
-from longhaul.starter.client.reading.asking import NoSession
+from longhaul.starter.client.reading.asking import NoReply, NoSession
 from longhaul.starter.client.reading.following import Following
+from longhaul.starter.client.reading.questions import Until
 from longhaul.starter.serve.calls import Call, session_of
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Reading
@@ -50,12 +51,11 @@ class TooSlow(Exception):
 class Events:
     """One answer that goes on until the reader leaves or may not read on, the session closes or the server ends."""
 
-    def __init__(self, call: Call, following: Following, start: int, may_read: Callable[[], bool]) -> None:
+    def __init__(self, call: Call, following: Following | Until, start: int, may_read: Callable[[], bool]) -> None:
         self._served = call.served
         self._following = following
         self._reader = call.caller.name
         self._next = start
-        self._until: str | None = call.query.until
         self._may_read = may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,14 +99,15 @@ class Events:
             await writer.beat()
             return None
         if (error := step.exception()) is not None:
-            return "closed" if isinstance(error, NoSession) else problem_of(_foreseen(error)).detail
+            closed = isinstance(error, NoSession) and not isinstance(error, NoReply)
+            return "closed" if closed else problem_of(_foreseen(error)).detail
         if not self._may_read():
             return "unauthorized"
         for event in step.result():
             await writer.write(framed(event))
             self._next = max(self._next, event.seq + 1)
-            if event.seq and event.type == "REPLY_END" and event.reply_id == self._until:
-                return "finished"
+        if isinstance(self._following, Until) and self._following.over:
+            return self._following.over
         await writer.beat_sometimes()
         return None
 
@@ -168,7 +169,8 @@ def framed(event: AgentEvent) -> bytes:
 async def events(call: Call) -> Events:
     query: Reading = call.query
     start = first_wanted(call.headers.get(LAST_EVENT_ID), query.start)
-    following = session_of(call).following(start, live=query.deltas)
+    session, live = session_of(call), query.deltas
+    following = session.until(query.until, start, live=live) if query.until else session.following(start, live=live)
     return Events(call, following, start, _still_let_in(call))
 
 

@@ -32,6 +32,10 @@ class NoSession(LonghaulError):
     """Nobody has sent this session a message yet, or it is closed."""
 
 
+class NoReply(NoSession):
+    """The session knows no reply of that id: it was never asked for, or more than a thousand have ended since."""
+
+
 class Stuck(Unavailable):
     """The session can't go on until somebody mends what the sentence names; then it does so by itself."""
 

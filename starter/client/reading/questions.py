@@ -1,9 +1,12 @@
-"""Tells a reader of a reply's events what the reply waits for: the stream of a reply ends with it."""
+"""Follows a session until one reply has ended, or waits for somebody: then its reader is told last what for."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Literal
 
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState, ToolResultState
 from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.starter.client.reading.asking import NoReply
+from longhaul.starter.client.reading.following import Following
 from longhaul.workflows.contract import PendingCall, ReplyResult
 
 
@@ -24,14 +27,22 @@ class Questions:
         self._untold: frozenset[str] = frozenset()
         """Calls that waited when it was asked last, and of which nothing was told."""
         self._resumed = False
+        self.has_ended = False
         self.due = False
-        """Whether it may wait for somebody by now, so that its session has to be asked."""
+        """Whether it may wait for somebody by now, or have ended before, so that its session has to be asked."""
 
     def resume(self) -> None:
         """The reply was there before its events are told: calls of it may wait that were asked about then."""
         self._resumed = self.due = True
 
+    def is_of_it(self, event: AgentEvent) -> bool:
+        return event.reply_id == self._reply_id
+
     def hear(self, event: AgentEvent) -> None:
+        if not self.is_of_it(event):
+            # A request that has joined another's reply stands as that one does.
+            self.due = self.due or event.type in ("REPLY_END", "REQUIRE_USER_CONFIRM", "REQUIRE_EXTERNAL_EXECUTION")
+            return
         match event.type:
             case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
                 self._told |= {call.id for call in event.tool_calls}
@@ -58,9 +69,15 @@ class Questions:
         self.due = self.due or self._resumed or bool(self._told)
 
     async def open_ones(self) -> list[AgentEvent] | None:
-        """What to tell last of a reply that waits, of which all was told that its session had recorded; None: it goes
-        on, or may do so."""
+        """What to tell last of a reply that waits, or has ended, of which all was told that its session had recorded;
+        None: it goes on, or may do so. Raises NoReply."""
         found = await self._standing(self._reply_id)
+        if found.status == "unknown":
+            raise NoReply(f"the session knows no reply {self._reply_id!r}")
+        if found.status == "finished":
+            # Perhaps in this moment: then the next page tells of it.
+            had_ended, self.has_ended = self.has_ended, True
+            return [] if had_ended else None
         if found.status != "waiting":
             self.due, self._untold = False, frozenset()
             return None
@@ -70,6 +87,35 @@ class Questions:
             self._untold = untold  # asked about in this moment, perhaps: then the next page tells of it
             return None
         return [*_asked_again([call for call in await self._pending() if call.call_id in untold])] if untold else []
+
+
+class Until:
+    """A session's events in bunches, as `Following` has them, until the reply has ended or waits. Close it."""
+
+    def __init__(self, following: Following, questions: Questions) -> None:
+        self._following = following
+        self._questions = questions
+        self.over: Literal["", "finished", "waiting"] = ""
+        """Why the last bunch was the last one."""
+
+    async def next(self) -> list[AgentEvent]:
+        """Raises NoReply, and what `Following.next` does."""
+        events = await self._following.next()
+        for place, event in enumerate(events, 1):
+            self._questions.hear(event)
+            if event.type == "REPLY_END" and self._questions.is_of_it(event):
+                self.over = "finished"
+                return events[:place]
+        if self._following.is_fresh and self._questions.due:
+            if (last := await self._questions.open_ones()) is not None:
+                self.over = "finished" if self._questions.has_ended else "waiting"
+                return [*events, *last]
+            if self._questions.due:
+                self._following.expect_news()
+        return events
+
+    async def aclose(self) -> None:
+        await self._following.aclose()
 
 
 _REQUIRES: tuple[tuple[str, EventType, ToolCallState], ...] = (

@@ -80,11 +80,9 @@ async def test_a_session_lives_by_http_and_outlives_its_server(tmp_path: Path, d
     async with serving(tmp_path, desk) as second, second.client() as ana:
         again = await ana.post(f"{session}/messages", **request)
         ours = {"from": 1, "until": again.json()["reply_id"]}
-        going_on = reader.read(ana, f"{session}/events", last=reader.recorded[-1], params=ours)
-        reading = asyncio.create_task(going_on)
         decision = {"call_id": "edit-7", "decision": "allow", "digest": waiting["digest"]}
         decided = await ana.post(f"{session}/decisions", json=decision)
-        end = await reading
+        end = await reader.read(ana, f"{session}/events", last=reader.recorded[-1], params=ours)
         status = (await ana.get(f"{session}/status")).json()
 
     assert (asked.status_code, again.status_code) == (202, 202)
@@ -96,6 +94,64 @@ async def test_a_session_lives_by_http_and_outlives_its_server(tmp_path: Path, d
     assert (end.kind, end.data) == ("end", {"why": "finished", "next": reader.recorded[-1] + 1})
     assert (tmp_path / "greeting.txt").read_text() == "hello moon\n"
     assert [(one["approver"], status["user_id"]) for one in status["decisions"]] == [("ana", "ana")]
+
+
+async def test_a_stream_until_a_reply_ends_where_the_reply_waits_and_tells_what_for(
+    tmp_path: Path, served: Serving
+) -> None:
+    session = agent(tmp_path, WANTS_TO_EDIT, {"text": "Done."}, {"text": "Good night."})
+    allow = {"call_id": "edit-7", "decision": "allow"}
+    asked, later, again, after, ended, foreign = (Reader() for _ in range(6))
+
+    async def end_of(reader: Reader, last: int | None = None) -> Any:
+        async with asyncio.timeout(SURE_SECONDS):
+            end = await reader.read(ana, f"{session}/events", last=last, params={"until": reply})
+        assert end
+        return end.data
+
+    async with served.client() as ana:
+        reply = (await ana.post(f"{session}/messages", json={"messages": "Greet"})).json()["reply_id"]
+        ends = [await end_of(asked)]
+        seen = asked.recorded[-1]
+        ends += [await end_of(later, seen), await end_of(again, seen)]
+        (waiting,) = (await ana.get(f"{session}/pending")).json()["calls"]
+        await ana.post(f"{session}/decisions", json=allow | {"digest": waiting["digest"]})
+        ends += [await end_of(after, seen)]
+        last = after.recorded[-1]
+        ends += [await end_of(ended, last)]
+        unknown = await ana.get(f"{session}/events", params={"until": "reply-4711"})
+        reply = (await ana.post(f"{session}/messages", json={"messages": "Sleep"})).json()["reply_id"]
+        ends += [await end_of(foreign, last)]
+
+    questions = [
+        [frame for frame in reader.frames if frame.data.get("type") == "REQUIRE_USER_CONFIRM"]
+        for reader in (asked, later, again, after)
+    ]
+    assert [[frame.id is not None for frame in found] for found in questions] == [[True], [False], [False], []]
+    for (question,) in questions[:3]:
+        assert [call["id"] for call in question.data["tool_calls"]] == ["edit-7"]
+        assert question.data["value"]["previews"]["edit-7"]["digest"] == waiting["digest"]
+    assert [end["why"] for end in ends] == ["waiting", "waiting", "waiting", "finished", "finished", "finished"]
+    assert [end["next"] for end in ends[:5]] == [seen + 1, seen + 1, seen + 1, last + 1, last + 1]
+    assert ended.recorded == []
+    assert asked.recorded + after.recorded == list(range(1, last + 1)), "each once, in order"
+    assert (unknown.status_code, unknown.json()["detail"]) == (404, "the session knows no reply 'reply-4711'")
+
+
+async def test_a_stream_until_a_request_that_joined_another_reply_ends_with_that_one(
+    tmp_path: Path, served: Serving
+) -> None:
+    session = agent(tmp_path, WANTS_TO_EDIT, {"text": "Never mind."})
+    readers = [Reader(), Reader()]
+    async with served.client() as ana, asyncio.timeout(SURE_SECONDS):
+        await ana.post(f"{session}/messages", json={"messages": "Greet"}, params={"wait": 30})
+        joined = await ana.post(f"{session}/messages", json={"messages": "Leave it.", "when": "now"})
+        until = {"until": joined.json()["reply_id"]}
+        reading = asyncio.create_task(readers[0].read(ana, f"{session}/events", params=until))
+        await ana.post(f"{session}/decisions", json={"call_id": "edit-7", "decision": "deny"})
+        ends = [await reading, await readers[1].read(ana, f"{session}/events", params=until)]
+
+    assert [end.data["why"] for end in ends if end] == ["finished", "finished"]
 
 
 async def test_what_waits_is_decided_by_who_has_seen_it(tmp_path: Path, served: Serving) -> None:
