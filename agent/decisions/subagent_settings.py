@@ -48,7 +48,7 @@ def inherited(record: Record, own: AgentSpec, call_id: str = "") -> AgentSpec:
     above, workspace = record.spec, _workspace(record, own.workspace)
     return own.model_copy(
         update={
-            **_model(above, own),
+            **model_of(above, own),
             "system_prompt": f"{own.system_prompt}\n\n{_where(record)}{_of_its_own(workspace)}",
             "permission": permission(record, own.permission),
             "secrets": secrets(above.secrets, own.secrets),
@@ -114,8 +114,9 @@ def _where(record: Record) -> str:
     )
 
 
-def _model(above: AgentSpec, own: AgentSpec) -> dict[str, object]:
-    """One that names no model has that of the session, called in the same way; each knows its profiles."""
+def model_of(above: AgentSpec, own: AgentSpec) -> dict[str, object]:
+    """Fields of the agent's settings: one that names no model has that of the agent above it, called in the same way;
+    each knows its profiles."""
     models = {**above.models, **own.models}
     if own.model:
         return {"models": models}

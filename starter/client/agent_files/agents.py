@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from longhaul.agent.decisions.subagent_settings import model_of
 from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.errors import BadSetup
@@ -43,10 +44,11 @@ def find_sections(name: str) -> Sections:
 
 
 def agent_beside(file: str, name: str) -> AgentSpec:
-    """An agent as a file names it: one of its own sub-agents, or that of the file beside it. Raises as `find_agent`
-    does, and BadAgent where there is none."""
-    if own := find_agent(file).agents.get(name):
-        return own
+    """An agent as a file names it: one of its own sub-agents, with the file's model where it names none, or that of the
+    file beside it. Raises as `find_agent` does, and BadAgent where there is none."""
+    above = find_agent(file)
+    if own := above.agents.get(name):
+        return own.model_copy(update=model_of(above, own))
     if not _PLAIN_NAME.fullmatch(name):
         raise BadAgent(f"{file}: {name[:100]!r} is no name of an agent file beside this one")
     path = Path(file)

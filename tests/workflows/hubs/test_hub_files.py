@@ -51,10 +51,16 @@ async def test_a_hub_of_a_file_is_begun_once_and_follows_it(stage: Stage) -> Non
 
 def test_a_member_is_an_agent_of_the_file_or_of_one_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "jury.toml"
-    path.write_text("[agents.engineer]\nmax_children = 3\n", encoding="utf-8")
+    path.write_text(
+        'model = "openai:gpt-7"\n[model_config]\ntemperature = 0.3\n'
+        '[agents.engineer]\nmax_children = 3\n[agents.clerk]\nmodel = "qwen:qwen-9"\n',
+        encoding="utf-8",
+    )
     (tmp_path / "sceptic.toml").write_text("max_children = 4\n", encoding="utf-8")
 
-    assert agent_beside(str(path), "engineer").max_children == 3
+    engineer, clerk = (agent_beside(str(path), name) for name in ("engineer", "clerk"))
+    assert (engineer.max_children, engineer.model, engineer.llm_config.temperature) == (3, "openai:gpt-7", 0.3)
+    assert (clerk.model, clerk.llm_config.temperature) == ("qwen:qwen-9", None)
     assert agent_beside(str(path), "sceptic").max_children == 4
     with pytest.raises(BadAgent, match="there is no agent file"):
         agent_beside(str(path), "nobody")
