@@ -10,10 +10,19 @@ from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, signed, with_origin
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.repairs import rewritten
-from longhaul.agent.values.conversation.messages import Msg, message_digest
+from longhaul.agent.values.conversation.hints import goes_on
+from longhaul.agent.values.conversation.messages import (
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    message_digest,
+)
+from longhaul.agent.values.conversation.provider_extras import CONTINUES
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 
 REFUSED_CHARS = 1_000
+Said = TextBlock | ThinkingBlock | ToolCallBlock
 
 
 class FitCall:
@@ -49,7 +58,8 @@ class FitCall:
         self._note_repair()
         chain = self._session.chain if as_recorded else chain
         behind = Beginnings(request, chain).before(len(chain)) if any(map(signed, reply.content)) else ""
-        return replace(reply, content=with_origin(reply.content, origin, behind))
+        said = _continued(reply.content) if goes_on(request.messages) else reply.content
+        return replace(reply, content=with_origin(said, origin, behind))
 
     def _note_repair(self) -> None:
         outs = self._repairing.left_out(self._session.messages)
@@ -73,3 +83,13 @@ class FitCall:
         self._session.cut(0)
         for message in messages:
             self._session.append(message, message_digest(message))
+
+
+def _continued(content: Sequence[Said]) -> tuple[Said, ...]:
+    """With a mark on the text that belongs to what was said before: whoever reads both parts breaks no line there."""
+    at = next((at for at, block in enumerate(content) if not isinstance(block, ThinkingBlock)), -1)
+    first = content[at] if content else None
+    if not isinstance(first, TextBlock):
+        return tuple(content)
+    marked = first.model_copy(update={"extras": {**first.extras, CONTINUES: True}})
+    return (*content[:at], marked, *content[at + 1 :])

@@ -7,7 +7,14 @@ from longhaul.agent.entries.entry import Entry
 from longhaul.agent.entries.session_tools import Reminded
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.times import iso
-from longhaul.agent.values.conversation.hints import GO_ON, LIMIT_OF_FORM, LIMIT_REACHED, LIMIT_SOURCE, hint_message
+from longhaul.agent.values.conversation.hints import (
+    BROKE_OFF,
+    GO_ON,
+    LIMIT_OF_FORM,
+    LIMIT_REACHED,
+    LIMIT_SOURCE,
+    hint_message,
+)
 from longhaul.agent.values.conversation.messages import HintBlock, Msg, ToolResultBlock
 from longhaul.agent.values.plan import IS_ON, IS_OVER, PLAN_ENTER, PLAN_EXIT, on_text, over_text
 from longhaul.agent.values.plan_notebook import CHANGING, CREATE_PLAN
@@ -41,7 +48,7 @@ def to_be_told(ledger: Ledger, *, closing: bool = False, must_finish: bool = Fal
     told_of = (closing or must_finish) and not _knows_the_limit(ledger)
     limit = (hint_message(reached, LIMIT_SOURCE),) if told_of else ()
     go_on = ledger.reply.to_go_on if ledger.reply else ""
-    broken_off = (hint_message(GO_ON[go_on], "broken_off"),) if go_on else ()
+    broken_off = (hint_message(GO_ON[go_on], BROKE_OFF),) if go_on else ()
     told = (*ledger.context.reminders, *warning, *broken_off, *limit)
     return Reminded(messages=told, stuck=pattern) if told else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from longhaul.agent.values.conversation.messages import HintBlock, Msg
+from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 
 LIMIT_SOURCE = "max_iters"
@@ -27,6 +27,24 @@ GO_ON: dict[GoOn, str] = {
     "unstructured": f"Words alone are no answer here. If the work is done, call `{GENERATE_RESPONSE}` with your "
     "answer; if it is not, go on with it.",
 }
+
+BROKE_OFF = "broken_off"
+"""The source of those hints."""
+_EXACTLY = frozenset({GO_ON["length"], GO_ON["paused"], GO_ON["window"]})
+
+
+def goes_on(messages: Sequence[Msg]) -> bool:
+    """Whether a model is asked with these to go on within the text that it has said last."""
+    told = False
+    for message in reversed(messages):
+        last = message.content[-1] if message.content else None
+        if message.role == "assistant":
+            return told and isinstance(last, TextBlock)
+        if not isinstance(last, HintBlock):
+            return False
+        told = told or (last.source == BROKE_OFF and last.hint in _EXACTLY)
+    return False
+
 
 NOT_WHOLE = (
     "your message broke off while you were writing it, so its arguments may not be whole. Make it again; if it was "

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.values import Given, Many, OpenValue, sparse
-from longhaul.agent.values.conversation.provider_extras import Extras
+from longhaul.agent.values.conversation.provider_extras import CONTINUES, Extras
 from longhaul.agent.values.permission import PermissionRule
 
 
@@ -189,14 +189,15 @@ class Msg(OpenValue):
 
     def get_text_content(self, separator: str = "\n") -> str:
         """The text blocks joined by `separator`; thinking, calls and results are left out. Of a reply with tools: what
-        was said last, behind the last result, as the seed's `reply` returns it."""
+        was said last, behind the last result, as the seed's `reply` returns it. What a model went on with where its
+        answer had broken off is joined by nothing."""
         said: list[str] = []
         for block in reversed(self.content):
             if isinstance(block, ToolResultBlock):
                 break
             if isinstance(block, TextBlock):
-                said.append(block.text)
-        return separator.join(reversed(said))
+                said += [block.text, "" if CONTINUES in block.extras else separator]
+        return "".join(reversed(said[:-1]))
 
     @cached_property
     def text_length(self) -> int:

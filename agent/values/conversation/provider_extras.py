@@ -30,3 +30,6 @@ REASONING_FIELD = "reasoning_field"
 """Of a thought by Chat Completions: the name under which its server tells it, and wants it back."""
 UNSIGNED = frozenset({REASONING_FIELD, "made_by", "made_behind"})
 """Of a thought with these alone the text may be changed: nobody has signed it."""
+
+CONTINUES = "continues"
+"""Of a text with which a model goes on where its message before broke off: no line ends between the two."""

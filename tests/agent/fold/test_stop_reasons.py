@@ -5,7 +5,7 @@ import pytest
 from longhaul.agent.decisions.continuations import config_for
 from longhaul.agent.fold.repairs import UNANSWERED
 from longhaul.agent.steps import Compress, Finish, Idle, Prepare, Remind, Think
-from longhaul.agent.values.conversation.hints import GO_ON
+from longhaul.agent.values.conversation.hints import GO_ON, goes_on, hint_message
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     ErrorInfo,
@@ -93,6 +93,22 @@ def test_a_message_that_broke_off_is_gone_on_with(stop: StopReason) -> None:
     assert [block.text for block in message(play).content if isinstance(block, TextBlock)] == ["One, two,", "three."]
     assert hints(play) == [GO_ON[stop.value]]  # type: ignore[index]
     assert [type(step) for step in play.steps] == [Prepare, Think, Remind, Think, Finish, Idle]
+
+
+@pytest.mark.parametrize("stop", sorted(BROKEN_OFF))
+def test_what_it_is_asked_with_then_says_that_it_goes_on_within_its_text(stop: StopReason) -> None:
+    asked_with = told(cut(text("One, two,"), stop), text("three.")).record.state.context
+
+    assert [goes_on(asked_with[:length]) for length in range(len(asked_with) + 1)] == [False, False, False, True, False]
+    assert not goes_on([*asked_with[:3], hint_message("Be quick", "stuck"), asked_with[0]])
+    assert goes_on([*asked_with[:3], hint_message("Be quick", "stuck")])
+
+
+def test_after_a_message_without_a_word_there_is_no_text_to_go_on_within() -> None:
+    play = told(cut(text(" "), StopReason.LENGTH), text("three."))
+
+    assert hints(play) == [GO_ON["wordless"]]
+    assert not any(goes_on(play.record.state.context[:length]) for length in range(5))
 
 
 @pytest.mark.parametrize("stop", sorted(BROKEN_OFF))

@@ -27,6 +27,7 @@ from longhaul.agent.values.conversation.messages import (
     parts_of,
     with_content,
 )
+from longhaul.agent.values.conversation.provider_extras import CONTINUES
 from longhaul.agent.values.permission import PermissionRule
 
 PICTURE = DataBlock(source=Base64Source(data="aGk=", media_type="image/png"), name="wall.png")
@@ -105,6 +106,14 @@ def test_blocks_may_come_as_dicts_and_from_any_iterable() -> None:
 
     assert message.get_text_content() == "one\ntwo"
     assert message.get_text_content(separator=" ") == "one two"
+
+
+def test_a_text_that_goes_on_with_a_broken_off_one_begins_no_line() -> None:
+    begun, on = {"type": "text", "text": "The har"}, {"type": "text", "text": "bour", "extras": {CONTINUES: True}}
+    thought = {"type": "thinking", "thinking": "Where was I?"}
+
+    assert AssistantMsg("lamp", [begun, thought, on, begun]).get_text_content() == "The harbour\nThe har"
+    assert AssistantMsg("lamp", [on, begun]).get_text_content(separator=" ") == "bour The har"
 
 
 def test_a_message_tells_its_calls_and_its_results() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from longhaul.agent.values.conversation.hints import GO_ON
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
+from longhaul.agent.values.conversation.provider_extras import CONTINUES
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.stuck_config import StuckConfig
 from longhaul.starter.client.session import Session
@@ -61,14 +62,14 @@ def ending(model: str, words: str) -> Answer:
 async def test_what_broke_off_is_gone_on_with_and_the_model_hears_why(
     stage: Stage, wire: Wire, model: str, reason: str, meant: str
 ) -> None:
-    wire.answers = [Answer(stopping(model, reason, "One, two,")), ending(model, "three.")]
+    wire.answers = [Answer(stopping(model, reason, "One, tw")), ending(model, "o, three.")]
     session = speaking(stage, model, wire)
 
     done = await session.reply("Count")
 
-    assert (done.error, done.finished_reason, done.get_text_content()) == (None, "completed", "One, two,\nthree.")
+    assert (done.error, done.finished_reason, done.get_text_content()) == (None, "completed", "One, two, three.")
     sent = json.dumps(wire.bodies[1])
-    assert sent.index("One, two,") < sent.index(GO_ON[meant][:30])  # type: ignore[index]
+    assert sent.index("One, tw") < sent.index(GO_ON[meant][:30])  # type: ignore[index]
     told = (await session.events()).events
     assert [event.value for event in told if event.name == "broken_off"] == [{"stop": meant, "stop_reason": reason}]
     transcript = [message async for message in session.transcript()]
@@ -85,13 +86,15 @@ async def test_a_model_that_does_not_come_to_its_end_ends_the_reply_as_incomplet
 
     done = await session.reply("Count")
 
-    assert (done.finished_reason, done.get_text_content()) == ("incomplete", "0,\n1,\n2,\n3,")
+    assert (done.finished_reason, done.get_text_content()) == ("incomplete", "0,1,2,3,")
     assert done.error is not None
     assert done.error.type == "incomplete"
     assert "max_continuations" in done.error.message
     assert (len(wire.bodies), (await session.status()).last_error) == (4, done.error)
     wire.answers = [ending(model, "Ten.")]
-    assert (await session.reply("And the last one?")).finished_reason == "completed"
+    later = await session.reply("And the last one?")
+    assert (later.finished_reason, later.get_text_content()) == ("completed", "Ten.")
+    assert not any(CONTINUES in json.dumps(body) for body in wire.bodies)
 
 
 @pytest.mark.parametrize("model", APIS)
@@ -209,14 +212,14 @@ async def test_a_full_window_is_made_room_in_before_the_model_goes_on(
     wire.answers = [
         Answer(turn("c1", '{"page": 3, "chars": 4000}')),
         Answer(stopping(model, reason, "Half")),
-        ending(model, "and half."),
+        ending(model, " and half."),
     ]
     dropping = {"condensers": ["drop_oldest"]}
     session = speaking(stage, model, wire, config={"context_length": 20_000}, context_config=dropping)
 
     done = await session.reply("Read page 3")
 
-    assert (done.error, done.finished_reason, done.get_text_content()) == (None, "completed", "Half\nand half.")
+    assert (done.error, done.finished_reason, done.get_text_content()) == (None, "completed", "Half and half.")
     kinds = await stage.scheduled(session)
     assert kinds[-4:].count("longhaul.compress") == 1
     context = [message async for message in session.context()]
@@ -266,7 +269,7 @@ async def test_a_worker_that_is_killed_in_the_midst_of_going_on_loses_neither_ha
     async with worker(settings):
         done = await session.wait(reply)
 
-        assert (done.finished_reason, done.get_text_content()) == ("incomplete", "One, two,\nthree,\nfour,\nfive,")
+        assert (done.finished_reason, done.get_text_content()) == ("incomplete", "One, two,three,four,five,")
         assert (len(wire.bodies), (await session.status()).model_calls) == (5, 4)
 
 
