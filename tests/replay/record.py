@@ -95,6 +95,7 @@ async def _play(client: Client, name: str, scenario: Scenario) -> list[list[dict
         data_dir=FOLDER / "data",
         tools="tests.workflows.tools,tests.workflows.kinds.own_kinds",
         middlewares=scenario.middlewares,
+        mcp=scenario.mcp,
         host=HOST,
     )
     spec = AgentSpec.model_validate(

@@ -12,6 +12,7 @@ from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
+from tests.activities.mcp.serving import small
 from tests.workflows.letters import calls, next_call, until
 
 Line = dict[str, Any]
@@ -37,6 +38,8 @@ class Scenario:
     """What the fallback model says; empty: the agent has none."""
     middlewares: str = ""
     """As LONGHAUL_MIDDLEWARES of the worker."""
+    mcp: dict[str, Any] = field(default_factory=dict[str, Any])
+    """As LONGHAUL_MCP of it."""
 
 
 async def answer_only(session: Session) -> None:
@@ -170,6 +173,25 @@ async def steered(session: Session) -> None:
     await session.reply("Go on", request_id="r-on")
 
 
+async def kept_server(session: Session) -> None:
+    """A program that keeps state is asked again where it is kept, ends in the midst of a call, and begins anew."""
+    done = await session.reply("Note the weather", request_id="r-note")
+    states = [result.state for result in done.get_tool_results()]
+    assert states == ["success", "success", "unknown", "success"]
+    await session.reply("Once more", request_id="r-more")
+
+
+async def noted(session: Session) -> None:
+    """On a host each call goes to a queue: the first to the host's, the second to that of who keeps the server."""
+    done = await session.reply("Note the weather", request_id="r-note")
+    assert [result.state for result in done.get_tool_results()] == ["success", "success"]
+
+
+async def unlisted_server(session: Session) -> None:
+    """It says twice that it offers other tools, and gives no list of them: the reply goes on with the old one."""
+    await session.reply("Let it grow", request_id="r-grow")
+
+
 async def structured(session: Session) -> None:
     """A value that does not fit, one that does, and then words again."""
     await session.reply("How high?", request_id="r-form", structured_model=FORM)
@@ -212,6 +234,13 @@ GIVES_A_TASK: tuple[Line, ...] = (
     {"text": "It is seen to."},
 )
 WITH_SCOUT: dict[str, Any] = {"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}}
+ON_HOST = {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}
+HARBOUR = "mcp__harbour"
+WITH_HARBOUR: dict[str, Any] = {
+    "tools": (),
+    "mcps": ({"name": "harbour"},),
+    "permission": {"rules": ({"tool_name": HARBOUR},)},
+}
 FIRST_CALL = "call_0_0"
 """The id of the first call of a scripted model."""
 
@@ -293,7 +322,7 @@ SCENARIOS: dict[str, Scenario] = {
     "on_a_host": Scenario(
         ({"text": "Two metres."}, {"text": "Still two."}),
         two_replies,
-        spec={"workspace": {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}},
+        spec={"workspace": ON_HOST},
     ),
     "fused_reads": Scenario(
         (calls("Glob", pattern="*.md"), {"text": "None."}, {"text": "Still none."}),
@@ -305,6 +334,31 @@ SCENARIOS: dict[str, Scenario] = {
         steered,
         spec={"tools": ("send",)},
         middlewares="tests.workflows.middlewares:Parting",
+    ),
+    "kept_server": Scenario(
+        (
+            *(calls(f"{HARBOUR}__note", text=text) for text in ("fog", "rain")),
+            calls(f"{HARBOUR}__end"),
+            calls(f"{HARBOUR}__note", text="sun"),
+            {"text": "Noted."},
+            calls(f"{HARBOUR}__note", text="hail"),
+            {"text": "Noted, too."},
+        ),
+        kept_server,
+        spec=WITH_HARBOUR,
+        mcp={"harbour": {"mcp_config": small(), "is_stateful": True}},
+    ),
+    "kept_server_on_a_host": Scenario(
+        (*(calls(f"{HARBOUR}__note", text=text) for text in ("fog", "rain")), {"text": "Noted."}),
+        noted,
+        spec={**WITH_HARBOUR, "workspace": ON_HOST},
+        mcp={"harbour": {"mcp_config": small(), "is_stateful": True}},
+    ),
+    "unlisted_server": Scenario(
+        (*(calls(f"{HARBOUR}__grow") for _ in range(2)), calls(f"{HARBOUR}__add", a=1, b=2), {"text": "The same."}),
+        unlisted_server,
+        spec=WITH_HARBOUR,
+        mcp={"harbour": {"mcp_config": small(GROWN=f"{FOLDER}/grown", UNLISTED=f"{FOLDER}/grown")}},
     ),
     "structured": Scenario(
         (
