@@ -44,7 +44,8 @@ class Checkpointing:
             whole = readout.parted(ask.whole) if ask.whole else readout.since(own_session.handle(), ask.saved)
             new, carried = await whole
             prefix = own_session.blobs_prefix()
-            keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam)
+            few = 0 < len(ask.whole) < readout.QUICK_CHARS
+            keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam, few=few)
             saved = Checkpointed(
                 through=carried.ledger.seq,
                 messages=carried.ledger.messages_total,
@@ -56,7 +57,7 @@ class Checkpointing:
             measured.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             after = once_saved(carried, saved)
-            if 0 < len(ask.whole) < readout.QUICK_CHARS:
+            if few:
                 record = spelt(life, after, closed=saved.closing)
             else:
                 record = await asyncio.to_thread(spelt, life, after, closed=saved.closing)

@@ -22,6 +22,7 @@ from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.state.atomic import write_whole
 from longhaul.stores.worktrees import worktrees
 from longhaul.stores.worktrees.plain_folder import GitProblem
 from longhaul.stores.worktrees.snapshots import take
@@ -172,7 +173,9 @@ def _nonce(root: Path) -> str:
 def _publish(marker: Path, nonce: str) -> None:
     """All or nothing, first one wins: two workers that bind at once must agree."""
     draft = marker.with_name(f"workspace.{nonce}")
-    draft.write_text(nonce, encoding="ascii")
+    write_whole(
+        os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), nonce.encode(), fsync=False
+    )
     try:
         os.link(draft, marker)
     except FileExistsError:

@@ -18,7 +18,7 @@ from longhaul.stores.blobs.blobs import (
     is_whole,
     read_back,
 )
-from longhaul.stores.state.atomic import make_folders, sync_folder
+from longhaul.stores.state.atomic import make_folders, opened, sync_folder, write_whole
 
 Answer = TypeVar("Answer")
 
@@ -99,7 +99,7 @@ class DirectoryBlobs:
         path = self._path(key)
         for tries_left in reversed(range(TRIES)):
             try:
-                if not (path.is_file() and is_whole(key, path.read_bytes())):
+                if not _is_there(key, path):
                     self._write(path, data)
             except FileNotFoundError:
                 if not tries_left:
@@ -108,22 +108,18 @@ class DirectoryBlobs:
                 return
 
     def _write(self, path: Path, data: bytes) -> None:
-        make_folders(path.parent)
-        _sweep(path.parent)
-        temporary = path.parent / f"{secrets.token_hex(16)}{HALF_WRITTEN}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        folder = path.parent
+        temporary = folder / f"{secrets.token_hex(16)}{HALF_WRITTEN}"
+        descriptor = opened(temporary, os.O_WRONLY | os.O_EXCL)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                if self._fsync:
-                    os.fsync(file.fileno())
+            write_whole(descriptor, data, fsync=self._fsync)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         if self._fsync:
-            sync_folder(path.parent)
+            sync_folder(folder)
+        _sweep(folder)
 
     def _path(self, key: str) -> Path:
         prefix, _, digest = key.rpartition("/")
@@ -151,8 +147,15 @@ def _delete(folder: Path) -> int:
     return number
 
 
+def _is_there(key: str, path: Path) -> bool:
+    try:
+        return is_whole(key, path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+
+
 def _sweep(folder: Path) -> None:
-    for path in folder.glob(f"*{HALF_WRITTEN}"):
+    for path in [path for path in _files(folder) if path.suffix == HALF_WRITTEN]:
         try:
             if time.time() - path.stat().st_mtime > FORGOTTEN_SECONDS:
                 path.unlink()

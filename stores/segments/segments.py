@@ -62,11 +62,12 @@ class Segments:
         self._limit = limit
 
     async def extend(
-        self, prefix: str, older: Sequence[Segment], entries: Sequence[AnyEntry], seam: Any = None
+        self, prefix: str, older: Sequence[Segment], entries: Sequence[AnyEntry], seam: Any = None, *, few: bool = False
     ) -> Extended:
         """Write entries down, and with them again those of small older segments. One of those that can't be read stays
-        as it is. `seam`: before the first of `entries`. Raises what the blob store raises when it does not answer."""
-        lines = await asyncio.to_thread(lambda: [(entry, line_of(entry)) for entry in entries])
+        as it is. `seam`: before the first of `entries`. `few`: they are short together, so that no thread has to spell
+        them. Raises what the blob store raises when it does not answer."""
+        lines = spelt(entries) if few else await asyncio.to_thread(spelt, entries)
         keep, _ = plan([segment.size for segment in older], sum(len(line) for _, line in lines), self._limit)
         again: list[tuple[AnyEntry, bytes]] = []
         seams = {entry.seq: seam for entry in entries[:1]}
@@ -79,11 +80,12 @@ class Segments:
                 again = [(entry, line_of(entry)) for whole in read for entry in whole.entries]
                 seams |= {whole.entries[0].seq: whole.seam for whole in read}
                 break
-        return Extended(keep, tuple(await self._write(prefix, [*again, *lines], SeamWalk(seams))))
+        few = few and not again
+        return Extended(keep, tuple(await self._write(prefix, [*again, *lines], SeamWalk(seams), few=few)))
 
     async def write(self, prefix: str, entries: Sequence[AnyEntry]) -> list[Segment]:
         """Write entries down as they come, in as few segments as hold them."""
-        return await self._write(prefix, [(entry, line_of(entry)) for entry in entries], SeamWalk({}))
+        return await self._write(prefix, spelt(entries), SeamWalk({}))
 
     async def read(self, segment: Segment) -> list[AnyEntry]:
         """Exactly the entries that were written. Raises DamagedSegment, or what the blob store raises."""
@@ -100,13 +102,15 @@ class Segments:
             raise BlobsUnavailable(str(error)) from error
         return await asyncio.to_thread(_read, segment, data)
 
-    async def _write(self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk) -> list[Segment]:
+    async def _write(
+        self, prefix: str, lines: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk, *, few: bool = False
+    ) -> list[Segment]:
         groups = cut([(pair, len(pair[1])) for pair in lines], self._limit)
-        return [await self._put(prefix, group, walk) for group in groups]
+        return [await self._put(prefix, group, walk, few=few) for group in groups]
 
-    async def _put(self, prefix: str, group: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk) -> Segment:
+    async def _put(self, prefix: str, group: Sequence[tuple[AnyEntry, bytes]], walk: SeamWalk, *, few: bool) -> Segment:
         first, last = group[0][0].seq, group[-1][0].seq
-        begin = await asyncio.to_thread(walk.before, first)
+        begin = walk.before(first) if few else await asyncio.to_thread(walk.before, first)
         data = b"".join([_seam_line(begin.seam), *(line for _, line in group)])
         kept = await self._kept(prefix, data)
         key = key_of(prefix, kept)
@@ -121,6 +125,11 @@ class Segments:
             return data if self._keys is None else await enclosed(self._keys, prefix, data)
         except KeysUnavailable as error:
             raise BlobsUnavailable(str(error)) from error
+
+
+def spelt(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, bytes]]:
+    """Each with its line."""
+    return [(entry, line_of(entry)) for entry in entries]
 
 
 def line_of(entry: AnyEntry) -> bytes:

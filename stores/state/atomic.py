@@ -16,8 +16,7 @@ _LONGEST_PAUSE_SECONDS = 0.05
 @contextmanager
 def locked(path: Path, seconds: float) -> Iterator[None]:
     """Alone among all processes and threads that lock this path. Raises StoreUnavailable after `seconds`."""
-    make_folders(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = opened(path, os.O_RDWR)
     try:
         _take(descriptor, path, time.monotonic() + seconds)
         yield
@@ -42,15 +41,33 @@ def _take(descriptor: int, path: Path, deadline: float) -> None:
 def replace(path: Path, text: str) -> None:
     """Put `text` at `path`. Only under the lock of that path: the temporary file has a fixed name, so
     that one which a kill left behind is overwritten by the next writer."""
-    make_folders(path.parent)
-    temporary = path.with_suffix(".tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    temporary, data = path.with_suffix(".tmp"), text.encode()
+    write_whole(opened(temporary, os.O_WRONLY | os.O_TRUNC), data)
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def opened(path: Path, how: int) -> int:
+    """A file for nobody but this user, made with its folders where it is not there; never by a link."""
+    how |= os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, how, 0o600)
+    except FileNotFoundError:
+        make_folders(path.parent)
+        return os.open(path, how, 0o600)
+
+
+def write_whole(descriptor: int, data: bytes, *, fsync: bool = True) -> None:
+    """Write all of it, and close. In few system calls: each lets other threads have the interpreter, and waits for it
+    again."""
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        if fsync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def remove(path: Path) -> bool:

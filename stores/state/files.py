@@ -143,5 +143,5 @@ class FileStore(StateStore):
 
 
 def _head(path: Path) -> dict[str, Any]:
-    with path.open(encoding="utf-8") as file:
-        return head_of(file.readline())
+    with path.open("rb") as file:
+        return head_of(file.readline().decode())
