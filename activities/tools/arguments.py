@@ -1,9 +1,11 @@
 """The arguments that a model writes: read strictly, and what is wrong with them said in a sentence."""
 
 import json
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from jsonschema.exceptions import ValidationError
+
+from longhaul.agent.plain.result_schema import unusable, value_at, wrong_places
 
 _SHOWN_CAP = 120
 
@@ -53,30 +55,34 @@ def _json_sentence(raw: str, error: json.JSONDecodeError) -> str:
 
 
 def sentence(error: ValidationError) -> str:
-    """What is wrong, naming the field, the value and what is expected."""
-    field = ".".join(str(part) for part in error.absolute_path) or "the arguments"
-    value: Any = error.instance
-    expected: Any = error.validator_value
-    schema: Any = error.schema
+    """What is wrong, naming the field, its value and what to give."""
+    at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path).removeprefix(".")
+    part = _part_that_failed(error)
+    if not unusable(part) and (told := wrong_places(error.instance, part, at)):
+        return "; ".join(told)
+    word: Any = error.validator
+    if word is None:  # a schema that is `false`, of which jsonschema does not say where it stands
+        return f"{_short(error.instance)} may not stand where it does: leave it out"
+    return f"{value_at(error.instance, at)}, which does not fit {word} {_short(error.validator_value)}"
+
+
+def _words_of(schema: Any) -> dict[str, Any]:
+    return schema if isinstance(schema, dict) else {}
+
+
+def _part_that_failed(error: ValidationError) -> dict[str, Any]:
+    """The one word of the schema, and of what stands beside it as much as its sentence names."""
+    beside, value = _words_of(error.schema).get("properties", {}), cast(Any, error.instance)
+    names: dict[str, Any] = {}
     match error.validator:
         case "required":
-            missing = [name for name in expected if name not in value]
-            return f"{field}: {', '.join(map(repr, missing))} is missing"
-        case "additionalProperties" if expected is False:
-            known = sorted(schema.get("properties", {}))
-            unknown = sorted(set(value) - set(known))
-            return (
-                f"{field}: {', '.join(map(_short, unknown))} is not known here; known are {', '.join(known) or 'none'}"
-            )
-        case "type":
-            wanted = " or ".join(expected) if isinstance(expected, list) else str(expected)
-            return f"{field}: {_short(value)} is {_kind(value)}, but {wanted} is expected"
-        case "enum":
-            return f"{field}: {_short(value)} is not one of {', '.join(map(_short, expected))}"
-        case "minimum" | "maximum" | "minLength" | "maxLength" | "pattern" | "minItems" | "maxItems":
-            return f"{field}: {_short(value)} does not fit {error.validator} {expected}"
+            lacking = {name: schema for name, schema in beside.items() if name not in value}
+            names = {name: {"type": schema["type"]} for name, schema in lacking.items() if "type" in _words_of(schema)}
+        case "additionalProperties":
+            names = dict.fromkeys(beside, True)
         case _:
-            return f"{field}: {_cut(error.message)} (expected: {error.validator} {_short(expected)})"
+            pass
+    return {str(error.validator): error.validator_value, **({"properties": names} if names else {})}
 
 
 def _kind(value: object) -> str:

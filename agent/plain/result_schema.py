@@ -63,9 +63,10 @@ def unusable(schema: object, root: Schema | None = None, depth: int = 0, *, othe
     return next((why for why in inner if why), "")
 
 
-def wrong_places(value: object, schema: Schema) -> list[str]:
-    """Where and how a JSON value does not fit, at most MOST_PLACES; each says the field, its value and what to do."""
-    found = _wrong(value, schema, schema, "")
+def wrong_places(value: object, schema: Schema, at: str = "") -> list[str]:
+    """Where and how a JSON value does not fit, at most MOST_PLACES; each says the field, its value and what to do.
+    `at`: where the value stands, as `berths[2].name`."""
+    found = _wrong(value, schema, schema, at)
     return [place for place, _ in zip(found, range(MOST_PLACES), strict=False)]
 
 
@@ -93,14 +94,15 @@ def _wrong(value: object, schema: Any, root: Schema, at: str) -> Iterator[str]:
         yield from _wrong(value, _referred(schema, root), root, at)
     if "anyOf" in schema and all(any(_wrong(value, part, root, at)) for part in schema["anyOf"]):
         wanted = [_kinds_of(part.get("type")) for part in schema["anyOf"] if isinstance(part, dict)]
-        yield f"{_is(value, at)}, which is none of what it may be: give {' or '.join(wanted)}"
+        yield f"{value_at(value, at)}, which is none of what it may be: give {' or '.join(wanted)}"
     if "type" in schema and not _is_of(value, schema["type"]):
-        yield f"{_is(value, at)}, but has to be {_kinds_of(schema['type'])}"
+        yield f"{value_at(value, at)}, but has to be {_kinds_of(schema['type'])}"
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{_is(value, at)}: give one of {', '.join(_short(each).removeprefix(_TEXT) for each in schema['enum'])}"
+        words = (_short(each).removeprefix(_TEXT) for each in schema["enum"])
+        yield f"{value_at(value, at)}: give one of {', '.join(words)}"
     if "const" in schema and value != schema["const"]:
-        yield f"{_is(value, at)}: give {_short(schema['const']).removeprefix(_TEXT)}"
+        yield f"{value_at(value, at)}: give {_short(schema['const']).removeprefix(_TEXT)}"
     yield from _out_of_bounds(value, schema, at)
     if isinstance(value, dict):
         yield from _wrong_object(cast(dict[str, object], value), schema, root, at)
@@ -135,9 +137,9 @@ def _out_of_bounds(value: object, schema: Schema, at: str) -> Iterator[str]:
                 yield f"{_field(at)} has {length}: give {told.format(limit)}"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if "minimum" in schema and not value >= schema["minimum"]:
-            yield f"{_is(value, at)}: give {schema['minimum']} or more"
+            yield f"{value_at(value, at)}: give {schema['minimum']} or more"
         if "maximum" in schema and not value <= schema["maximum"]:
-            yield f"{_is(value, at)}: give {schema['maximum']} or less"
+            yield f"{value_at(value, at)}: give {schema['maximum']} or less"
 
 
 def _below(at: str, name: str) -> str:
@@ -148,8 +150,8 @@ def _field(at: str) -> str:
     return f"'{at}'" if at else "the whole value"
 
 
-def _is(value: object, at: str) -> str:
-    """`'nights' is 40`, `'berth' is the text "north"`."""
+def value_at(value: object, at: str) -> str:
+    """`'nights' is 40`, `'berth' is the text "north"`, for a value that stands there."""
     return f"{_field(at)} is {_short(value)}"
 
 

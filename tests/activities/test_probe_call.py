@@ -86,7 +86,7 @@ async def test_a_look_comes_to_a_finding(
 
 
 async def test_arguments_that_do_not_fit_are_a_finding_too(tmp_path: Path) -> None:
-    assert (await looked(tmp_path, "{}")).detail == "the arguments: 'to' is missing"
+    assert (await looked(tmp_path, "{}")).detail == "'to' is missing: give text"
 
 
 async def test_a_worker_with_another_tool_leaves_it_to_another_one(tmp_path: Path) -> None:

@@ -95,12 +95,12 @@ def test_parameters_that_cannot_be_named_are_refused() -> None:
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        ('{"command": 1}', "command: 1 is a number, but string is expected"),
-        ('{"command": "ls", "timeout": 700000}', "timeout: 700000 does not fit maximum 600000"),
-        ("{}", "the arguments: 'command' is missing"),
+        ('{"command": 1}', "'command' is 1, but has to be text"),
+        ('{"command": "ls", "timeout": 700000}', "'timeout' is 700000: give 600000 or less"),
+        ("{}", "'command' is missing: give text"),
         (
             '{"command": "ls", "cmd": 1}',
-            'the arguments: "cmd" is not known here; known are command, description, run_in_background, timeout',
+            "'cmd' is not known here: leave it out; known are command, description, timeout, run_in_background",
         ),
         ('{"command": "rm a", "command": "ls"}', 'the arguments name "command" twice; give each once'),
         ("[1, 2]", 'the arguments are an array; a JSON object like {"name": "value"} is needed'),

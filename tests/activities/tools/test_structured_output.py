@@ -54,11 +54,28 @@ def test_each_field_that_is_wrong_is_named() -> None:
     }
     assert check(schema, {"height": "low", "kind": "ebb", "at": {"x": 4}}) == (
         "the answer does not fit:\n"
-        "- at.x: 4 is a number, but string is expected\n"
-        '- height: "low" is a string, but number is expected\n'
-        '- kind: "ebb" is not one of "spring", "neap"'
+        "- 'at.x' is 4, but has to be text\n"
+        "- 'height' is the text \"low\", but has to be a number\n"
+        '- \'kind\' is the text "ebb": give one of "spring", "neap"'
     )
-    assert check(schema, {}) == "the answer does not fit:\n- the arguments: 'height', 'kind' is missing"
+    assert check(schema, {}) == (
+        "the answer does not fit:\n- 'height' is missing: give a number; 'kind' is missing: give a value"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "told"),
+    [
+        ({"pattern": "^a"}, "bc", """'x' is the text "bc", which does not fit pattern "^a\""""),
+        ({"multipleOf": 5}, 7, "'x' is 7, which does not fit multipleOf 5"),
+        ({"enum": [True]}, 1, "'x' is 1, which does not fit enum [true]"),
+        ({"items": {"type": ["string", "null"]}}, ["a", 4], "'x[1]' is 4, but has to be text or null"),
+        (False, 3, "3 may not stand where it does: leave it out"),
+        ({"properties": {"y": True}, "required": ["y"]}, {}, "'x.y' is missing: give a value"),
+    ],
+)
+def test_each_word_of_a_schema_is_said_with_field_value_and_what_to_give(part: Any, value: Any, told: str) -> None:
+    assert check({"type": "object", "properties": {"x": part}}, {"x": value}) == f"the answer does not fit:\n- {told}"
 
 
 def test_of_many_wrong_fields_the_first_are_named_and_the_rest_counted() -> None:
@@ -71,7 +88,7 @@ def test_a_form_that_holds_itself_is_followed_down_the_value() -> None:
     schema = {"$defs": {"N": of({"$ref": "#/$defs/N"}, additionalProperties=False)}, "$ref": "#/$defs/N"}
     assert check(schema, {"x": {"x": {"x": {}}}}) == ""
     assert check(schema, {"x": {"x": {"y": 1}}}) == (
-        'the answer does not fit:\n- x.x: "y" is not known here; known are x'
+        "the answer does not fit:\n- 'x.x.y' is not known here: leave it out; known are x"
     )
 
 

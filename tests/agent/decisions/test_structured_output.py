@@ -20,7 +20,7 @@ from tests.agent.play import SPEC, TOOLS, Line, Play, calls, spec_with, text
 
 SCHEMA = {"type": "object", "properties": {"bricks": {"type": "integer"}}, "required": ["bricks"]}
 FINISH = ToolDescriptor(name=GENERATE_RESPONSE, input_schema=SCHEMA, inside=True, read_only=True, effect=Effect.READ)
-WRONG = CallFacts(arguments_error="- bricks: 'forty' is a string, but integer is expected")
+WRONG = CallFacts(arguments_error="- 'bricks' is the text \"forty\", but has to be a whole number")
 
 
 def answer(call_id: str, value: Any = None) -> list[Any]:
@@ -69,7 +69,7 @@ def test_an_invalid_value_goes_back_to_the_model_with_what_is_wrong() -> None:
     play = asked(answer("a", {"bricks": "forty"}), answer("b"), facts={"a": [WRONG]})
     play.run()
     assert play.results() == [
-        ("a", "error", "This call did not run: - bricks: 'forty' is a string, but integer is expected"),
+        ("a", "error", "This call did not run: - 'bricks' is the text \"forty\", but has to be a whole number"),
         ("b", "success", "The answer is taken."),
     ]
     assert message(play).metadata == {"bricks": 40}

@@ -31,7 +31,7 @@ async def test_a_list_of_tasks_costs_no_activity_and_is_seen_everywhere(stage: S
     assert started.count("fetch") == 1
     results = [block for message in [m async for m in session.transcript()] for block in message.get_tool_results()]
     assert results[0].get_text() == "1 of 2 tasks done:\n1. [x] Read\n2. [>] Fix"
-    assert "todos.0: 'status' is missing" in results[1].get_text()
+    assert "'todos[0].status' is missing" in results[1].get_text()
     status = await session.status()
     assert (status.tasks_done, status.tasks_total, status.current_task) == (1, 2, "Fix")
     assert [task.subject for task in (await session.state()).tasks_context.tasks] == ["Read", "Fix"]

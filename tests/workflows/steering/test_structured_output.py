@@ -38,7 +38,7 @@ async def test_a_value_that_fits_is_the_metadata_and_one_that_does_not_goes_back
     session = stage.session(
         {**calls("fetch", page=1), "expect": {"tools": ["fetch", "generate_response"]}},
         answers(height="low", kind="ebb"),
-        {**answers(height=3.5, kind="spring"), "expect": {"last_contains": "- kind: "}},
+        {**answers(height=3.5, kind="spring"), "expect": {"last_contains": "- 'kind' is "}},
         answers(height=1, kind="neap"),
         {"text": "No form, no function.", "expect": {"last_contains": "there is no tool 'generate_response'"}},
     )
@@ -54,8 +54,8 @@ async def test_a_value_that_fits_is_the_metadata_and_one_that_does_not_goes_back
         ("generate_response", "error"),
         ("generate_response", "success"),
     ]
-    assert '- height: "low" is a string, but number is expected' in said[1][2]
-    assert '- kind: "ebb" is not one of "spring", "neap"' in said[1][2]
+    assert "- 'height' is the text \"low\", but has to be a number" in said[1][2]
+    assert '- \'kind\' is the text "ebb": give one of "spring", "neap"' in said[1][2]
     assert "generate_response" not in await stage.scheduled(session)
 
     plain = await session.reply("And in words?")
