@@ -66,7 +66,9 @@ def how_it_ran(result: ToolResultBlock) -> str:
 
 
 def took(seconds: float) -> str:
-    """`0.3 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    """`under 0.1 s`, `0.3 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    if seconds < 0.1:
+        return "under 0.1 s"
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)

@@ -162,7 +162,7 @@ def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
         seq=event.seq,
         at=event.at,
         what=f"{what} of {event.source}" if not who else f"{what}: {marked(who)}",
-        text=brief(text, GIST_CHARS),
+        text=brief(" ".join(text.split()), GIST_CHARS),
         link="" if place is None else visit.here(**{"from": str(place)}),
         copy=visit.here("change", entry=str(event.seq)) if visit.may("steer") else "",
         state=event.state,

@@ -40,7 +40,7 @@ def test_a_condensation_leads_to_what_left_the_context() -> None:
         seq=9,
         at="",
         source="environment",
-        text="A <b>summary</b>\u202e",
+        text="A <b>summary</b>\u202e\n\n\tof two",
         forgotten=(4, 5),
         by="summary",
     )
@@ -48,4 +48,4 @@ def test_a_condensation_leads_to_what_left_the_context() -> None:
 
     assert (step.what, step.link) == ("made the context shorter by 2 messages: summary", "?from=4")
     assert step.copy == "change?entry=9"
-    assert step.text == "A <b>summary</b>⟨U+202E⟩"
+    assert step.text == "A <b>summary</b>⟨U+202E⟩ of two"
