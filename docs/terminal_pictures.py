@@ -134,6 +134,7 @@ def _is_number(colour: str) -> bool:
 def talk(terminal: Terminal) -> None:
     """One conversation, with a picture of the question and one of the work."""
     terminal.until("/help says more")
+    terminal.until("\n>")  # typed before the prompt stands, it would be shown twice
     terminal.types("Mend the red test.\r")
     terminal.until("later:")
     draw("approval", terminal)
