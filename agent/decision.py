@@ -19,8 +19,8 @@ from longhaul.agent.decisions.memory import memorised
 from longhaul.agent.decisions.notices import should_notify
 from longhaul.agent.decisions.prepared import must_list_anew
 from longhaul.agent.decisions.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
-from longhaul.agent.decisions.session_tools import answer
-from longhaul.agent.decisions.sleep_tools import woken
+from longhaul.agent.decisions.session_tools.every import answer
+from longhaul.agent.decisions.session_tools.sleep_tools import woken
 from longhaul.agent.decisions.structured_output import ended as ended_in_form
 from longhaul.agent.decisions.structured_output import must_call
 from longhaul.agent.decisions.subagent_budgets import put_aside_first

@@ -3,8 +3,8 @@
 from typing import Any
 
 from longhaul.activities.tool import Place, Tool
-from longhaul.agent.decisions.session_tool import InsideTool
-from longhaul.agent.decisions.session_tools import INSIDE
+from longhaul.agent.decisions.session_tools.every import INSIDE
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.tools import Effect
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.notebook_subtask_tools import FINISH
-from longhaul.agent.decisions.notebook_tools import CREATE
-from longhaul.agent.decisions.subagent_tools import SEND_TOOL
+from longhaul.agent.decisions.session_tools.notebook_subtask_tools import FINISH
+from longhaul.agent.decisions.session_tools.notebook_tools import CREATE
+from longhaul.agent.decisions.session_tools.subagent_tools import SEND_TOOL
 from longhaul.agent.decisions.subagents import GivenTask
 from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.repairs import LeftOut, Repair

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from longhaul.agent.decisions import background
 from longhaul.agent.decisions.interrupting import replaced_by
-from longhaul.agent.decisions.plan_mode_tools import PLAN_EXIT_TOOL
 from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
+from longhaul.agent.decisions.session_tools.plan_mode_tools import PLAN_EXIT_TOOL
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import cut
 from longhaul.agent.fold.ledger.agent_state import OpenCall

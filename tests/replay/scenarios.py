@@ -176,8 +176,7 @@ async def steered(session: Session) -> None:
 async def kept_server(session: Session) -> None:
     """A program that keeps state is asked again where it is kept, ends in the midst of a call, and begins anew."""
     done = await session.reply("Note the weather", request_id="r-note")
-    states = [result.state for result in done.get_tool_results()]
-    assert states == ["success", "success", "unknown", "success"]
+    assert [result.state for result in done.get_tool_results()] == ["success", "success", "unknown", "success"]
     await session.reply("Once more", request_id="r-more")
 
 
@@ -236,11 +235,9 @@ GIVES_A_TASK: tuple[Line, ...] = (
 WITH_SCOUT: dict[str, Any] = {"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}}
 ON_HOST = {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}
 HARBOUR = "mcp__harbour"
-WITH_HARBOUR: dict[str, Any] = {
-    "tools": (),
-    "mcps": ({"name": "harbour"},),
-    "permission": {"rules": ({"tool_name": HARBOUR},)},
-}
+KEPT: dict[str, Any] = {"harbour": {"mcp_config": small(), "is_stateful": True}}
+UNASKED = {"rules": ({"tool_name": HARBOUR},)}
+WITH_HARBOUR: dict[str, Any] = {"tools": (), "mcps": ({"name": "harbour"},), "permission": UNASKED}
 FIRST_CALL = "call_0_0"
 """The id of the first call of a scripted model."""
 
@@ -346,13 +343,13 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         kept_server,
         spec=WITH_HARBOUR,
-        mcp={"harbour": {"mcp_config": small(), "is_stateful": True}},
+        mcp=KEPT,
     ),
     "kept_server_on_a_host": Scenario(
         (*(calls(f"{HARBOUR}__note", text=text) for text in ("fog", "rain")), {"text": "Noted."}),
         noted,
         spec={**WITH_HARBOUR, "workspace": ON_HOST},
-        mcp={"harbour": {"mcp_config": small(), "is_stateful": True}},
+        mcp=KEPT,
     ),
     "unlisted_server": Scenario(
         (*(calls(f"{HARBOUR}__grow") for _ in range(2)), calls(f"{HARBOUR}__add", a=1, b=2), {"text": "The same."}),
@@ -379,7 +376,7 @@ SCENARIOS: dict[str, Scenario] = {
             {"text": "It is seen to."},
         ),
         subagents,
-        spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
+        spec=WITH_SCOUT,
     ),
     "told_by_result": Scenario(GIVES_A_TASK, subagents, spec=WITH_SCOUT),
     "closing_with_the_task": Scenario(GIVES_A_TASK, subagents, spec=WITH_SCOUT, of_sub_agent=True),
@@ -391,7 +388,7 @@ SCENARIOS: dict[str, Scenario] = {
             {"text": "It is seen to."},
         ),
         background_agents,
-        spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}},
+        spec=WITH_SCOUT,
     ),
     "hub": Scenario(({"text": "Two metres."},), hub, of_hub=True),
     "hub_member": Scenario(({"text": "Two metres."},), hub),

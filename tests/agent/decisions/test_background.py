@@ -2,7 +2,7 @@
 
 import json
 
-from longhaul.agent.decisions.subagent_tools import SEND_TOOL
+from longhaul.agent.decisions.session_tools.subagent_tools import SEND_TOOL
 from longhaul.agent.decisions.subagents import lost
 from longhaul.agent.entries.session_tools import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.deadlines import next_due
-from longhaul.agent.decisions.session_tools import INSIDE
+from longhaul.agent.decisions.session_tools.every import INSIDE
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.plain.times import iso

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from longhaul.agent.decisions.notebook_tools import SUBTASK_SCHEMA, current, reading, stands
-from longhaul.agent.decisions.session_tool import InsideTool, told
+from longhaul.agent.decisions.session_tools.notebook_tools import SUBTASK_SCHEMA, current, reading, stands
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.plain.values import OpenValue

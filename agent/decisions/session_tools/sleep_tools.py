@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from longhaul.agent.decisions.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger

@@ -4,15 +4,15 @@ What a call changes stands in its entry. Workers know these tools by description
 check what it hands them.
 """
 
-from longhaul.agent.decisions import notebook_subtask_tools, notebook_tools
-from longhaul.agent.decisions.background_tools import KILL_TOOL
-from longhaul.agent.decisions.plan_mode_tools import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
-from longhaul.agent.decisions.session_tool import InsideTool
-from longhaul.agent.decisions.sleep_tools import SLEEP_TOOL, WAIT_FOR_TOOL
+from longhaul.agent.decisions.session_tools import notebook_subtask_tools, notebook_tools
+from longhaul.agent.decisions.session_tools.background_tools import KILL_TOOL
+from longhaul.agent.decisions.session_tools.plan_mode_tools import PLAN_ENTER_TOOL, PLAN_EXIT_TOOL
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool
+from longhaul.agent.decisions.session_tools.sleep_tools import SLEEP_TOOL, WAIT_FOR_TOOL
+from longhaul.agent.decisions.session_tools.subagent_tools import LIST_TOOL, SEND_TOOL, STOP_TOOL
+from longhaul.agent.decisions.session_tools.todo_tool import TODO_WRITE
+from longhaul.agent.decisions.session_tools.tool_group_tools import RESET_TOOL
 from longhaul.agent.decisions.structured_output import answered
-from longhaul.agent.decisions.subagent_tools import LIST_TOOL, SEND_TOOL, STOP_TOOL
-from longhaul.agent.decisions.todo_tool import TODO_WRITE
-from longhaul.agent.decisions.tool_group_tools import RESET_TOOL
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger

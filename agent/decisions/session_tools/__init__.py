@@ -1,0 +1,1 @@
+"""The tools that a session answers itself, each from its arguments and the record."""
