@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
@@ -80,7 +81,7 @@ class Acting:
     async def run_tool(self, arguments: Sequence[RawValue]) -> CallOutcome:
         """Only NotHere, raised before anything was done, is an error; everything else is an outcome."""
         name = activity.info().activity_type
-        ask = RunTool.model_validate_json(arguments[0].payload.data)
+        ask = _asked(arguments[0].payload.data)
         if ask.effect is not Effect.ONCE:
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
@@ -98,6 +99,8 @@ class Acting:
 
     async def _ready(self, name: str, ask: RunTool) -> "_Start":
         """Raises NotHere when this worker can't begin; nothing was done."""
+        if isinstance(ask, _FromNewer):
+            raise not_here(f"a newer release asks for {name}, and says what this one does not know")
         if ask.held and holder_of(ask.connection) != self._mcp.worker:
             raise not_here(f"another worker keeps the MCP server of {name} for this session")
         toolbox = await self._mcp.for_call(self._toolbox, ask.mcp, name, ask.tool_digest)
@@ -264,6 +267,20 @@ class _Start:
     snapshot: str = ""
     """As of `ToolReturned`."""
     at: float = field(default_factory=time.monotonic)
+
+
+class _FromNewer(RunTool):
+    """A call that is for this worker alone, whatever its release, with fields that this release does not know."""
+
+
+def _asked(said: bytes) -> RunTool:
+    ask = RunTool.model_validate_json(said)
+    if ask.held:
+        try:
+            RunTool.model_validate_json(said, extra="forbid")
+        except ValidationError:
+            return _FromNewer.model_validate_json(said)
+    return ask
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:
