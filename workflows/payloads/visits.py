@@ -2,8 +2,8 @@
 
 The SDK makes three over what a task brings and three over what it answers, in Python, payload by payload: for a codec,
 for values that lie outside, and for references to those. Most tasks have none of these, which their size and their
-bytes say at once; the passes made an eighth of all calls of functions in a worker. Where there may be something for them,
-or the converter is another's, the SDK goes its own way.
+bytes say at once; the passes made an eighth of all calls of functions in a worker. Where there may be something for
+them, or the converter is another's, the SDK goes its own way.
 """
 
 from collections.abc import Awaitable, Callable
