@@ -42,7 +42,7 @@ def test_a_run_that_finishes_prints_one_document_and_exits_0(cli: Cli) -> None:
             [{"text": f"{number},", "stop_reason": "max_tokens"} for number in range(4)],
             6,
             "incomplete",
-            "0,\n1,\n2,\n3,",
+            "0,1,2,3,",
             "broke off at the limit of output tokens (max_tokens), 4 times in a row",
         ),
         ([{"text": "Not that.", "stop_reason": "refusal"}], 5, "refused", "", "did not answer (refusal): Not that."),

@@ -248,7 +248,7 @@ async def test_answers_in_two_hundred_forms_come_through_as_they_were_written(
         assert toolbox.validate(GENERATE_RESPONSE, right) == _valid(forms)
         assert [json.loads(given)[f"f{field}"] for field, given in enumerate(wrong)] == [form[2] for form in forms]
         for field, given in enumerate(wrong):
-            with pytest.raises(ArgumentsError, match=rf"^the answer does not fit:\n- f{field}\b"):
+            with pytest.raises(ArgumentsError, match=rf"^the answer does not fit:\n- '?f{field}\b"):
                 toolbox.validate(GENERATE_RESPONSE, given)
 
     assert sum(map(len, tens)) == 200
