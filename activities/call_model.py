@@ -113,7 +113,7 @@ class Thinking:
                 if (half := self._half_said(ask, heard, session)) is None:
                     raise
                 outlet.end()
-                return half.model_copy(update={"lost_attempts": billing.lost})
+                return await self._half_accounted(half, ask, billing, session)
             outlet.end()
             said = await self._recorded(ask, place, reply, spec)
             beside = await self._beside(said, ask, billing, session)
@@ -223,6 +223,15 @@ class Thinking:
         words = self._secrets.out_of_words(ask.words)
         update = {"begun_calls": begun[:SHOWN_CALLS], "marked": session.take_marked(), "words": words}
         return said.model_copy(update=update)
+
+    async def _half_accounted(
+        self, half: ModelSaid, ask: CallModel, billing: Billing, session: SessionContext
+    ) -> ModelSaid:
+        """With its tokens as the worker counts them: its provider bills them, and has told nobody of them."""
+        estimate = ask.fixed_tokens + await self._tokens(session, ask.model)
+        message = half.message.model_copy(update={"usage": billing.heard_usage(estimate)})
+        lost = {"lost_attempts": billing.lost, "lost": billing.lost_usage(estimate)}
+        return half.model_copy(update={"message": message, **lost})
 
     async def _looked_at(
         self, content: tuple[ContentBlock, ...], runs: Mapping[str, str], place: Place, toolbox: Toolbox

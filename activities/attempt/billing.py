@@ -53,6 +53,11 @@ class Billing:
         read, written = self.lost * input_estimate, self.earlier.streamed // BYTES_PER_TOKEN
         return Usage(input_tokens=read, output_tokens=written, estimated=True)
 
+    def heard_usage(self, input_estimate: int) -> Usage:
+        """Of this attempt, when nobody hears the end of its answer."""
+        written = self.earlier.hears // BYTES_PER_TOKEN
+        return Usage(input_tokens=input_estimate, output_tokens=written, estimated=True)
+
     @asynccontextmanager
     async def counted(self) -> AsyncIterator[None]:
         """Around all of the attempt: its failure says how many may have been billed with it. Raises OutOfBudget where

@@ -19,7 +19,7 @@ def take(ledger: Ledger, entry: e.AnyEntry) -> None:
         usage = before.usage + (entry.lost or Usage(estimated=True))
         ledger.spent.lost = ModelSpent(calls=before.calls + entry.lost_attempts, usage=usage)
     match entry:
-        case e.ModelSaid() if not entry.cut_short:
+        case e.ModelSaid() if not entry.cut_short or entry.message.usage is not None:
             _count(ledger, entry.model or ledger.spec.model, entry.message.usage or Usage(), _asked(ledger))
         case e.ContextCompressed() if entry.usage is not None:
             _count(ledger, entry.model or ledger.spec.model, entry.usage, _asked(ledger))

@@ -148,10 +148,12 @@ def _configure(ledger: Ledger, entry: e.Configured) -> None:
 
 def _cut_short(ledger: Ledger, entry: e.ModelSaid) -> None:
     """It stands in the transcript as far as clients have read it. No digest is known of it, and no provider would take
-    back what it has not finished: the model is told in words."""
+    back what it has not finished: the model is told in words. Its usage is the worker's own count."""
     ledger.spent.model_calls += 1
+    reply, usage = ledger.current, entry.message.usage or Usage()
+    reply.usage, ledger.spent.usage = reply.usage + usage, ledger.spent.usage + usage
     if entry.message.content:
-        ledger.append((entry.message.model_copy(update={"id": ledger.current.reply_id, "created_at": iso(entry.at)}),))
+        ledger.append((entry.message.model_copy(update={"id": reply.reply_id, "created_at": iso(entry.at)}),))
     ledger.append(stamped((hint_message(cut_short(entry.begun_calls), "interrupted"),), entry))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from longhaul.activities.attempt.billing import BYTES_PER_TOKEN
 from longhaul.agent.values.conversation.messages import HintBlock, Msg, TextBlock, ThinkingBlock
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
@@ -142,6 +143,28 @@ async def test_text_that_was_read_is_recorded_and_the_model_hears_that_it_was_cu
     told = (await session.events()).events
     assert [event.value for event in told if event.name == "cut_short"] == [{"begun_calls": []}]
     assert_taken_by_all([message async for message in session.transcript()])
+
+
+@pytest.mark.parametrize("model", list(BEGINNINGS))
+async def test_what_it_took_is_counted_as_estimated_and_once(stage: Stage, wire: Wire, model: str) -> None:
+    """The provider bills what it has read and written, and has reported none of it."""
+    session = speaking(stage, model, wire)
+
+    done, _ = await interrupted(session, wire, BEGINNINGS[model], "TEXT_BLOCK_DELTA")
+
+    status = await session.status()
+    assert done.usage is not None
+    assert 0 < done.usage.input_tokens <= status.context_tokens
+    assert (done.usage.output_tokens, done.usage.estimated) == (len("never ends") // BYTES_PER_TOKEN, True)
+    assert (status.input_tokens, status.output_tokens) == (done.usage.input_tokens, done.usage.output_tokens)
+    assert status.tokens_estimated
+    assert [(one.calls, one.usage) for one in status.by_model.values()] == [(1, done.usage)]
+    assert (status.model_calls, status.lost.calls) == (1, 0)
+    ends = [event for event in (await session.events()).events if event.type == "MODEL_CALL_END"]
+    assert [(end.input_tokens, end.output_tokens, end.estimated) for end in ends] == [
+        (done.usage.input_tokens, done.usage.output_tokens, True)
+    ]
+    assert await session.wait(done.id) == done
 
 
 @pytest.mark.parametrize("model", IN_THINKING)
