@@ -150,6 +150,8 @@ def keeping(status: Status) -> Iterator[Text]:
         yield Text(f"context {status.context_tokens:,} of {status.context_length:,} tokens ({share} %){times}")
     if status.compression_error:
         yield Text(f"the last compression failed: {one_line(status.compression_error)}", "yellow")
+    for model, sentences in status.adjusted.items():
+        yield Text(f"{one_line(visible(model))}: {one_line(visible(' '.join(sentences)))}", "yellow")
     if status.tasks_total:
         current = f": {one_line(status.current_task)}" if status.current_task else ""
         yield Text(f"tasks {status.tasks_done}/{status.tasks_total}{current}")

@@ -264,6 +264,8 @@ class Status(OpenValue):
     """Somebody has asked for a shorter context, and it is still to come."""
     compression_error: str = ""
     """Why the last compression failed; empty after one that worked."""
+    adjusted: dict[str, tuple[str, ...]] = sparse({})
+    """What of the requests the models' APIs could not express: by the model's name the newest sentences, each once."""
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

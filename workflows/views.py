@@ -36,6 +36,7 @@ from longhaul.workflows.contract import (
 from longhaul.workflows.outages import lacking, outage
 
 SHOWN_DECISIONS = 20
+SHOWN_ADJUSTMENTS = 20
 
 
 def waiting(record: Record) -> list[OpenCall]:
@@ -101,6 +102,7 @@ def status(record: Record) -> Status:
         compression_tries=record.compaction.tries,
         compressing=record.compaction.asked is not None and (record.reply is not None or next_cut(record) is not None),
         compression_error=record.compaction.error.message if record.compaction.error else "",
+        adjusted=_adjusted(record),
         **_spent(record),
         refused=record.refused.count,
         decisions=state.decisions[-SHOWN_DECISIONS:],
@@ -118,6 +120,13 @@ def status(record: Record) -> Status:
         segments=tuple(record.keeping.segments),
         **_trouble(record),
     )
+
+
+def _adjusted(record: Record) -> dict[str, tuple[str, ...]]:
+    told: dict[str, dict[str, None]] = {}
+    for model, sentence in record.context.adjusted[-SHOWN_ADJUSTMENTS:]:
+        told.setdefault(model, {})[sentence] = None
+    return {model: tuple(sentences) for model, sentences in told.items()}
 
 
 def _spent(record: Record) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from longhaul.starter.render_session import head
 from tests.activities.models.replies.stopping import CHAT
 from tests.activities.models.wire import Answer, Wire, chat_calls, chat_says
 from tests.workflows.conftest import Stage
@@ -27,3 +28,6 @@ async def test_it_is_told_once_in_a_session(stage: Stage, wire: Wire) -> None:
     assert [event.value for event in told] == [{"adjusted": [LEFT_OUT]}]
     assert [event.model_name for event in told] == ["qwen-from-the-wire"]
     assert len(wire.bodies) == 3
+    status = await session.status()
+    assert status.adjusted == {"qwen-from-the-wire": (LEFT_OUT,)}
+    assert f"qwen-from-the-wire: {LEFT_OUT}" in head(status).plain.splitlines()
