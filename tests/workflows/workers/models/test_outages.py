@@ -8,9 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from temporalio.common import RetryPolicy
 
-from longhaul.activities.attempt.outages import FIRST_TOLD
+from longhaul.activities.attempt import outages
+from longhaul.activities.attempt.outages import FIRST_TOLD, TOLD_EACH
+from longhaul.activities.contract import CALL_MODEL
 from longhaul.activities.models.failures import status_table
+from longhaul.activities.models.failures.retries import pause_seconds
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still
@@ -275,6 +279,44 @@ async def test_a_pause_ends_the_waiting_and_resuming_asks_anew(stage: Stage, wir
         done = await session.wait(reply)
 
     assert (done.error, done.get_text_content()) == (None, "Fair wind.")
+
+
+class AnHour(list[Answer]):
+    """What a wire sends: failures, for as long as the pauses between the tries would come to an hour."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+        """In seconds, as they are meant to be; each is a thousandth of it here."""
+
+    def pause(self, attempt: int, told_seconds: float, policy: RetryPolicy) -> float:
+        self.pauses.append(pause_seconds(attempt, told_seconds, policy))
+        return self.pauses[-1] / 1_000
+
+    def pop(self, index: object = 0) -> Answer:
+        return down({}) if sum(self.pauses) < 3_600 else Answer(SAYS[CLAUDE])
+
+
+async def test_an_outage_of_an_hour_is_told_of_seldom_and_nothing_is_paid_twice(
+    stage: Stage, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = AnHour()
+    monkeypatch.setattr(outages, "pause_seconds", hour.pause)
+    wire.answers = hour
+    session = speaking(stage, CLAUDE, wire.url)
+
+    done = await session.reply("How is the wind?")
+
+    assert (done.error, done.get_text_content()) == (None, "Fair wind.")
+    tries = len(hour.pauses)
+    assert len(wire.bodies) == tries + 1
+    assert 35 < tries < 80, "it is asked about once in a minute and a half"
+    names = [event.name for event in (await session.events()).events if event.type == "CUSTOM"]
+    told = [number for number in range(1, tries + 1) if number == FIRST_TOLD or number % TOLD_EACH == 0]
+    assert names == ["provider_away"] * len(told)
+    status = await session.status()
+    assert (status.outage, status.model_calls, status.lost.calls, status.tokens_estimated) == (None, 1, 0, False)
+    assert (status.input_tokens, status.output_tokens) == (11, 7)
+    assert (await stage.scheduled(session)).count(CALL_MODEL) <= 1, "tries cost the history nothing"
 
 
 def test_the_default_is_hours() -> None:
