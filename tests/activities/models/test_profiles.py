@@ -1,8 +1,11 @@
 """What a profile puts into requests, as real servers on real ports receive them, by the real SDKs of all three APIs."""
 
 import json
+import re
+import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +15,11 @@ from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.key_places import read_key_places
 from longhaul.activities.models.model import ModelRequest
 from longhaul.activities.models.profiles import BadProfiles, read_profiles
-from longhaul.activities.models.providers import Providers
+from longhaul.activities.models.providers import PROVIDERS, Providers
 from longhaul.agent.values.conversation.messages import AssistantMsg, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS
-from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile
+from longhaul.agent.values.spec.profiles import APIS, OF_APIS, ModelProfile, tells_family
 from tests.activities.models.sample_requests import KEYS, WEATHER
 from tests.activities.models.test_providers import ignore
 from tests.activities.models.wire import Answer, Wire, chat_says, claude_says, response_says
@@ -238,6 +241,37 @@ def test_profiles_are_read_from_tables_and_from_json() -> None:
         == {"tide": ModelProfile(provider="openai", model="tide-3")}
     )
     assert read_profiles("") == read_profiles(" ") == read_profiles({}) == {}
+
+
+PAGE = (Path(__file__).parents[3] / "docs/agents/models.md").read_text(encoding="utf-8")
+OF_PAGE = [tomllib.loads(block).get("models", {}) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+TO_COPY = next(tables for tables in OF_PAGE if "deepseek" in tables)
+
+
+@pytest.mark.parametrize("tables", OF_PAGE)
+def test_each_profile_of_the_page_is_read_and_its_family_is_told(tables: dict[str, Any]) -> None:
+    assert [name for name, profile in read_profiles(tables).items() if not tells_family(profile)] == []
+
+
+def test_each_provider_that_the_page_names_has_a_profile_to_copy() -> None:
+    table = PAGE.split("## By provider")[1].split("\n## ")[0]
+    named = {name for name in PROVIDERS if re.search(rf"`(provider = \")?{name}[:`\"]", table)}
+    profiles = [profile for tables in OF_PAGE for profile in read_profiles(tables).values()]
+
+    assert {"ai:cohere", "ai:vllm", "qwen", "xai", "bedrock"} < named
+    assert named <= {profile.provider for profile in profiles}
+
+
+async def test_the_profiles_to_copy_say_what_counts_without_them() -> None:
+    keys = {table["api_key_env"]: "sk-of-the-page" for table in TO_COPY.values()}
+    async with calling(TO_COPY, keys) as providers:
+        for name, table in TO_COPY.items():
+            called = providers.look_up(name, ModelConfig())
+            assert called is not None
+            assert providers.way(called) == (table["base_url"], table["api_key_env"])
+            usual = PROVIDERS[table["provider"]]
+            if usual.base_url and table["provider"] != "openai-chat":
+                assert (table["base_url"], table["api_key_env"]) == (usual.base_url, usual.key_env)
 
 
 async def test_a_name_that_stands_for_nothing_is_answered_with_the_nearest() -> None:
