@@ -16,7 +16,6 @@ from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
-from longhaul.starter.cli.terminal.event_lines import CONFIRMED, answers_call, decided
 from longhaul.starter.cli.terminal.key_presses import QuestionGone
 from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
 from longhaul.starter.cli.terminal.paused_session import PausedSession
@@ -25,6 +24,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
+from longhaul.starter.render_events import CONFIRMED, answers_call, decided
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status
 

@@ -12,7 +12,6 @@ from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render
 from longhaul.starter.cli.session_lookup import flags_of
-from longhaul.starter.cli.terminal.event_lines import asked, decided, line_of, stillness
 from longhaul.starter.cli.terminal.progress_line import ProgressLine
 from longhaul.starter.cli.terminal.running_calls import LAST_LINES, RunningCalls
 from longhaul.starter.cli.terminal.screen import Screen
@@ -21,6 +20,7 @@ from longhaul.starter.cli.terminal.streamed_text import StreamedText
 from longhaul.starter.cli.terminal.text_writers import writer_for
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
+from longhaul.starter.render_events import asked, decided, line_of, stillness
 from longhaul.starter.visible import one_line
 
 _CHANGES = ("Edit", "Write")
