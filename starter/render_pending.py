@@ -5,14 +5,19 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from markdown_it import MarkdownIt
+from rich.console import Console
+from rich.markdown import Markdown
 from rich.text import Text
 
 from longhaul.agent.permission.preview import Preview, argument_parts
+from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.values.conversation.server_questions import example, in_words
+from longhaul.agent.values.plan import PLAN_EXIT
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render
-from longhaul.starter.visible import one_line, visible
+from longhaul.starter.visible import harmless, one_line, visible
 from longhaul.workflows.contract import PendingCall
 
 SHORT_DIGEST = 12
@@ -23,16 +28,23 @@ _DIFF_LINE_CHARS = 400
 """A longer line of a diff may have been cut."""
 _BLANKS = re.compile(r"\S[ \t]{24,}\S|(?:\n[-+ ]?[ \t]*(?=\n)){24,}")
 """Behind so many, something may leave the screen: the arguments have them counted."""
+_PLAN_WIDTH = 80
+# HTML and definitions of links are text here: in a plan that somebody approves they would be a place to hide.
+_OF_PLANS = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("reference")
 
 
-def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
-    """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments."""
+def pending_call(call: PendingCall, *, whole: bool = False, width: int = _PLAN_WIDTH) -> Text:
+    """All that a person needs to decide on a call; `whole` leaves nothing out of its arguments. `width`: cells that a
+    plan is laid out in."""
     if call.waits_for == "budget":
         return Text.assemble(("more budget", "bold yellow"), f": {one_line(call.reason)}")
-    shown = Text.assemble((visible(call.tool), "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
+    plan = plan_of(call)
+    head = visible(call.tool) if plan is None else "a plan, to be approved"
+    shown = Text.assemble((head, "bold yellow"), ("  ", ""), (one_line(call.call_id), "dim"), "\n")
     if call.path:
         shown.append(f"  of {one_line(visible(call.path))}\n", "yellow")
-    shown.append_text(render.arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole))
+    asked = _asked_for(call, whole=whole) if plan is None else _planned(call, plan, whole=whole, width=width)
+    shown.append_text(asked)
     if call.approvers > 1:
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
         by = ", ".join(one_line(visible(who)) for who in call.approved_by)
@@ -48,6 +60,43 @@ def pending_call(call: PendingCall, *, whole: bool = False) -> Text:
     if call.suggested_rules:
         names = ", ".join(one_line(visible(render.rule_name(rule))) for rule in call.suggested_rules)
         shown.append("\n  suggested rules: ", "dim").append(names)
+    return shown
+
+
+def plan_of(call: PendingCall) -> str | None:
+    """The plan, in Markdown, that a call of `plan_exit` hands to a person; None of any other call, or where something
+    stands beside it."""
+    given = parsed(call.input) if call.tool == PLAN_EXIT else None
+    plan = given.get("plan") if given is not None and len(given) == 1 else None
+    return plan if isinstance(plan, str) and plan.strip() else None
+
+
+def _asked_for(call: PendingCall, *, whole: bool) -> Text:
+    return render.arguments_in_full(call.input) if call.preview is None else _previewed(call, whole=whole)
+
+
+def _planned(call: PendingCall, plan: str, *, whole: bool, width: int) -> Text:
+    """All of the plan, laid out; `whole`: as it was written, which shows what Markdown leaves unsaid."""
+    text = told_apart(plan)
+    shown = render.behind_bar(text) if whole else _laid_out(text, width)
+    if call.preview is not None:
+        shown.append(f"\n  once approved: {call.preview.effect}", "dim")
+    if not whole:
+        shown.append("\n  laid out; --show shows it as it was written", "dim")
+    return shown
+
+
+def _laid_out(text: str, width: int) -> Text:
+    page = Markdown("", hyperlinks=False, code_theme="ansi_dark")
+    page.parsed = _OF_PLANS.parse(text)
+    console = Console(width=max(width - 4, 20), color_system=None)
+    shown = Text()
+    for line in console.render_lines(page, pad=False):
+        shown.append("\n" if shown else "").append("  │ ", "dim")
+        for segment in line:
+            # Once more: an entity such as `&#x202e;` becomes its character only while it is laid out.
+            shown.append(harmless(segment.text), segment.style)
+        shown.rstrip()
     return shown
 
 
@@ -81,7 +130,9 @@ def call_list(calls: Sequence[PendingCall]) -> Iterator[Text]:
 
 
 def is_cut(call: PendingCall) -> bool:
-    """Whether `pending_call` shows less than all of its arguments, or some in the change alone."""
+    """Whether `pending_call` shows less than all of its arguments, or some in the change alone, or a plan laid out."""
+    if plan_of(call) is not None:
+        return True
     return call.preview is not None and (_leaves_out(call.preview) or bool(_told_by_change(call)))
 
 

@@ -29,11 +29,12 @@ _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethro
 _PARSER.renderer.rules["image"] = _no_picture  # type: ignore[attr-defined]
 
 
-def as_html(text: str) -> Markup:
-    """`text` for a page: nothing in it runs, fetches or hides."""
+def as_html(text: str, *, whole: bool = False) -> Markup:
+    """`text` for a page: nothing in it runs, fetches or hides. `whole`: of one that is too long to be laid out nothing
+    is left out either."""
     shown = harmless(text)
     if len(shown) > MOST_CHARS:
-        return Markup('<pre class="long">{}</pre>').format(fitted(text))
+        return Markup('<pre class="long">{}</pre>').format(shown if whole else fitted(text))
     clean = nh3.clean(
         str(_PARSER.render(shown)),
         tags=_TAGS,

@@ -10,6 +10,7 @@ from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.views.subagents import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
+from longhaul.starter.console.markdown import as_html
 from longhaul.starter.serve.response_bodies import Row
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
@@ -89,6 +90,8 @@ class WaitingCall:
     event: str
     """As it is to be told; what a page shows of it is marked."""
     wakes_at: str
+    plan: str = ""
+    """HTML, safe as it is: of a call that hands a plan to a person, all of it, laid out. `whole` has it as written."""
 
     @property
     def state(self) -> str:
@@ -118,7 +121,8 @@ def waiting_row(call: PendingCall, row: Row | Status, link: str, risk: str = "",
 def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
     seen = call.preview
     arguments = seen.arguments if seen else argument_parts(call.input)
-    left_out = any(part.left_out for part in arguments)
+    plan = render_pending.plan_of(call)
+    left_out = plan is not None or any(part.left_out for part in arguments)
     return WaitingCall(
         row=row,
         call_id=call.call_id,
@@ -134,6 +138,7 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
         signed=call.signed,
         event=call.event,
         wakes_at=call.wakes_at,
+        plan="" if plan is None else as_html(told_apart(plan), whole=True),
     )
 
 

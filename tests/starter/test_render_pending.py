@@ -126,3 +126,50 @@ def test_an_outside_call_is_answered_by_its_result() -> None:
     shown = printed(render_pending.how_to_answer("s", pending(waits_for="outside")))
 
     assert shown == "  longhaul result s c-1 --output TEXT\n"
+
+
+PLAN = (
+    "# The attic\n\n1. Clear **all** of it\u202e.\n\n<!-- and the cellar -->\n\n"
+    "[//]: # (and the garden)\n\n&#x202e;end\n"
+)
+
+
+def hands_over(plan: object, **beside: object) -> PendingCall:
+    arguments = json.dumps({"plan": plan, **beside})
+    seen = preview(arguments, CallFacts(), Effect.READ, "plan_exit")
+    return pending(tool="plan_exit", input=arguments, preview=seen)
+
+
+def test_a_plan_is_laid_out_and_says_what_approving_it_does() -> None:
+    call = hands_over(PLAN)
+
+    shown, whole = printed(render_pending.pending_call(call)), printed(render_pending.pending_call(call, whole=True))
+
+    assert shown.startswith("a plan, to be approved  c-1\n  │ ")
+    assert "# The attic" not in shown
+    assert "Clear all of it⟨U+202E⟩." in shown
+    assert "\\u202eend" in shown
+    assert "<!-- and the cellar -->" in shown
+    assert "and the garden" in shown
+    assert "  once approved: ends plan mode: from then on calls may change things" in shown
+    assert all(line.startswith("  ") for line in shown.splitlines()[1:])
+    assert "  │ 1. Clear **all** of it⟨U+202E⟩.\n" in whole
+    assert render_pending.is_cut(call)
+
+
+@pytest.mark.parametrize("width", [38, 80])
+def test_of_a_long_plan_nothing_is_left_out(width: int) -> None:
+    call = hands_over("\n".join(f"- step {number} of it" for number in range(2_000)))
+
+    lines = render_pending.pending_call(call, width=width).plain.splitlines()
+
+    assert [line for line in lines if "step" in line] == [f"  │  • step {number} of it" for number in range(2_000)]
+    assert max(map(len, lines[1:-2])) <= width
+
+
+@pytest.mark.parametrize(
+    "call", [hands_over(5), hands_over(" "), hands_over("x", y=1), pending(tool="Bash", input='{"plan": "x"}')]
+)
+def test_what_is_no_plan_alone_is_shown_as_a_call(call: PendingCall) -> None:
+    assert render_pending.plan_of(call) is None
+    assert printed(render_pending.pending_call(call)).startswith(f"{call.tool}  c-1\n")

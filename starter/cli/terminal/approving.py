@@ -67,10 +67,10 @@ async def ask_about(
     first, and KeyboardInterrupt on Ctrl-C where nobody handles the signal."""
     gone = gone or asyncio.Event()
     screen.ring(one_line(f"{session.id} waits for you: {call.tool}"))
-    shown = render_pending.pending_call(call)
+    shown = render_pending.pending_call(call, width=screen.width)
     found = await _would_pass(session, call)
     screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render_pending.would_pass(found))
-    if shown.plain.count("\n") > LONG_LINES:
+    if render_pending.plan_of(call) is None and shown.plain.count("\n") > LONG_LINES:
         again = render.call_line(visible(call.tool), visible(call.input))
         again.truncate(max(screen.width - 1, 1), overflow="ellipsis")
         screen.show(again)

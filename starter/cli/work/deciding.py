@@ -84,7 +84,7 @@ async def _decide_there(
             if decision.by_editor:
                 decision = replace(decision, input=await _from_editor(screen, session, call))
             if not screen.as_json:
-                screen.remark(render_pending.pending_call(call))
+                screen.remark(render_pending.pending_call(call, width=screen.width))
     approver = decider(decision.approver)
     decisions = [_decision_on(call_id, call, decision) for call_id, call in calls.items()]
     approvals = await session.decide([call or call_id for call_id, call in calls.items()], decisions, approver)

@@ -55,7 +55,9 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
             [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
         )
         screen.show(
-            render_pending.pending_call(call), render_pending.how_to_answer(place.session_id, call, flags), Text()
+            render_pending.pending_call(call, width=screen.width),
+            render_pending.how_to_answer(place.session_id, call, flags),
+            Text(),
         )
     for card, status in stopped:
         screen.show(*_shown_stopped(card, status), Text())
