@@ -13,7 +13,7 @@ from longhaul.agent.letters.doubts import open_doubts
 from longhaul.agent.letters.life import shutdown
 from longhaul.agent.letters.pausing import told
 from longhaul.agent.letters.signed_approvals import must_sign
-from longhaul.agent.permission.preview import Preview, preview
+from longhaul.agent.permission.preview import Preview, at_length, preview
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState
@@ -58,7 +58,8 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
             suggested_rules=call.suggested_rules,
             asked_at=iso(call.asked_at),
             digest=seen_digest(call, record),
-            preview=_preview(record, call),
+            # What lists keep is written down when it changes: so they have of it what verdicts have, and no more.
+            preview=_preview(record, call, whole=most is None),
             **when(call),
             signed=must_sign(record),
             approvers=record.state.permission_context.approvers(call.block.name),
@@ -76,9 +77,12 @@ def pending(record: Record, most: int | None = None) -> list[PendingCall]:
     ]
 
 
-def _preview(record: Record, call: OpenCall) -> Preview | None:
+def _preview(record: Record, call: OpenCall, *, whole: bool) -> Preview | None:
     tool = record.provided.tools.get(call.block.name)
-    return preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else "") if tool else None
+    if tool is None:
+        return None
+    seen = preview(call.input, call.facts, effect_of(call, tool), tool.name if tool.inside else "")
+    return at_length(seen, call.facts, has_network=record.spec.sandbox_network is not False) if whole else seen
 
 
 def status(record: Record) -> Status:

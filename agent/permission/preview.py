@@ -7,7 +7,7 @@ where the harm would stand.
 import json
 import re
 
-from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact
+from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.plain.gist import parsed
 from longhaul.agent.plain.lookalikes import CLOSE, OPEN, told_apart
 from longhaul.agent.plain.values import OpenValue, sparse
@@ -49,17 +49,52 @@ class Preview(OpenValue):
     cwd: str = sparse("")
     arguments: tuple[Part, ...] = sparse(())
     findings: tuple[Part, ...] = sparse(())
-    """`warning`, `sandbox`, `touches`, `change`: what was found out about it, as far as there is something to tell."""
+    """`warning`, `sandbox`, `touches`, `change`; at length also `risk`, `commands`: what was found out about it, as far
+    as there is something to tell."""
 
 
 def preview(arguments: str, facts: CallFacts, effect: Effect, tool: str = "") -> Preview:
-    """`arguments`: JSON as it would run; `tool`: its name, for those whose calls change what the session may do."""
+    """`arguments`: JSON as it would run; `tool`: its name, for those whose calls change what the session may do. It is
+    recorded; `at_length` has what whoever asks is told beside."""
     return Preview(
         effect=_INSIDE.get(tool, EFFECT_WORDS[effect]),
         cwd=brief(facts.cwd, NAME_CHARS),
         arguments=argument_parts(arguments),
         findings=_findings(facts),
     )
+
+
+def at_length(seen: Preview, facts: CallFacts, *, has_network: bool) -> Preview:
+    """With what analyzers think of it and what each command of it comes to. `has_network`: of what a sandbox holds."""
+    risk, commands = _risk(facts), _commands(facts, has_network=has_network)
+    return seen.model_copy(update={"findings": (*risk, *seen.findings, *commands)})
+
+
+def _risk(facts: CallFacts) -> tuple[Part, ...]:
+    why = f": {facts.risk_reason}" if facts.risk_reason else ""
+    return (Part(name="risk", text=brief(f"{facts.risk}{why}", PART_CHARS)),) if facts.risk else ()
+
+
+def _commands(facts: CallFacts, *, has_network: bool) -> tuple[Part, ...]:
+    """A line each; of many the first and the last ones."""
+    if not facts.commands:
+        return ()
+    held = facts.boundary == "all" and not has_network
+    lines = [_command(command, held=held) for command in facts.commands]
+    gone = max(len(lines) - PART_LINES, 0)
+    if gone:
+        head, tail = lines[: PART_LINES * 2 // 3], lines[-PART_LINES // 3 :]
+        lines = [*head, f"{OPEN}{gone} more commands{CLOSE}", *tail]
+    return (Part(name="commands", text="\n".join(lines), left_out=gone),)
+
+
+def _command(command: SubCommand, *, held: bool) -> str:
+    words = brief(" ".join(command.words), NAME_CHARS)
+    if command.read_only:
+        return f"{words}: proven to only read"
+    if command.edits_only:
+        return f"{words}: proven to change only what it names"
+    return f"{words}: not proven{'' if held else '; it may reach the network'}"
 
 
 def argument_parts(arguments: str, *, whole: bool = False) -> tuple[Part, ...]:

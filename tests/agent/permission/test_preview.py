@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.facts import CallFacts, PathFact
-from longhaul.agent.permission.preview import Part, argument_parts, brief, preview
+from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
+from longhaul.agent.permission.preview import Part, argument_parts, at_length, brief, preview
 from longhaul.agent.values.conversation.tools import Effect
 
 END = "; rm -rf ~/keepsakes"
@@ -136,3 +136,44 @@ def test_what_the_session_answers_itself_is_labelled_by_what_follows() -> None:
 
     assert ended == "ends plan mode: from then on calls may change things, as the session's mode and rules let them"
     assert read == "only reads: it changes nothing"
+
+
+def test_at_length_it_has_its_risk_and_each_of_its_commands() -> None:
+    facts = CallFacts(
+        risk="high",
+        risk_reason="it\nsends",
+        boundary="proven",
+        commands=(
+            SubCommand(words=("cat", "a\nb"), read_only=True),
+            SubCommand(words=(">", "/site/c"), edits_only=True),
+            SubCommand(words=("curl\u202e", "x")),
+        ),
+    )
+    risk, *_, commands = at_length(preview("{}", facts, Effect.ONCE), facts, has_network=False).findings
+    confined = facts.model_copy(update={"boundary": "all"})
+    *_, held = at_length(preview("{}", confined, Effect.ONCE), confined, has_network=False).findings
+    *_, reaches = at_length(preview("{}", confined, Effect.ONCE), confined, has_network=True).findings
+
+    assert (risk.name, risk.text) == ("risk", "high: it⟨U+000A⟩sends")
+    assert commands.text.splitlines() == [
+        "cat a⟨U+000A⟩b: proven to only read",
+        "> /site/c: proven to change only what it names",
+        "curl⟨U+202E⟩ x: not proven; it may reach the network",
+    ]
+    assert held.text.splitlines()[-1] == "curl⟨U+202E⟩ x: not proven"
+    assert reaches.text == commands.text
+
+
+def test_of_many_commands_the_last_ones_are_counted_in() -> None:
+    facts = CallFacts(commands=tuple(SubCommand(words=("echo", str(number))) for number in range(3_000)))
+
+    (shown,) = at_length(preview("{}", facts, Effect.ONCE), facts, has_network=True).findings
+
+    assert shown.text.endswith("echo 2999: not proven; it may reach the network")
+    assert "⟨2940 more commands⟩" in shown.text
+
+
+def test_what_has_nothing_more_to_tell_stays_as_it_is() -> None:
+    seen = preview("{}", CallFacts(), Effect.READ)
+
+    assert at_length(seen, CallFacts(), has_network=True) == seen

@@ -61,7 +61,7 @@ async def test_without_one_a_person_is_asked_and_told_why(stage: Stage, mode: st
     assert results(waiting) == [(ToolResultState.SUCCESS, str(stage.workspace))]
     assert "no sandbox holds it to that: bubblewrap does not work here" in call.reason
     assert call.preview is not None
-    assert [part.name for part in call.preview.findings] == ["sandbox", "touches"]
+    assert [part.name for part in call.preview.findings] == ["sandbox", "touches", "commands"]
     assert await approve_and_finish(session, waiting.id) == "I have read it."
 
 
