@@ -1,7 +1,7 @@
-"""The page about a session: its use, its rules, its tasks; and its timeline, step by step."""
+"""The page about a session: its use, its rules, its tasks; its timeline, step by step; and its events."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp
@@ -9,17 +9,20 @@ from starlette.types import ASGIApp
 from longhaul.agent.permission.preview import brief
 from longhaul.agent.values.amount import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter import render
+from longhaul.starter import render, render_events
 from longhaul.starter.console.markdown import fitted
 from longhaul.starter.console.pages import number, page
-from longhaul.starter.console.visit import Visit
+from longhaul.starter.console.visit import NAMED, Visit
 from longhaul.starter.console.waiting_calls import marked
 from longhaul.starter.render_session import plans, standing_still
+from longhaul.starter.serve.calls import session_of
 from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
 
 PAGE_STEPS = 100
+PAGE_EVENTS = 100
 MOST_SHOWN = 100
 """Times that a context was made shorter."""
 GIST_CHARS = 200
@@ -59,6 +62,17 @@ class TimelineStep:
     copy: str
     """To the form that begins another session after this step."""
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One line of the events."""
+
+    seq: int
+    at: str
+    what: str
+    """Its type, or the name of one that is a session's own."""
+    text: str
 
 
 async def about(visit: Visit) -> ASGIApp:
@@ -167,3 +181,46 @@ def step_of(visit: Visit, event: TrajectoryEvent) -> TimelineStep:
         copy=visit.here("change", entry=str(event.seq)) if visit.may("steer") else "",
         state=event.state,
     )
+
+
+async def events(visit: Visit) -> ASGIApp:
+    """A page of what was recorded of it, the newest unless the address says another. Raises Problem."""
+    session = session_of(visit.call("history"))
+    status: Status = await visit.ask("status")
+    async with asyncio.timeout(NAMED["history"].seconds):
+        last = await session.last_event()
+        start = max(number(visit, "from", last - PAGE_EVENTS + 1), 1)
+        found = (await session.events(start)).events[:PAGE_EVENTS]
+    end = found[-1].seq if found else last
+    return await page(
+        "events",
+        visit,
+        status=status,
+        rows=list(event_rows(found)),
+        earlier=visit.here("log", **{"from": str(max(start - PAGE_EVENTS, 1))}) if start > 1 else "",
+        later=visit.here("log", **{"from": str(end + 1)}) if end < last else "",
+        newest=visit.here("log") if end < last else "",
+    )
+
+
+def event_rows(found: Sequence[AgentEvent]) -> Iterator[EventRow]:
+    """A line each, in the words of the terminal where it has any."""
+    tools = {event.tool_call_id: event.tool_call_name for event in found if event.tool_call_name}
+    for event in found:
+        what = event.name if event.type == "CUSTOM" else event.type
+        text = " ".join("; ".join(_told(event, tools)).split())
+        yield EventRow(event.seq, event.created_at, marked(what.lower().replace("_", " ")), brief(text, GIST_CHARS))
+
+
+def _told(event: AgentEvent, tools: Mapping[str, str]) -> Iterator[str]:
+    match event.type:
+        case "USER_CONFIRM_RESULT":
+            yield from (line.plain for line in render_events.decided(event, lambda call: tools.get(call, call)))
+        case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
+            yield from (line.plain for line in render_events.asked(event))
+        case "CUSTOM":
+            line = render_events.stillness(event) or render_events.line_of(event)
+            yield "" if line is None else line.plain
+        case _:
+            named = event.tool_call_name or tools.get(event.tool_call_id, "") or event.model_name or event.name
+            yield from (part for part in (named, event.delta) if part)

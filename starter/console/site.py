@@ -51,6 +51,7 @@ def routes(served: Served) -> list[Route]:
         f"{S}/about": about.about,
         f"{S}/timeline": about.timeline,
         f"{S}/context": about.context,
+        f"{S}/log": about.events,
         f"{S}/change": steering.change,
         f"{S}/state": steering.export,
         f"{S}/events": pages.events,

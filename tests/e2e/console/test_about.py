@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
-from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
 from tests.e2e.serving import Address
 
 pytestmark = pytest.mark.server
@@ -138,3 +138,41 @@ async def test_ten_thousand_messages_are_shown_in_pages(served: Address, signed_
     assert min(painted) <= MOST_PAINT_SECONDS, painted
     assert set(counted.values()) == {50}
     assert await nodes(page) < MOST_NODES
+
+
+async def test_events_are_listed_in_pages_with_who_decided(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    looks = [
+        {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt", "limit": lines}}]}
+        for lines in range(1, 19)
+    ]
+    path = agent(tmp_path, *looks, WANTS_TO_EDIT, {"text": "Done <b>at last</b>."})
+    async with served.client() as ana:
+        answer = await ana.post(f"{path}/messages?wait=30", json={"messages": "Greet the moon"})
+        assert answer.json()["status"] == "waiting", answer.text
+    page = await signed_in("ana")
+    there = f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}"
+    await page.goto(f"{there}/call?id=edit-7")
+    await page.get_by_role("button", name="Allow").first.click()
+    await page.wait_for_url("**/console?told=allowed")
+    await page.goto(there)
+    await expect(page.locator("#transcript")).to_contain_text("at last")
+    await page.get_by_role("link", name="Events").click()
+    rows = page.locator(".timeline li")
+    newest = await rows.all_inner_texts()
+    numbers = [await rows.nth(place).get_attribute("value") for place in (0, -1)]
+    await page.get_by_role("link", name="Earlier").click()
+    before = await rows.all_inner_texts()
+    await page.goto(f"{there}/log?from=1")
+    first = await rows.all_inner_texts()
+
+    assert len(newest) == len(first) == 100
+    assert int(numbers[1] or 0) - int(numbers[0] or 0) == 99
+    assert any("require user confirm" in row and "waits for a person: Edit greeting.txt" in row for row in newest)
+    assert any("allowed Edit" in row for row in newest)
+    assert any("Done <b>at last</b>." in row for row in newest)
+    assert before != newest
+    assert "reply start" in first[0]
+    await page.get_by_role("link", name="Newest").click()
+    assert await rows.all_inner_texts() == newest

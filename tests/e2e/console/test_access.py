@@ -11,7 +11,7 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
-from tests.e2e.console.test_answering import ASKS_OUTSIDE, OUTSIDE, asked
+from tests.e2e.console.test_answering import ASKS_OUTSIDE, HANDS_A_PLAN, OUTSIDE, PLANS, asked
 from tests.e2e.console.test_deciding import shown, waiting
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
@@ -68,7 +68,7 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     pages = (
         *("", "/sessions", "/sessions?status=closed&text=nothing", "/start", "/sessions?from=x"),
         *(f"{there}{below}" for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/edit?id=edit-7")),
-        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/change?entry=3", "/call?id=gone")),
+        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/log", "/change?entry=3", "/call?id=gone")),
     )
     told = dict[str, list[Any]]()
     for address in pages:
@@ -82,6 +82,8 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     told["workers"] = await findings(eve, axe)
     await asked(served, page, "price-1", tmp_path, ASKS_OUTSIDE, more=OUTSIDE)
     told["a result"] = await findings(page, axe)
+    await asked(served, page, "plan-1", tmp_path, HANDS_A_PLAN, more=PLANS)
+    told["a plan"] = await findings(page, axe)
     await page.context.clear_cookies()
     await page.goto(f"{served.url}/console/sign-in")
     told["sign in"] = await findings(page, axe)

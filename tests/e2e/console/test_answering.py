@@ -17,6 +17,18 @@ expect.set_options(timeout=SURE_MILLISECONDS)
 
 ASKS_OUTSIDE = {"tool_calls": [{"id": "price-1", "name": "price_of", "input": {"article": "a <b>lamp</b>"}}]}
 OUTSIDE = 'tools = ["price_of"]\n[[permission.rules]]\ntool_name = "price_of"'
+PLANS = 'tools = ["plan_exit", "Bash"]\n[permission]\nmode = "plan"'
+PLAN = (
+    "# The attic\n\nClear **all** of it\u202e, <img src=x onerror=alert(1)> too.\n\n"
+    + "\n".join(f"- step {number}" for number in range(2_000))
+    + "\n\n[//]: # (and the cellar)\n"
+)
+HANDS_A_PLAN = {"tool_calls": [{"id": "plan-1", "name": "plan_exit", "input": {"plan": PLAN}}]}
+RUNS = {
+    "tool_calls": [
+        {"id": "run-1", "name": "Bash", "input": {"command": "cat greeting.txt && curl http://127.0.0.1:9/x"}}
+    ]
+}
 ENGRAVES = {"tool_calls": [{"id": "ring-1", "name": "engrave", "input": {"text": "Ana"}}]}
 IN_DOUBT = 'tools = ["engrave"]\non_doubt = "ask"\n[permission]\nmode = "bypass"'
 
@@ -117,3 +129,47 @@ async def test_a_call_whose_outcome_nobody_knows_is_settled(
 
     await page.goto(there)
     await expect(page.locator("#transcript")).to_contain_text("A fine ring.")
+
+
+async def test_a_plan_is_shown_whole_and_what_approving_it_does(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    page = await signed_in("ana")
+    there = await asked(served, page, "plan-1", tmp_path, HANDS_A_PLAN, {"text": "I begin."}, more=PLANS)
+    plan = page.locator(".plan")
+    steps = await plan.locator("li").all_inner_texts()
+    said = await page.locator("article").inner_text()
+    await page.get_by_text("As it was written").click()
+    written = await page.locator("article details pre").inner_text()
+
+    await expect(page.get_by_role("heading", name="A plan, to be approved")).to_be_visible()
+    await expect(plan.get_by_role("heading", name="The attic")).to_be_visible()
+    assert "once approved: ends plan mode" in said
+    assert await plan.locator("strong").inner_text() == "all"
+    assert "⟨U+202E⟩" in said
+    assert await plan.locator("img").count() == 0
+    assert steps == [f"step {number}" for number in range(2_000)]
+    assert "# The attic" in written
+    assert "[//]: # (and the cellar)" in written
+    await page.get_by_role("button", name="Allow").first.click()
+    await page.wait_for_url("**/console?told=allowed")
+    await page.goto(there)
+    await expect(page.locator("#transcript")).to_contain_text("I begin.")
+
+
+async def test_a_command_says_what_each_part_of_it_is_proven_to_do(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    page = await signed_in("ana")
+    more = 'tools = ["Bash"]\n[permission]\nanalyzers = ["rules"]'
+    await asked(served, page, "run-1", tmp_path, RUNS, more=more)
+    shown = {
+        await section.locator("h2").inner_text(): await section.locator("pre").inner_text()
+        for section in await page.locator("section.finding").all()
+        if await section.locator("pre").count()
+    }
+
+    assert "cat greeting.txt: proven to only read" in shown["commands"]
+    assert "9/x: not proven; it may reach the network" in shown["commands"]
+    assert "greeting.txt" in shown["touches"]
+    assert shown["risk"]

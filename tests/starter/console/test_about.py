@@ -6,9 +6,10 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from longhaul.agent.values.amount import ModelSpent
-from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.conversation.messages import ToolCallBlock, Usage
+from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter.console.about import amounts, step_of
+from longhaul.starter.console.about import amounts, event_rows, step_of
 from longhaul.starter.console.visit import Visit
 from longhaul.workflows.contract import Status
 
@@ -49,3 +50,33 @@ def test_a_condensation_leads_to_what_left_the_context() -> None:
     assert (step.what, step.link) == ("made the context shorter by 2 messages: summary", "?from=4")
     assert step.copy == "change?entry=9"
     assert step.text == "A <b>summary</b>⟨U+202E⟩ of two"
+
+
+def test_events_are_told_in_the_words_of_the_terminal_or_by_their_type() -> None:
+    call = ToolCallBlock(id="c", name="Bash", input='{"command": "ls"}')
+    allowed = {"approver": "ana\u202e", "decisions": [{"call_id": "c", "allow": True}]}
+    found = [
+        AgentEvent(type="TOOL_CALL_START", seq=7, created_at="2026-11-24T10:00:00Z", tool_call_id="c",
+                   tool_call_name="Bash"),
+        AgentEvent(type="TEXT_BLOCK_DELTA", seq=8, delta="<b>hello\u202e</b>\n" + "x" * 10_000),
+        AgentEvent(type="REQUIRE_USER_CONFIRM", seq=9, tool_calls=(call,)),
+        AgentEvent(type="USER_CONFIRM_RESULT", seq=10, value=allowed),
+        AgentEvent(type="TOOL_RESULT_START", seq=11, tool_call_id="c"),
+        AgentEvent(type="CUSTOM", seq=12, name="paused", value={"by": "ana", "why": "lunch"}),
+        AgentEvent(type="CUSTOM", seq=13, name="worker_left", value={"worker": "7@pier"}),
+        AgentEvent(type="CUSTOM", seq=14, name="not_known_here", value=5),
+    ]  # fmt: skip
+    rows = [astuple(row) for row in event_rows(found)]
+    said = rows.pop(1)
+
+    assert rows == [
+        (7, "2026-11-24T10:00:00Z", "tool call start", "Bash"),
+        (9, "", "require user confirm", "waits for a person: Bash ls"),
+        (10, "", "user confirm result", "ana\\u202e allowed Bash"),
+        (11, "", "tool result start", "Bash"),
+        (12, "", "paused", "paused by ana: lunch"),
+        (13, "", "worker left", "! worker 7@pier was shut down; another one goes on"),
+        (14, "", "not known here", ""),
+    ]
+    assert said[3].startswith("<b>hello⟨U+202E⟩</b> xxx")
+    assert len(said[3]) < 300
