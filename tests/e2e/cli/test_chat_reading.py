@@ -32,17 +32,18 @@ def of_name(cli: Cli, name: str) -> list[tuple[str, str]]:
 
 
 def test_lines_are_typed_searched_and_sent_and_what_failed_can_be_read(cli: Cli) -> None:
-    model = cli.script({"tool_calls": [FAILS]}, {"text": "It is red."}, {"text": "Red again."})
+    also = {"name": "Bash", "input": {"command": "echo the second"}}
+    model = cli.script({"tool_calls": [FAILS, also]}, {"text": "It is red."}, {"text": "Red again."})
 
     with Terminal(cli, "chat", "--model", model, "--mode", "bypass", "--session", "red") as terminal:
         terminal.steps(("", ">"), (f"run it{NEWLINE}and tell me{ALT_ENTER}why\r", "It is red."))
         failed = terminal.shown
         terminal.steps(
-            (WHOLE, "│ anchor"),
+            ("/output 2\r", "│ anchor"),
             (SEARCH, "i-search"),
             ("tell\r", "> run it\n"),
             ("\r", "Red again."),
-            ("/output 2\r", "no such call"),
+            ("/output 3\r", "no such call"),
         )
         terminal.presses(LEAVE)
         seen = terminal.end()
@@ -60,11 +61,13 @@ async def test_what_a_call_has_answered_is_shown_by_its_name(cli: Cli, app: Long
     await app.session("reds", agent=spec).reply("Run it")
 
     told, one = cli("show", "reds").out, cli("show", "reds", "red-7").out
+    read = cli("show", "reds", "--calls").out
     every, unknown = cli("show", "reds", "--calls", "--json").document, cli("show", "reds", "red-8")
 
     assert "more lines: longhaul show reds --calls --agent longhaul" in told
     assert ("│ 140" in told, "│ anchor" in told) == (True, False)
     assert ("│ 140" in one, "│ anchor" in one) == (True, True)
+    assert ("Bash" in read, "│ 140" in read, "│ anchor" in read) == (True, True, True), read
     assert [(call["call_id"], call["state"]) for call in every] == [("red-7", "error")]
     assert (unknown.code, "did you mean 'red-7'?" in unknown.err) == (2, True), unknown
 

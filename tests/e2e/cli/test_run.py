@@ -195,6 +195,16 @@ def test_a_failed_agent_exits_4(cli: Cli) -> None:
     assert answer.document["error"]["type"] == "authentication"
 
 
+def test_a_run_ends_at_its_limit_of_iterations(cli: Cli) -> None:
+    looks = {"tool_calls": [{"name": "Read", "input": {"file_path": "greeting.txt"}}]}
+
+    answer = cli("run", "Look", "--model", cli.script(looks, looks, {"text": "No more."}), "--max-iters", "1")
+
+    assert answer.code == 4, answer.err
+    assert "✗ stopped: the limit of iterations was reached" in answer.out
+    assert ("✓ Read" in answer.out, answer.out.count("✓ Read")) == (True, 1)
+
+
 async def test_a_request_behind_one_that_waits_parks_too(cli: Cli, app: Longhaul) -> None:
     spec = AgentSpec(model=cli.script(WANTS_TO_EDIT), workspace=Workspace(root=str(cli.folder)))
     await app.session("queue", agent=spec).reply("Greet the moon")

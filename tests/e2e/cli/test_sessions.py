@@ -117,6 +117,17 @@ def test_an_unreachable_server_exits_1_with_a_sentence(cli: Cli) -> None:
     assert answer.out == ""
 
 
+@pytest.mark.parametrize(
+    ("setting", "missing"),
+    [({"TEMPORAL_ADDRESS": "127.0.0.1:1"}, "server"), ({"LONGHAUL_STORE": "stone://tablet"}, "store")],
+)
+def test_the_doctor_exits_1_without_a_server_or_a_store(cli: Cli, setting: dict[str, str], missing: str) -> None:
+    answer = Cli(cli.environment | setting, cli.folder)("doctor", "--json")
+
+    assert answer.code == 1, answer.err
+    assert [one["name"] for one in answer.document["checks"] if one["essential"] and not one["ok"]] == [missing]
+
+
 def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> None:
     with_key = Cli(cli.environment | {"OPENAI_API_KEY": "sk-violet"}, cli.folder)
 

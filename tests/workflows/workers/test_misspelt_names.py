@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.server, pytest.mark.alone]
 
 OFFERED = "tests.workflows.offered"
 SECONDS = 2.0
-TOLD_SECONDS = 5.0
+TOLD_SECONDS = 2.5
 
 
 def offering(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
