@@ -91,6 +91,11 @@ class Commands:
         except NoSession:
             self._say("the session begins with your first message")
 
+    async def ended(self) -> None:
+        """Until what a command has left running ends: for a chat that can't show it while a line is read."""
+        if self._compacting is not None:
+            await self._compacting
+
     def _say(self, text: str, style: str = "dim") -> None:
         self._screen.show(Text(text, style))
 

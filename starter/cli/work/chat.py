@@ -144,6 +144,7 @@ class PlainChat:
                 # Asked before: a short reply has ended by the time that the command is done.
                 reply_id = await self._conversation.under_way() if goes_on else ""
                 await self._commands.do(line)
+                await self._commands.ended()
                 if reply_id:
                     await self._shown(self._conversation.see_through(reply_id, start))
         except Refused as refusal:

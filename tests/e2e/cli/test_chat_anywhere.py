@@ -1,10 +1,23 @@
 """The habits of a chat on a terminal of 38 columns, and on one that can paint nothing over."""
 
+import base64
+import json
+import time
 from typing import Any
 
 import pytest
 
-from tests.e2e.cli.test_chat_reading import ALT_ENTER, FAILS, LEAVE, NEWLINE, SEARCH, WANTS_TO_EDIT, WHOLE
+from tests.e2e.cli.test_chat_reading import (
+    ALT_ENTER,
+    DOT,
+    FAILS,
+    LEAVE,
+    NEWLINE,
+    QUESTION,
+    SEARCH,
+    WANTS_TO_EDIT,
+    WHOLE,
+)
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal
 
@@ -91,3 +104,47 @@ def test_a_dumb_terminal_has_every_command(cli: Cli) -> None:
     assert seen.code == 0, seen.shown
     assert "\x1b[" not in seen.text
     assert "\x07" not in seen.text
+
+
+@pytest.mark.parametrize(("columns", "term", "enter", "bells"), [(38, "xterm", "", 1), (100, "dumb", "\r", 0)])
+def test_what_changes_a_session_or_leads_to_another_one_is_typed_anywhere(
+    cli: Cli, columns: int, term: str, enter: str, bells: int
+) -> None:
+    model, user = cli.script({"text": "A red dot."}), f"painter-{term}"
+    (cli.folder / "other.jsonl").write_text("\n".join(map(json.dumps, ({}, WANTS_TO_EDIT, {"text": "Done."}))))
+    (cli.folder / "dot.png").write_bytes(base64.b64decode(DOT))
+    first, last = ("1 step, ", "2 steps, ") if bells else ("A red dot.\n>", "Done.\n>")
+
+    with Terminal(
+        cli, "chat", "--model", model, "--session", f"art-{term}", "--user", user,
+        columns=columns, environment={"TERM": term},
+    ) as terminal:  # fmt: skip
+        terminal.steps(
+            ("", ">"),
+            ("what is @dot.png ?\r", first),
+            ("/compact\r", "the context is short enough"),
+            ("/model scripted:other.jsonl\r", "from the next step on: model"),
+            ("/model\r", "other.jsonl\n"),
+            ("greet\r", QUESTION),
+            (f"y{enter}", last),
+            ("/cost\r", "3 model c"),
+            ("/undo\r", "what was said last:"),
+            ("/model", "> /model"),
+            ("\r", "script.jsonl"),
+            ("/clear", "> /clear"),
+        )
+        terminal.presses("\r")
+        while terminal.shown.count("to come back" if bells else "; /help") < 2 + (not bells):
+            assert terminal.read(time.monotonic() + 30.0), terminal.shown
+        terminal.steps(("begin", "> begin"), ("\r", "\n>"))
+        terminal.presses(LEAVE)
+        seen = terminal.end()
+    with Terminal(cli, "chat", "--pick", "--user", user, columns=columns, environment={"TERM": term}) as terminal:
+        terminal.steps(("", "a number:"), ("1\r", "> "))
+        terminal.presses("/quit\r")
+        picked = terminal.end()
+
+    assert (seen.code, picked.code) == (0, 0), (seen.shown, picked.shown)
+    assert seen.text.count("\x07") == bells
+    assert "image/png" in json.dumps(cli("show", f"art-{term}", "--json").document["transcript"])
+    assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
