@@ -19,8 +19,12 @@ MEDIA_TYPES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
     ".pdf": "application/pdf",
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
 }
-"""What a model can be shown, by the ending of a file's name."""
+"""What a model can be shown or played, by the ending of a file's name."""
 _WHAT_TO_DO = (
     "send the whole file as base64: a PDF, or a PNG, JPEG, GIF or WebP of at most "
     f"{LONGEST_BASE64 * 3 // 4000} kB and {MOST_PIXELS_A_SIDE} pixels a side; or say what is in it as text"

@@ -92,5 +92,9 @@ def _block(name: str, data: bytes) -> TextBlock | DataBlock:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise wrong("files", name, "is neither text in UTF-8 nor a PDF, PNG, JPEG, GIF or WebP; leave it out")
+        raise wrong(
+            "files",
+            name,
+            f"is neither text in UTF-8 nor one of {', '.join(sorted(MEDIA_TYPES))}; leave it out",
+        )
     return TextBlock(text=f"The file {name!r}:\n\n{text}")

@@ -137,7 +137,9 @@ class Conversation:
             await printer.take(event)
         return reply_id
 
-    async def ask(self, prompt: str, request_id: str, start: int, schema: dict[str, Any] | None = None) -> Outcome:
+    async def ask(
+        self, prompt: str | Msg, request_id: str, start: int, schema: dict[str, Any] | None = None
+    ) -> Outcome:
         """Send a request and see its reply through. `schema`: what the answer has to fit."""
         self.reply_id = None
         sent = await self.session.submit(prompt, request_id=request_id, structured_model=schema)

@@ -1,4 +1,4 @@
-"""Pictures and PDF files that somebody names in a message, as `@drawing.png`: the model is shown them."""
+"""Pictures, PDF files and sounds that somebody names in a message, as `@drawing.png`: the model is sent them."""
 
 import base64
 import re
@@ -14,8 +14,8 @@ _NAMED = re.compile(r"""(?<!\S)@(?:"([^"\n]+)"|(\S+))""")
 
 
 def with_pictures(text: str) -> str | Msg:
-    """The text, and behind it each picture that it names, read from where we stand. Raises Refused for one that can't
-    be read; other files are named only, for the agent has tools to read them."""
+    """The text, and behind it each picture, PDF or sound that it names, read from where we stand. Raises Refused for
+    one that can't be read; other files are named only, for the agent has tools to read them."""
     parts = [_read(name) for name in _pictures_in(text)]
     return UserMsg("user", [TextBlock(text=text), *parts]) if parts else text
 
@@ -31,6 +31,6 @@ def _read(name: str) -> DataBlock:
         data = path.read_bytes()
     except OSError as error:
         why = f"{error.strerror}; nothing was sent"
-        raise Refused(f"@{one_line(name)}: the picture can't be read: {why}") from error
+        raise Refused(f"@{one_line(name)}: it can't be read: {why}") from error
     source = Base64Source(data=base64.b64encode(data).decode(), media_type=MEDIA_TYPES[path.suffix.lower()])
     return DataBlock(source=source, name=path.name)

@@ -11,11 +11,13 @@ from typing import Any, cast
 from rich.text import Text
 
 from longhaul.agent.plain.asked_schema import why_unusable
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.transcript import final_text
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
 from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
+from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.visible import one_line
 
@@ -45,7 +47,7 @@ async def run(wishes: Wishes, request: Request, screen: Screen) -> int:
 
 
 async def _ask(
-    conversation: Conversation, screen: Screen, prompt: str, request: Request, schema: dict[str, Any] | None
+    conversation: Conversation, screen: Screen, prompt: str | Msg, request: Request, schema: dict[str, Any] | None
 ) -> int:
     session = conversation.session
     request_id = request.request_id or uuid.uuid4().hex
@@ -96,8 +98,10 @@ def _schema(file: str | None) -> dict[str, Any] | None:
     return cast(dict[str, Any], schema)
 
 
-def _prompt(given: str) -> str:
+def _prompt(given: str) -> str | Msg:
+    """With the files that it names as `@drawing.png`; in a text from stdin, which others may have written, none is
+    looked for."""
     prompt = sys.stdin.read() if given == "-" else given
     if not prompt.strip():
         raise Misuse("the prompt is empty; say what the agent should do")
-    return prompt
+    return prompt if given == "-" else with_pictures(prompt)

@@ -1,5 +1,6 @@
 """`longhaul run` without a terminal, and answering what it waits for."""
 
+import base64
 import json
 import signal
 import subprocess
@@ -11,12 +12,14 @@ import pytest
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.client import Longhaul
+from tests.activities.models.sample_requests import PIXEL
 from tests.e2e.conftest import CLI, Cli
 from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
 EDIT = {"file_path": "greeting.txt", "old_string": "world", "new_string": "moon"}
+SILENCE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0"
 WANTS_TO_EDIT = {"text": "I will greet the moon.", "tool_calls": [{"id": "edit-7", "name": "Edit", "input": EDIT}]}
 
 
@@ -242,6 +245,23 @@ def test_ctrl_c_interrupts_the_reply(cli: Cli) -> None:
     assert process.returncode == 130, err
     assert out, err
     assert json.loads(out)["finished_reason"] == "interrupted"
+
+
+def test_files_that_are_named_go_along_but_none_that_a_text_from_stdin_names(cli: Cli) -> None:
+    (cli.folder / "gull.png").write_bytes(base64.b64decode(PIXEL))
+    (cli.folder / "song.wav").write_bytes(SILENCE)
+    model = cli.script({"text": "A gull."})
+
+    named = cli("run", "See @gull.png, hear @song.wav.", "--model", model, "--session", "named", "--json")
+    piped = cli("run", "-", "--model", model, "--session", "piped", "--json", stdin="See @gull.png.")
+    missing = cli("run", "See @none.png", "--model", model, "--session", "missing", "--json")
+    shown = {session: cli("show", session).out for session in ("named", "piped")}
+
+    assert (named.code, piped.code, missing.code) == (0, 0, 2), named.err
+    assert "[image/png gull.png]" in shown["named"]
+    assert "[audio/wav song.wav]" in shown["named"]
+    assert "gull.png]" not in shown["piped"]
+    assert "@none.png: it can't be read: No such file or directory; nothing was sent" in missing.err
 
 
 HOOKS = """

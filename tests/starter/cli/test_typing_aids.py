@@ -85,5 +85,5 @@ def test_what_names_no_picture_is_text(text: str) -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["none.png", "shore/none.pdf"])
 def test_a_picture_that_can_not_be_read_is_refused_before_anything_is_sent(name: str) -> None:
-    with pytest.raises(Refused, match=f"@{name}: the picture can't be read: No such file.*; nothing was"):
+    with pytest.raises(Refused, match=f"@{name}: it can't be read: No such file.*; nothing was"):
         with_pictures(f"see @{name}")
