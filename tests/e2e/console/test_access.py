@@ -11,8 +11,9 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 from tests.conftest import found
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
-from tests.e2e.console.test_answering import ASKS_OUTSIDE, HANDS_A_PLAN, OUTSIDE, PLANS, asked
+from tests.e2e.console.test_answering import ASKS_OUTSIDE, ENGRAVES, HANDS_A_PLAN, IN_DOUBT, OUTSIDE, PLANS, asked
 from tests.e2e.console.test_deciding import shown, waiting
+from tests.e2e.console.test_server_questions import MOORS, QUAY
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
 from tests.limits import SURE_SECONDS
@@ -68,7 +69,8 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     pages = (
         *("", "/sessions", "/sessions?status=closed&text=nothing", "/start", "/sessions?from=x"),
         *(f"{there}{below}" for below in ("", "/call?id=edit-7", "/call?id=edit-7&diff=columns", "/edit?id=edit-7")),
-        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/log", "/change?entry=3", "/call?id=gone")),
+        *(f"{rests}{below}" for below in ("", "/about", "/timeline", "/log", "/context")),
+        *(f"{rests}{below}" for below in ("/change?entry=3", "/call?id=gone")),
     )
     told = dict[str, list[Any]]()
     for address in pages:
@@ -84,6 +86,11 @@ async def test_no_page_keeps_anybody_out(served: Address, signed_in: SignedIn, t
     told["a result"] = await findings(page, axe)
     await asked(served, page, "plan-1", tmp_path, HANDS_A_PLAN, more=PLANS)
     told["a plan"] = await findings(page, axe)
+    await asked(served, page, "ring-1", tmp_path, ENGRAVES, more=IN_DOUBT)
+    told["a doubt"] = await findings(page, axe)
+    await asked(served, page, "moor-1", tmp_path, MOORS, more=QUAY)
+    await expect(page.get_by_label("nights")).to_be_visible()
+    told["a server's question"] = await findings(page, axe)
     await page.context.clear_cookies()
     await page.goto(f"{served.url}/console/sign-in")
     told["sign in"] = await findings(page, axe)
@@ -117,6 +124,10 @@ async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(
     page = await signed_in("ana")
     await page.goto(f"{served.url}/console/sessions")
     await expect(page.locator("[data-row]")).to_have_count(1)
+    await page.keyboard.press("?")
+    await expect(page.locator("#keys")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#keys")).to_be_hidden()
     for key in ("j", "Enter"):
         await page.keyboard.press(key)
     await page.wait_for_url(f"**/console/s/lamp/{name}")

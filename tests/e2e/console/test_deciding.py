@@ -127,6 +127,54 @@ async def test_what_has_changed_since_it_was_shown_is_not_allowed(
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 
+async def test_a_file_that_has_changed_since_makes_another_question_of_it(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    name = await waiting(served, tmp_path)
+    page = await signed_in("ana")
+    await opened(page, name)
+    (tmp_path / "greeting.txt").write_text("hello wide world\n")
+    await page.get_by_role("button", name="Allow", exact=True).click()
+
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=edit-7")
+    await expect(page.locator(".diff .added")).to_have_text("+hello wide moon")
+    await expect(page.locator("article")).to_contain_text("Why it asks:")
+    assert (tmp_path / "greeting.txt").read_text() == "hello wide world\n"
+
+
+async def test_a_command_is_shown_with_what_it_touches_and_what_nobody_can_judge(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    bash = {"id": "b-1", "name": "Bash", "input": {"command": "cat /etc/hosts > x; $(y)"}}
+    name = await waiting(served, tmp_path, {"tool_calls": [bash]})
+    page = await signed_in("ana")
+    await page.goto(f"{served.url}/console/s/lamp/{name}/call?id=b-1")
+
+    await expect(page.locator(".finding.warning")).to_contain_text("can't be judged without running it")
+    await expect(page.locator(".finding", has_text="touches")).to_contain_text(f"write {tmp_path}/x")
+
+
+async def test_a_call_that_wants_a_signature_says_so(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path, more='[permission]\napprovals = "signed"')
+    page = await signed_in("ana")
+    await opened(page, name)
+
+    await expect(page.locator("article")).to_contain_text("Only a signed decision counts here")
+
+
+async def test_nobody_sees_what_is_anothers(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    name = await waiting(served, tmp_path)
+    bob = await signed_in("bob")
+    inbox = await bob.locator("#waiting").inner_text()
+    answers = [
+        await bob.goto(f"{served.url}/console/s/lamp/{name}{below}") for below in ("", "/call?id=edit-7", "/about")
+    ]
+
+    assert [answer.status for answer in answers if answer is not None] == [404, 404, 404]
+    assert "greeting" not in await bob.content()
+    assert inbox.strip() == "Nothing waits for anybody."
+
+
 async def test_a_sentence_that_is_typed_beside_the_field_allows_nothing(
     served: Address, signed_in: SignedIn, tmp_path: Path
 ) -> None:

@@ -56,7 +56,7 @@ async def test_sessions_are_found_by_state_agent_and_text(served: Address, signe
     await expect(rows).to_have_count(2)
     row = page.locator("#sessions [data-row]", has_text="buoy")
     await expect(row.locator(".title")).to_have_text("Greet the moon")
-    await expect(row).to_contain_text(re.compile(r" · [\d,]+ tokens"))
+    await expect(row).to_contain_text(re.compile(r" · begun .+ · [\d,]+ tokens", re.DOTALL))
     first, second = waits.rpartition("/")[2], rests.rpartition("/")[2]
     assert found == {"State": first, "Agent": second, "Text": first}
     assert "None is found." in nothing
@@ -95,6 +95,31 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     await expect(rows).to_have_count(2)
     assert rests.rpartition("/")[2] in asleep
     assert title.startswith("(2) Inbox")
+
+
+async def test_what_waits_longest_stands_first_and_a_team_has_its_own(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    team = f"keepers-{uuid4().hex[:6]}"
+    asked = [
+        agent(tmp_path, WANTS_TO_EDIT, name=name, more=more)
+        for name, more in (("zebra", ""), ("ant", f'team = "{team}"'))
+    ]
+    async with served.client() as ana:
+        for path in asked:
+            await ana.post(f"{path}/messages?wait=30", json={"messages": "Greet the moon"})
+            await listed(ana, path.rpartition("/")[2])
+    page = await signed_in("ana")
+    rows, names = page.locator("#waiting [data-row]"), [path.rpartition("/")[2] for path in asked]
+    await expect(rows).to_have_count(2)
+    for row, name in zip(await rows.all(), names, strict=True):
+        await expect(row).to_contain_text(name)
+    await page.get_by_label("Team").fill(team)
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url(f"**team={team}**")
+
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text(names[1])
 
 
 async def test_what_a_sub_agent_waits_for_says_where_in_the_tree(
