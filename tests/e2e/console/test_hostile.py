@@ -21,6 +21,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
+PAGES_OF_A_SESSION = ("", "/call?id=edit-7", "/edit?id=edit-7", "/about", "/timeline", "/change", "/context")
+LONG = 50_000
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -72,16 +74,21 @@ async def hostile(served: Address, folder: Path, texts: list[str]) -> str:
     path = agent(
         folder,
         {"text": text, "thinking": text, "tool_calls": [{"name": "Read", "input": {"file_path": "poison.txt"}}]},
-        {"text": "y" * 200_000, "tool_calls": [{"name": "Read", "input": {"file_path": "long.txt"}}]},
+        {"text": "y" * 1_000_000, "tool_calls": [{"name": "Read", "input": {"file_path": "long.txt"}}]},
         {
             "tool_calls": [
-                {"id": "edit-7", "name": "Bash", "input": {"command": f"touch a; {text}", "description": text}}
+                {
+                    "id": "edit-7",
+                    "name": "Bash",
+                    "input": {"command": f"touch a; {text}", "description": text + "z" * LONG},
+                }
             ]
         },
+        more="[model_config]\ncontext_length = 2_000_000",
     )
     async with served.client() as ana:
         answer = await ana.post(f"{path}/messages?wait=30", json={"messages": text})
-        assert answer.json()["status"] == "waiting", answer.text
+        assert answer.json()["status"] == "waiting", answer.text[-500:]
     return path.rpartition("/")[2]
 
 
@@ -97,8 +104,10 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     seen = {}
-    for below in ("", "/call?id=edit-7", "/edit?id=edit-7", "/about", "/timeline"):
-        await page.goto(f"{served.url}/console/s/lamp/{name}{below}")
+    there, session = f"{served.url}/console", f"{served.url}/console/s/lamp/{name}"
+    own = {below: f"{session}{below}" for below in PAGES_OF_A_SESSION}
+    for below, address in {**own, "inbox": there, "sessions": f"{there}/sessions"}.items():
+        await page.goto(address)
         await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         await page.wait_for_load_state()
         seen[below] = await page.locator("main").inner_text()
@@ -117,6 +126,7 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
     assert "\\u202eevig" in seen["/edit?id=edit-7"]
     assert "<script>window.struck" in seen["/timeline"]
     assert "characters are not shown here" in seen[""]
+    assert (name in seen["inbox"], name in seen["sessions"]) == (True, True)
     assert "{{ 7 * 7 }}" in seen[""]
     assert [url for url in asked if not url.startswith((f"{served.url}/", "data:,"))] == []
     assert beacon.heard == []
