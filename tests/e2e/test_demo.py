@@ -63,6 +63,7 @@ def test_the_demo_mends_the_project_without_a_terminal(environment: dict[str, st
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 processes killed" in done.stdout
     assert "✗ Bash python3 -m unittest" in done.stdout
+    assert "FAILED (failures=1)" in done.stdout
     assert "+    if goods_cents >= FREE_FROM_CENTS:" in done.stdout
     assert "the tests are green, and the edit was made exactly once" in done.stdout
     assert "\x1b" not in done.stdout
