@@ -8,6 +8,7 @@ import base64
 import math
 import struct
 
+from longhaul.activities.models.requests.openai_parts import hears
 from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock
 
 LEFT_OUT_TOKENS = 40
@@ -20,6 +21,9 @@ PDF_PAGE_TOKENS = 2_000
 PDF_PAGE_BYTES = 50_000
 """A guess: pages are not counted, and cost 1,500 to 3,000 tokens for their text alone."""
 MOST_PDF_PAGES = 100
+
+SOUND_BYTES_A_TOKEN = 500
+"""A guess: of an MP3 at 128 kbit/s that Gemini hears, at 32 tokens a second; sounds of other kinds cost less."""
 
 _HEAD_BYTES = 65_536
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -37,6 +41,8 @@ def attachment_tokens(block: DataBlock, model: str) -> int:
     if source.media_type == "application/pdf":
         size_bytes = len(source.data) * 3 // 4 if isinstance(source, Base64Source) else 0
         return min(1 + size_bytes // PDF_PAGE_BYTES, MOST_PDF_PAGES) * PDF_PAGE_TOKENS
+    if source.media_type.startswith("audio/") and hears(model) and isinstance(source, Base64Source):
+        return max(LEFT_OUT_TOKENS, len(source.data) * 3 // 4 // SOUND_BYTES_A_TOKEN)
     return LEFT_OUT_TOKENS
 
 

@@ -16,6 +16,7 @@ from longhaul.activities.models.requests.openai_parts import (
     attachment_of,
     is_claude,
     is_reasoning_model,
+    sound_of,
     state_mark,
 )
 from longhaul.activities.models.requests.output_limit import output_limit
@@ -143,9 +144,9 @@ def _marked(message: dict[str, Any]) -> dict[str, Any]:
 def _of_turn(model: str, turn: Turn, notes: list[str]) -> list[WireItem]:
     if isinstance(turn, UserTurn):
         spoken = groupby(turn.said, key=lambda item: item.speaker)
-        messages = [_user(speaker, list(said), notes) for speaker, said in spoken]
+        messages = [_user(model, speaker, list(said), notes) for speaker, said in spoken]
     else:
-        messages = [_assistant(turn, model, notes), *_results(turn.answers(), notes)]
+        messages = [_assistant(turn, model, notes), *_results(model, turn.answers(), notes)]
     return list(map(wire_item, messages))
 
 
@@ -159,24 +160,26 @@ def _answered(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return told
 
 
-def _user(speaker: str, said: Sequence[OutsideWords], notes: list[str]) -> dict[str, Any]:
+def _user(model: str, speaker: str, said: Sequence[OutsideWords], notes: list[str]) -> dict[str, Any]:
     """The API's own `name` takes few characters; another name stands in front of the text instead."""
     if speaker and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", speaker):
-        return {"role": "user", "name": speaker, "content": _content([item.part for item in said], notes)}
-    return {"role": "user", "content": _content(with_names(said), notes)}
+        return {"role": "user", "name": speaker, "content": _content(model, [item.part for item in said], notes)}
+    return {"role": "user", "content": _content(model, with_names(said), notes)}
 
 
-def _content(parts: Sequence[Part], notes: list[str]) -> str | list[dict[str, Any]]:
+def _content(model: str, parts: Sequence[Part], notes: list[str]) -> str | list[dict[str, Any]]:
     """Plain text where it suffices: small servers know no lists."""
-    shown = [_shown(part, notes) for part in parts]
+    shown = [_shown(model, part, notes) for part in parts]
     if all(part["type"] == "text" for part in shown):
         return "\n\n".join(part["text"] for part in shown)
     return shown
 
 
-def _shown(part: Part, notes: list[str]) -> dict[str, Any]:
+def _shown(model: str, part: Part, notes: list[str]) -> dict[str, Any]:
     if isinstance(part, TextBlock):
         return {"type": "text", "text": part.text}
+    if (sound := sound_of(part, model)) is not None:
+        return sound
     attachment = attachment_of(part)
     if attachment is None or attachment.kind == "file by address":
         return {"type": "text", "text": left_out(part, notes)}
@@ -198,7 +201,7 @@ def _call(call: ToolCallBlock) -> dict[str, Any]:
     return {"id": wire_id(call.id, _LONGEST_ID), "type": "function", "function": function}
 
 
-def _results(results: Sequence[ToolResultBlock], notes: list[str]) -> list[dict[str, Any]]:
+def _results(model: str, results: Sequence[ToolResultBlock], notes: list[str]) -> list[dict[str, Any]]:
     """All results of the turn, then one user message with their attachments, which a result can't hold here."""
     messages: list[dict[str, Any]] = []
     attachments: list[Part] = []
@@ -212,5 +215,5 @@ def _results(results: Sequence[ToolResultBlock], notes: list[str]) -> list[dict[
         content = state_mark(result) + ("\n".join(texts) or "(no output)")
         messages.append({"role": "tool", "tool_call_id": wire_id(result.id, _LONGEST_ID), "content": content})
     if attachments:
-        messages.append({"role": "user", "content": _content(attachments, notes)})
+        messages.append({"role": "user", "content": _content(model, attachments, notes)})
     return messages

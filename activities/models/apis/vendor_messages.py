@@ -54,6 +54,10 @@ PART = "part"
 _KEPT = ("id", "signature", "provider_name", "provider_details")
 _LONGEST_ID = 40
 _GIF = "image/gif"
+_SOUNDS = {kind: kind for kind in ("audio/wav", "audio/ogg", "audio/flac", "audio/aac", "audio/aiff")} | {
+    "audio/mpeg": "audio/mp3"
+}
+"""What Gemini takes, by its own names (ai.google.dev, "Audio understanding")."""
 
 Shown = str | BinaryContent | ImageUrl
 
@@ -169,9 +173,12 @@ class _Telling:
             or (attachment.kind == "file" and self._vendor.takes_pdf)
         )
         fits = fits and (self._vendor.takes_gif or source.media_type != _GIF)
+        fits = fits or (self._vendor.takes_sound and source.media_type in _SOUNDS)
         if fits and isinstance(source, Base64Source):
             try:
-                return BinaryContent(base64.b64decode(source.data), media_type=source.media_type)
+                return BinaryContent(
+                    base64.b64decode(source.data), media_type=_SOUNDS.get(source.media_type, source.media_type)
+                )
             except binascii.Error:
                 return left_out(part, self._notes)
         if fits and attachment is not None and self._vendor.sdk in ("openai", "groq"):

@@ -30,6 +30,7 @@ class Vendor:
     takes_pictures: bool = True
     takes_pdf: bool = False
     takes_gif: bool = True
+    takes_sound: bool = False
 
 
 VENDORS: Mapping[str, Vendor] = {
@@ -45,6 +46,7 @@ VENDORS: Mapping[str, Vendor] = {
         sdk="google",
         takes_pdf=True,
         takes_gif=False,
+        takes_sound=True,
     ),
     "groq": Vendor("GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com", sdk="groq"),
     "litellm": Vendor("LITELLM_API_KEY", "LITELLM_BASE_URL", takes_pdf=True),

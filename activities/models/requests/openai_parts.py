@@ -4,11 +4,15 @@ them."""
 import json
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from longhaul.activities.models.requests.text import scrub
 from longhaul.activities.models.requests.turns import arguments_of, failed
 from longhaul.agent.values.conversation.messages import IMAGES, Base64Source, DataBlock, ToolCallBlock, ToolResultBlock
+
+_SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""What Chat Completions takes, and its name of it."""
+_HEARS = re.compile(r"(?:^|[/.:])(?:gpt-(?:4o-(?:mini-)?)?audio|gemini-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,21 @@ def is_grok(model: str) -> bool:
 def is_claude(model: str) -> bool:
     """Whether it is one of Anthropic's, by a gateway's name or its own: what is not marked is not cached."""
     return bool(re.search(r"(?:^|[/.:])claude-", model, re.IGNORECASE))
+
+
+def hears(model: str) -> bool:
+    """Whether it is known to take sounds."""
+    return bool(_HEARS.search(model))
+
+
+def sound_of(block: DataBlock, model: str) -> dict[str, Any] | None:
+    """The block as Chat Completions takes a sound; None for another kind, for an address, and for a model that hears
+    nothing. Sources: platform.openai.com, "Audio and speech"; ai.google.dev, "OpenAI compatibility"."""
+    source = block.source
+    found = _SOUNDS.get(source.media_type)
+    if found is None or not isinstance(source, Base64Source) or not hears(model):
+        return None
+    return {"type": "input_audio", "input_audio": {"data": source.data, "format": found}}
 
 
 def attachment_of(block: DataBlock) -> Attachment | None:

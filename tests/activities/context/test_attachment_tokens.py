@@ -101,3 +101,11 @@ def test_what_no_model_can_be_shown_costs_a_sentence() -> None:
     sound = Base64Source(data="A" * 9_000_000, media_type="audio/wav")
 
     assert attachment_tokens(DataBlock(source=sound), GPT) == 40
+
+
+@pytest.mark.parametrize(("size", "tokens"), [(4, 40), (960_000, 1_920)])
+@pytest.mark.parametrize("model", ["ai:google:gemini-3-pro", "openai-chat:gpt-audio-1.5"])
+def test_a_sound_that_is_heard_costs_by_its_size(model: str, size: int, tokens: int) -> None:
+    sound = Base64Source(data="A" * (size * 4 // 3), media_type="audio/mpeg")
+
+    assert attachment_tokens(DataBlock(source=sound), model) == tokens

@@ -23,6 +23,7 @@ SIGNATURES = "ai.google.dev/gemini-api/docs/thought-signatures"
 GEMINI_3 = "ai.google.dev/gemini-api/docs/gemini-3"
 SKIPPED = "skip_thought_signature_validator"
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+SOUNDS = ("audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac")
 _OWN = base64.b64encode(b"signed-1").decode()
 _DATA = ("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult")
 
@@ -191,6 +192,6 @@ RULES = (
     _rule("five stop words at most", API, "stop_sequences: at most 5 are allowed",
           lambda sent: len(sent.body.get("generationConfig", {}).get("stopSequences", ())) > 5, _generation(stopSequences=["a"] * 6)),
     _rule("pictures of known types, without GIF", "ai.google.dev/gemini-api/docs/image-understanding", "Unsupported MIME type: image/gif",
-          lambda sent: any(kind not in (*PICTURES, "application/pdf") for kind in _kinds(sent)),
+          lambda sent: any(kind not in (*PICTURES, *SOUNDS, "application/pdf") for kind in _kinds(sent)),
           lambda body: body["contents"][4]["parts"].append(_GIF)),
 )  # fmt: skip

@@ -222,6 +222,37 @@ async def test_documents_go_in_and_other_files_are_named(by_wire: Caller, wire: 
     ]
 
 
+@pytest.mark.parametrize(
+    "model", ["gpt-audio-1.5", "gpt-4o-mini-audio-preview", "google/gemini-3-pro", "qwen3", "gpt-4o"]
+)
+async def test_sounds_go_to_the_models_that_hear_them(by_wire: Caller, wire: Wire, model: str) -> None:
+    sounds = [
+        DataBlock(source=Base64Source(data="AAAA", media_type="audio/wav"), name="gull.wav"),
+        DataBlock(source=Base64Source(data="BBBB", media_type="audio/mpeg"), name="gull.mp3"),
+        DataBlock(source=Base64Source(data="CCCC", media_type="audio/ogg"), name="gull.ogg"),
+        DataBlock(source=URLSource(url="https://pier.example/far.wav", media_type="audio/wav"), name="far.wav"),
+    ]
+    told = [UserMsg("user", [TextBlock(text="Hear."), *sounds]), called("c1", "sing", "{}")]
+    told.append(returned("c1", "sing", [TextBlock(text="Sung."), *sounds[:1]]))
+    wire.answers.append(Answer(chat_says("ok")))
+
+    reply = await by_wire.call(f"openai-chat:{model}", told)
+
+    parts = [
+        part
+        for message in wire.bodies[-1]["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    ]
+    heard = [part["input_audio"] for part in parts if part["type"] == "input_audio"]
+    wav = {"data": "AAAA", "format": "wav"}
+    hears = "audio" in model or "gemini" in model
+    assert heard == ([wav, {"data": "BBBB", "format": "mp3"}, wav] if hears else [])
+    assert "'gull.ogg' of type 'audio/ogg' can't be shown" in str(wire.bodies[-1])
+    assert "'far.wav' of type 'audio/wav' can't be shown" in str(wire.bodies[-1])
+    assert ("An attachment of type 'audio/mpeg' was left out." in reply.notes) != hears
+
+
 async def test_an_id_made_for_a_call_is_free_too(by_wire: Caller, wire: Wire) -> None:
     call = {"index": 0, "function": {"name": "weather", "arguments": "{}"}}
     wire.answers.append(Answer(chunks(chat_chunk({"tool_calls": [call]}), chat_chunk({}, "tool_calls"))))
