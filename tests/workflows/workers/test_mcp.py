@@ -218,7 +218,8 @@ async def test_a_servers_question_waits_for_an_answer_until_another_worker_is_th
             await session.external_result(asked, crew, by="ana")
             second = await session.wait(waiting.id)
             (sign,) = await session.pending()
-            await session.external_result(sign, "accept")
+            by_signal = {"results": [{"id": sign.call_id, "output": "accept"}]}
+            await unserved.handle(session).signal("external_result", by_signal)
             done = await session.wait(waiting.id)
             scheduled = await unserved.scheduled(session)
 
