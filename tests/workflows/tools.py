@@ -52,6 +52,12 @@ def page_alone(tool: str, output: ToolOutput) -> str:
 
 
 @postprocessor
+def length_alone(tool: str, output: ToolOutput) -> str:
+    parts = [output.output] if isinstance(output.output, str) else output.output
+    return f"{tool}: {sum(len(getattr(part, 'text', part)) for part in parts)} characters"
+
+
+@postprocessor
 async def breaks(tool: str, output: ToolOutput) -> None:
     raise RuntimeError(f"no more of {tool}")
 

@@ -3,6 +3,7 @@
 import pytest
 
 from longhaul.starter.client.session import Session
+from tests.activities.mcp.serving import small
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
 
@@ -43,6 +44,25 @@ async def test_other_tools_and_failures_stay_as_they_are(stage: Stage) -> None:
     assert read == "fetch: <<page 7>> of 40"
     assert "'x'" in wrong or '"x"' in wrong
     assert "there is no tool 'whole'" in unknown
+
+
+async def test_the_result_of_a_servers_tool_is_made_short_before_it_would_be_cut(unserved: Stage) -> None:
+    unserved.settings = unserved.settings.model_copy(update={"mcp": {"harbour": {"mcp_config": small()}}})
+    session = unserved.session(
+        calls("mcp__harbour__long", megabytes=1),
+        {"text": "Read.", "expect": {"last_contains": "mcp__harbour__long: 1000000 characters"}},
+        mcps=[{"name": "harbour"}],
+        permission={"rules": [{"tool_name": "mcp__harbour"}]},
+        postprocess={"mcp__harbour__long": "length_alone"},
+        context_config={"tool_result_limit": 100},
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Fetch all of it.")
+        said = await told(session)
+
+    assert (done.error, done.get_text_content()) == (None, "Read.")
+    assert said == ["mcp__harbour__long: 1000000 characters"]
+    assert not list(unserved.settings.data_dir.rglob("tool_result-*.txt"))
 
 
 async def test_what_a_tool_has_said_is_told_when_the_function_behind_it_fails(stage: Stage) -> None:
