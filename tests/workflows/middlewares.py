@@ -14,6 +14,7 @@ from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.agent.values.conversation.tools import Effect
+from tests.e2e.sample_tools import sing  # noqa: F401  a worker finds it by its name
 
 
 class Marks(Middleware):

@@ -68,7 +68,9 @@ async def the_queue(stage: Stage, ana: Session, ben: Session) -> None:
     await asyncio.wait_for(task, SURE_SECONDS)
 
     kinds = {(item.session.id, item.event.type) for item in items}
-    wanted = ("THINKING_BLOCK_DELTA", "TOOL_RESULT_TEXT_DELTA", "TEXT_BLOCK_DELTA")
+    wanted = ("THINKING_BLOCK_DELTA", "TOOL_RESULT_TEXT_DELTA", "TOOL_RESULT_DATA_DELTA", "TEXT_BLOCK_DELTA")
+    sung = [item.event.model_dump()["media_type"] for item in items if item.event.type == "TOOL_RESULT_DATA_DELTA"]
+    assert sung == ["audio/wav"]
     assert [kind for kind in wanted if (ben.id, kind) not in kinds] == []
     assert [item.number for item in items] == sorted(item.number for item in items)
 
@@ -100,7 +102,11 @@ async def test_the_checklist_of_the_sop_is_gone_through_in_its_order(unserved: S
         user="ana",
         **static,
     )
-    ben = unserved.session(TWO_PAGES, {"text": "Two pages.", "chunk_chars": 4}, user="ana")
+    ben = unserved.session(
+        *(TWO_PAGES, calls("sing", song="foghorn"), {"text": "Two pages.", "chunk_chars": 4}),
+        user="ana",
+        tools=["fetch", "sing"],
+    )
     async with unserved.another_worker():
         await the_loop(ana)
         await the_interrupt(ana)
