@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
+from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
 
@@ -83,6 +84,26 @@ async def test_it_waits_for_a_person_on_another_worker_and_is_there_in_a_later_l
         await until(has_closed)
         again = await session.reply("How high?", request_id="r-tide", structured_model=TideTable)
         assert (again.id, again.structured_output) == (ended.id, {"height": 2, "kind": "neap"})
+
+
+async def test_it_is_there_when_the_worker_was_killed_between_the_form_and_the_end(unserved: Stage) -> None:
+    turn = {"tool_calls": [*answers(height=2, kind="neap")["tool_calls"], *calls("send", to="Ana")["tool_calls"]]}
+    session = unserved.session(turn, {"text": "Gone."}, tools=["send"])
+    settings = WorkerSettings(
+        address=unserved.address,
+        task_queue=unserved.settings.task_queue,
+        directory=unserved.settings.data_dir,
+        tools=unserved.settings.tools,
+    )
+    async with worker(settings) as first:
+        waiting = await session.reply("How high?", structured_model=TideTable)
+        (call,) = await session.pending()
+        await first.kill()
+    async with unserved.another_worker():
+        await session.confirm(call, allow=True)
+        ended = await session.wait(waiting.id)
+
+    assert (waiting.structured_output, ended.metadata) == (None, {"height": 2, "kind": "neap"})
 
 
 async def test_a_schema_that_only_a_worker_can_judge_ends_its_reply_with_the_place(stage: Stage) -> None:
