@@ -7,6 +7,7 @@ import logging
 import os
 import secrets as randomness
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 
 import mcp_types as types
@@ -41,7 +42,8 @@ Answer = types.CallToolResult | types.InputRequiredResult
 _CALLED = TypeAdapter[Answer](Answer)
 
 _NO_SESSION = "Session terminated"
-"""What the `mcp` package says of a server that has forgotten the session: it has done nothing."""
+"""What the `mcp` package says of a server that has forgotten the session, unless the server's own words came with its
+404: it has done nothing."""
 
 
 class McpConnection:
@@ -159,7 +161,7 @@ class McpConnection:
         status = self._status.refused
         if status in NOT_NOW:
             return self._busy()
-        if self._status.is_unsent or why == _NO_SESSION:
+        if self._status.is_unsent or why == _NO_SESSION or status == HTTPStatus.NOT_FOUND:
             self.close()
             return ServerBusy(self._sentence("can't be reached", why))
         if 400 <= status < 500:

@@ -175,6 +175,32 @@ async def test_a_server_that_is_killed_under_a_call_and_restarted_costs_what_the
     assert [text.startswith(BEGAN_ANEW) for text in (said, rain)].count(True) == is_stateful
 
 
+async def test_a_server_that_has_forgotten_its_session_between_two_calls_begins_anew(unserved: Stage) -> None:
+    ports = (free_port(), free_port())
+    relay = Relay(ports[0])
+    listener = await asyncio.start_server(relay.take, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+    with_servers(unserved, {"harbour": {"mcp_config": {"url": url}, "is_stateful": True}})
+    fog, rain = (calls("mcp__harbour__note", text=text) for text in ("fog", "rain"))
+    session = unserved.session(fog, {"text": "Noted."}, rain, {"text": "Noted too."}, **UNASKED)
+    async with (
+        serving("streamable-http", ports[0]) as server,
+        serving("streamable-http", ports[1]),
+        listener,
+        unserved.another_worker(),
+    ):
+        before = results(await session.reply("Note the fog."))
+        server.kill()
+        relay.cut(ports[1])
+        done = await session.reply("Note the rain.")
+
+    (_, first), (state, second) = *before, *results(done)
+    assert first.endswith("fog")
+    assert (state, done.get_text_content()) == (SUCCESS, "Noted too.")
+    assert second.startswith(BEGAN_ANEW)
+    assert second.endswith(": rain")
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_result_of_10_mb_is_cut_for_the_model_and_whole_in_its_file(transport: str, unserved: Stage) -> None:
     session = unserved.session(calls("mcp__harbour__long", megabytes=10), {"text": "Enough."}, **UNASKED)
