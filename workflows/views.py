@@ -127,10 +127,8 @@ def status(record: Record) -> Status:
 
 
 def _adjusted(record: Record) -> dict[str, tuple[str, ...]]:
-    told: dict[str, dict[str, None]] = {}
-    for model, sentence in record.context.adjusted[-SHOWN_ADJUSTMENTS:]:
-        told.setdefault(model, {})[sentence] = None
-    return {model: tuple(sentences) for model, sentences in told.items()}
+    newest = dict.fromkeys(record.context.adjusted[-SHOWN_ADJUSTMENTS:])
+    return {model: tuple(sentence for of, sentence in newest if of == model) for model, _ in newest}
 
 
 def _spent(record: Record) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from longhaul.activities.process.progress import progress
 from longhaul.activities.tool import Found, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.activities.tools.postprocessors import postprocessor
+from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 
 
@@ -53,8 +54,9 @@ def page_alone(tool: str, output: ToolOutput) -> str:
 
 @postprocessor
 def length_alone(tool: str, output: ToolOutput) -> str:
-    parts = [output.output] if isinstance(output.output, str) else output.output
-    return f"{tool}: {sum(len(getattr(part, 'text', part)) for part in parts)} characters"
+    parts = () if isinstance(output.output, str) else output.output
+    texts = [part.text for part in parts if isinstance(part, TextBlock)] if parts else [str(output.output)]
+    return f"{tool}: {sum(map(len, texts))} characters"
 
 
 @postprocessor
