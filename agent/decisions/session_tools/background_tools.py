@@ -1,12 +1,9 @@
 """`KillShell`: stops a command in the background."""
 
-from pydantic import ValidationError
-
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.background import KILL_SHELL
@@ -16,11 +13,8 @@ class _Named(OpenValue):
     shell_id: str
 
 
-def _kill(call: OpenCall, ledger: Ledger) -> CallAnswered:
-    try:
-        named = _Named.model_validate_json(call.input).shell_id
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
+def _kill(call: OpenCall, ledger: Ledger, wanted: _Named) -> CallAnswered:
+    named = wanted.shell_id
     command = ledger.commands.get(named)
     if command is None:
         at_work = [one.call_id for one in ledger.commands.values() if not one.fate]
@@ -41,5 +35,5 @@ KILL_TOOL = InsideTool(
         "required": ["shell_id"],
         "additionalProperties": False,
     },
-    answer=_kill,
+    answer=reading(_Named, _kill),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from longhaul.agent.decisions.session_tools.notebook_tools import SUBTASK_SCHEMA, current, reading, stands
+from longhaul.agent.decisions.session_tools.notebook_tools import SUBTASK_SCHEMA, current, planning, stands
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
@@ -75,7 +75,7 @@ Changes the plan by one subtask: adds it before the one with this number, writes
         "required": ["subtask_idx", "action"],
         "additionalProperties": False,
     },
-    answer=reading(_Revision, _revise),
+    answer=planning(_Revision, _revise),
 )
 
 UPDATE = InsideTool(
@@ -92,7 +92,7 @@ done is told by {book.FINISH_SUBTASK}.""",
         "required": ["subtask_idx", "state"],
         "additionalProperties": False,
     },
-    answer=reading(_Move, _update),
+    answer=planning(_Move, _update),
 )
 
 FINISH = InsideTool(
@@ -114,7 +114,7 @@ and name that.""",
         "required": ["subtask_idx", "subtask_outcome"],
         "additionalProperties": False,
     },
-    answer=reading(_Outcome, _finish),
+    answer=planning(_Outcome, _finish),
 )
 
 VIEW = InsideTool(
@@ -128,5 +128,5 @@ VIEW = InsideTool(
         "required": ["subtask_idx"],
         "additionalProperties": False,
     },
-    answer=reading(_Places, _view),
+    answer=planning(_Places, _view),
 )

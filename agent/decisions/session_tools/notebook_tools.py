@@ -1,22 +1,18 @@
 """The plan notebook's tools for whole plans: made, changed, ended, taken up again."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import Answer, InsideTool, Wanted, failed, reading, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values import plan_notebook as book
 from longhaul.agent.values.plan_texts import history_text, standing_text
 from longhaul.agent.values.tasks import MOST_TASKS, NotebookPlan, Task, TasksContext
-
-Answer = Callable[[OpenCall, Ledger], CallAnswered]
-A = TypeVar("A", bound=OpenValue)
 
 
 class _Wanted(OpenValue):
@@ -35,18 +31,16 @@ class _Found(OpenValue):
     plan_id: str
 
 
-def reading(kind: type[A], do: Callable[[OpenCall, TasksContext, A], CallAnswered]) -> Answer:
-    """Answers a call by what it says: the model reads what it has got wrong, and nothing has changed."""
+def planning(kind: type[Wanted], do: Callable[[OpenCall, TasksContext, Wanted], CallAnswered]) -> Answer:
+    """As `reading`, of what stands in the notebook; what can't be done with that is the model's mistake too."""
 
-    def answer(call: OpenCall, ledger: Ledger) -> CallAnswered:
+    def answer(call: OpenCall, ledger: Ledger, wanted: Wanted) -> CallAnswered:
         try:
-            return do(call, ledger.state.tasks_context, kind.model_validate_json(call.input))
-        except ValidationError as error:
-            return failed(call, what_is_wrong(error))
+            return do(call, ledger.state.tasks_context, wanted)
         except book.BadPlan as error:
             return failed(call, str(error))
 
-    return answer
+    return reading(kind, answer)
 
 
 def stands(call: OpenCall, said: str, plan: NotebookPlan | None, tasks: tuple[Task, ...], **more: Any) -> CallAnswered:
@@ -146,7 +140,7 @@ that there is already is kept as abandoned.""",
         },
         "required": [*SUBTASK_SCHEMA["required"], "subtasks"],
     },
-    answer=reading(_Wanted, _create),
+    answer=planning(_Wanted, _create),
 )
 
 FINISH = InsideTool(
@@ -167,14 +161,14 @@ Ends the plan: as done, when all of its subtasks are over, or as abandoned, once
         "required": ["state", "outcome"],
         "additionalProperties": False,
     },
-    answer=reading(_Ended, _finish),
+    answer=planning(_Ended, _finish),
 )
 
 VIEW_HISTORY = InsideTool(
     name=book.VIEW_PLANS,
     description="Lists the plans that are over, the newest first.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
-    answer=reading(OpenValue, _view),
+    answer=planning(OpenValue, _view),
 )
 
 RECOVER = InsideTool(
@@ -186,5 +180,5 @@ RECOVER = InsideTool(
         "required": ["plan_id"],
         "additionalProperties": False,
     },
-    answer=reading(_Found, _recover),
+    answer=planning(_Found, _recover),
 )

@@ -1,20 +1,39 @@
 """An inside tool is one that the session answers itself."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
 
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
+
+Answer = Callable[[OpenCall, Ledger], CallAnswered | SleepBegun]
+Wanted = TypeVar("Wanted", bound=OpenValue)
 
 
 class InsideTool(NamedTuple):
     name: str
     description: str
     input_schema: dict[str, Any]
-    answer: Callable[[OpenCall, Ledger], CallAnswered | SleepBegun]
+    answer: Answer
     """Reads the ledger and changes nothing."""
+
+
+def reading(kind: type[Wanted], do: Callable[[OpenCall, Ledger, Wanted], CallAnswered | SleepBegun]) -> Answer:
+    """Answers a call by what it says: the model reads what it has got wrong, and nothing has changed."""
+
+    def answer(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:
+        try:
+            return do(call, ledger, kind.model_validate_json(call.input))
+        except ValidationError as error:
+            return failed(call, what_is_wrong(error))
+
+    return answer
 
 
 def told(call: OpenCall, text: str) -> ToolResultBlock:

@@ -4,13 +4,12 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
 from longhaul.agent.entries.every import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.deadlines import Seconds
@@ -33,11 +32,7 @@ class _Event(OpenValue):
     timeout: Seconds
 
 
-def _sleep(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:
-    try:
-        wanted = _While.model_validate_json(call.input)
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
+def _sleep(call: OpenCall, ledger: Ledger, wanted: _While) -> CallAnswered | SleepBegun:
     if (wanted.seconds is None) == (wanted.until is None):
         return failed(call, "give `for` or `until`, one of both")
     if wanted.until is None:
@@ -49,11 +44,7 @@ def _sleep(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:
     return _begun(call, ledger, until, WAKE)
 
 
-def _wait_for(call: OpenCall, ledger: Ledger) -> CallAnswered | SleepBegun:
-    try:
-        wanted = _Event.model_validate_json(call.input)
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
+def _wait_for(call: OpenCall, ledger: Ledger, wanted: _Event) -> CallAnswered | SleepBegun:
     return _begun(call, ledger, ledger.latest_at + round(wanted.timeout * 1000), wanted.event)
 
 
@@ -127,7 +118,7 @@ costs nothing while it lasts, however long. A message that is meant for you at o
         },
         "additionalProperties": False,
     },
-    answer=_sleep,
+    answer=reading(_While, _sleep),
 )
 
 WAIT_FOR_TOOL = InsideTool(
@@ -149,5 +140,5 @@ which somebody told before you wait for it counts, once. It costs nothing while 
         "required": ["event", "timeout"],
         "additionalProperties": False,
     },
-    answer=_wait_for,
+    answer=reading(_Event, _wait_for),
 )

@@ -1,12 +1,11 @@
 """`AgentList`, `AgentSend` and `AgentStop`: what a lead does with the sub-agents that it has started."""
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue
@@ -39,11 +38,7 @@ def _line(child: Child) -> str:
     return f"- {child.call_id}: {child.agent}{where}, {how}, since {iso(child.at)}"
 
 
-def _send(call: OpenCall, ledger: Ledger) -> CallAnswered:
-    try:
-        word = _Word.model_validate_json(call.input)
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
+def _send(call: OpenCall, ledger: Ledger, word: _Word) -> CallAnswered:
     if why := _why_not(word.id, ledger):
         return failed(call, why)
     if len(ledger.children[word.id].words) >= MOST_WORDS:
@@ -51,11 +46,7 @@ def _send(call: OpenCall, ledger: Ledger) -> CallAnswered:
     return CallAnswered(result=told(call, f"{word.id!r} reads it at its next step."), sent={word.id: word.message})
 
 
-def _stop(call: OpenCall, ledger: Ledger) -> CallAnswered:
-    try:
-        named = _Named.model_validate_json(call.input)
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
+def _stop(call: OpenCall, ledger: Ledger, named: _Named) -> CallAnswered:
     if why := _why_not(named.id, ledger):
         return failed(call, why)
     session = ledger.children[named.id].session_id
@@ -93,7 +84,7 @@ SEND_TOOL = InsideTool(
         "required": ["id", "message"],
         "additionalProperties": False,
     },
-    answer=_send,
+    answer=reading(_Word, _send),
 )
 STOP_TOOL = InsideTool(
     name=AGENT_STOP,
@@ -104,5 +95,5 @@ STOP_TOOL = InsideTool(
         "required": ["id"],
         "additionalProperties": False,
     },
-    answer=_stop,
+    answer=reading(_Named, _stop),
 )

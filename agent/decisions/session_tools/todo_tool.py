@@ -1,12 +1,9 @@
 """`todo_write`: the model's list of tasks."""
 
-from pydantic import ValidationError
-
-from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
+from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
 from longhaul.agent.entries.every import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.tasks import BadTodos, Todo, replaced, tasks_text
 
@@ -15,12 +12,9 @@ class _Todos(OpenValue):
     todos: tuple[Todo, ...]
 
 
-def _todo_write(call: OpenCall, ledger: Ledger) -> CallAnswered:
+def _todo_write(call: OpenCall, ledger: Ledger, wanted: _Todos) -> CallAnswered:
     try:
-        wanted = _Todos.model_validate_json(call.input)
         tasks = replaced(ledger.state.tasks_context.tasks, wanted.todos)
-    except ValidationError as error:
-        return failed(call, what_is_wrong(error))
     except BadTodos as error:
         return failed(call, str(error))
     return CallAnswered(result=told(call, tasks_text(tasks)), tasks=tasks)
@@ -55,5 +49,5 @@ Writes the list of tasks for the work at hand, in the place of the list before; 
         "required": ["todos"],
         "additionalProperties": False,
     },
-    answer=_todo_write,
+    answer=reading(_Todos, _todo_write),
 )
