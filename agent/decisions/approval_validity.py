@@ -23,19 +23,14 @@ def has_aged(call: OpenCall, at_ms: int) -> bool:
 
 
 def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:
-    """Once for the same findings: one that gave nothing counts as unknown."""
-    return is_watched(record, tool) and not call.analyzed and bool(analyzers_of(record.permission))
+    """Once for the same findings: one that gave nothing counts as unknown. Not for what the session answers itself."""
+    return not (tool.inside or call.analyzed) and bool(analyzers_of(record.permission))
 
 
 def must_judge_again(call: OpenCall, record: Record, at_ms: int) -> bool:
     """Whether other rules hold now than when the verdict was made, by an entry or by the passing of time."""
     now, then = in_force(record.permission, at_ms or record.latest_at), in_force(record.permission, call.judged_at)
     return call.judged < record.rules.changed or now.rules != then.rules
-
-
-def is_watched(record: Record, tool: ToolDescriptor) -> bool:
-    """Whether policies and analyzers count: not for what the session answers itself."""
-    return not tool.inside
 
 
 def findings_hold(call: OpenCall) -> bool:

@@ -1,7 +1,7 @@
 """From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
 
 from longhaul.agent.decisions import background
-from longhaul.agent.decisions.approval_validity import findings_hold, is_watched, terms_hold
+from longhaul.agent.decisions.approval_validity import findings_hold, terms_hold
 from longhaul.agent.decisions.structured_output import verdict_on
 from longhaul.agent.decisions.subagents import why_not
 from longhaul.agent.entries.every import Ruling, Verdict
@@ -49,7 +49,7 @@ def judge(call: OpenCall, record: Record, at_ms: int = 0, *, planning: bool | No
             verdict = _verdict(call, "external" if tool.external else "allow", decision.reason)
             if decision.behavior is Behavior.ALLOW and decision.confined:
                 verdict = verdict.model_copy(update={"confined": decision.confined})
-            warning = "" if call.approved or not is_watched(record, tool) else warning_of(record.permission, call.facts)
+            warning = "" if call.approved or tool.inside else warning_of(record.permission, call.facts)
             return verdict.model_copy(update={"warning": warning}) if warning else verdict
 
 
@@ -75,7 +75,7 @@ def _permission(
         file = plan_file(state.plan_mode_context, root)
         decision = decide_planning(tool, call.input, call.facts, context, root, file)
     decision = decide_plan_tool(tool, context.mode, decision)
-    return stricter(decision, context, call.facts) if is_watched(record, tool) else decision
+    return decision if tool.inside else stricter(decision, context, call.facts)
 
 
 def _question(call: OpenCall, record: Record, tool: ToolDescriptor, decision: PermissionDecision) -> Verdict:
