@@ -6,6 +6,8 @@ where the harm would stand.
 
 import json
 import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from longhaul.agent.permission.facts import Boundary, CallFacts, PathFact, SubCommand
 from longhaul.agent.plain.gist import parsed
@@ -31,6 +33,8 @@ _INSIDE = {
 """What the session answers itself, and what follows from it: to say that it only reads would mislead."""
 _BLANKS = re.compile(rf"[ \t]{{{BLANKS},}}|\n{{{BLANKS},}}")
 _NEWLINE = f"{OPEN}U+000A{CLOSE}"
+
+Fact = TypeVar("Fact")
 
 
 class Part(OpenValue):
@@ -76,16 +80,10 @@ def _risk(facts: CallFacts) -> tuple[Part, ...]:
 
 
 def _commands(facts: CallFacts, *, has_network: bool) -> tuple[Part, ...]:
-    """A line each; of many the first and the last ones."""
     if not facts.commands:
         return ()
     held = facts.boundary == "all" and not has_network
-    lines = [_command(command, held=held) for command in facts.commands]
-    gone = max(len(lines) - PART_LINES, 0)
-    if gone:
-        head, tail = lines[: PART_LINES * 2 // 3], lines[-PART_LINES // 3 :]
-        lines = [*head, f"{OPEN}{gone} more commands{CLOSE}", *tail]
-    return (Part(name="commands", text="\n".join(lines), left_out=gone),)
+    return (_lines("commands", facts.commands, lambda command: _command(command, held=held), "commands"),)
 
 
 def _command(command: SubCommand, *, held: bool) -> str:
@@ -188,21 +186,21 @@ def _findings(facts: CallFacts) -> tuple[Part, ...]:
         problem = f": {facts.no_boundary}" if facts.no_boundary else ""
         found.append(_part("sandbox", f"{_ONCE_APPROVED[facts.boundary]}{problem}"))
     if facts.paths:
-        found.append(_touched(facts.paths))
+        found.append(_lines("touches", facts.paths, _path, "paths"))
     if facts.notice:
         shown, left_out = _fitted(facts.notice, CHANGE_CHARS, CHANGE_CHARS)
         found.append(Part(name="change", text=shown, left_out=left_out))
     return tuple(found)
 
 
-def _touched(paths: tuple[PathFact, ...]) -> Part:
-    """One line a path; of many the first and the last ones."""
-    if len(paths) <= PART_LINES:
-        return Part(name="touches", text="\n".join(_path(path) for path in paths))
-    head, tail = paths[: PART_LINES * 2 // 3], paths[-PART_LINES // 3 :]
-    gone = len(paths) - len(head) - len(tail)
-    lines = [*map(_path, head), f"{OPEN}{gone} more paths{CLOSE}", *map(_path, tail)]
-    return Part(name="touches", text="\n".join(lines), left_out=gone)
+def _lines(name: str, found: Sequence[Fact], line: Callable[[Fact], str], what: str) -> Part:
+    """A line each; of many the first and the last ones."""
+    if len(found) <= PART_LINES:
+        return Part(name=name, text="\n".join(map(line, found)))
+    head, tail = found[: PART_LINES * 2 // 3], found[-PART_LINES // 3 :]
+    gone = len(found) - len(head) - len(tail)
+    lines = [*map(line, head), f"{OPEN}{gone} more {what}{CLOSE}", *map(line, tail)]
+    return Part(name=name, text="\n".join(lines), left_out=gone)
 
 
 def _path(path: PathFact) -> str:
