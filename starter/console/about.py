@@ -214,7 +214,7 @@ def event_rows(found: Sequence[AgentEvent]) -> Iterator[EventRow]:
 
 def _told(event: AgentEvent, tools: Mapping[str, str]) -> Iterator[str]:
     match event.type:
-        case "USER_CONFIRM_RESULT":
+        case render_events.CONFIRMED:
             yield from (line.plain for line in render_events.decided(event, lambda call: tools.get(call, call)))
         case "REQUIRE_USER_CONFIRM" | "REQUIRE_EXTERNAL_EXECUTION":
             yield from (line.plain for line in render_events.asked(event))
