@@ -106,9 +106,7 @@ def test_a_dumb_terminal_has_every_command(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(("columns", "term", "enter", "bells"), [(38, "xterm", "", 1), (100, "dumb", "\r", 0)])
-def test_what_changes_a_session_or_leads_to_another_one_is_typed_anywhere(
-    cli: Cli, columns: int, term: str, enter: str, bells: int
-) -> None:
+def test_what_changes_a_session_is_typed_anywhere(cli: Cli, columns: int, term: str, enter: str, bells: int) -> None:
     model, user = cli.script({"text": "A red dot."}), f"painter-{term}"
     (cli.folder / "other.jsonl").write_text("\n".join(map(json.dumps, ({}, WANTS_TO_EDIT, {"text": "Done."}))))
     (cli.folder / "dot.png").write_bytes(base64.b64decode(DOT))
@@ -133,4 +131,5 @@ def test_what_changes_a_session_or_leads_to_another_one_is_typed_anywhere(
 
     assert seen.code == 0, seen.shown
     assert seen.text.count("\x07") == bells
+    assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
     assert "image/png" in json.dumps(cli("show", f"art-{term}", "--json").document["transcript"])
