@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-import uvloop
 
 from longhaul.activities.process.sandbox import bwrap_problem
+from longhaul.starter.hosting.own_process import new_event_loop
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
@@ -44,7 +44,12 @@ missing: dict[str, str] = {}
 # A worker's loop: most of what is tested runs on it. Commands of the CLI, tested as processes, do not. As a policy,
 # which Python 3.14 gives up: pytest-asyncio's own way parametrizes every async test, and sets up shared fixtures twice.
 if sys.version_info < (3, 14):
-    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+
+    class WorkerLoopPolicy(asyncio.DefaultEventLoopPolicy):
+        def new_event_loop(self) -> asyncio.AbstractEventLoop:
+            return new_event_loop()
+
+    asyncio.set_event_loop_policy(WorkerLoopPolicy())
 
 
 def found(name: str, find: Callable[[Say], Found]) -> Found:

@@ -28,7 +28,7 @@ def keep_to_itself() -> None:
 
 
 def _close_to_children() -> None:
-    """All but stdin, stdout and stderr: uvloop would hand them on to each program that it starts."""
+    """All but stdin, stdout and stderr, for a library that starts programs without closing what is open."""
     for place in Path("/proc/self/fd").iterdir():
         if int(place.name) > _STDERR:
             with contextlib.suppress(OSError):  # the one through which we look is closed by now
@@ -65,6 +65,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     """To be given to whoever runs one: `asyncio.Runner(loop_factory=new_event_loop)`."""
     if sys.platform == "win32":
         return asyncio.new_event_loop()
-    import uvloop  # noqa: PLC0415  there is none for Windows
+    from longhaul.starter.hosting.event_loop import WorkerLoop  # noqa: PLC0415  there is no uvloop for Windows
 
-    return uvloop.new_event_loop()
+    return WorkerLoop()
