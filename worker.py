@@ -22,7 +22,7 @@ from longhaul.activities.analysis.opening import open_analyzers
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
-from longhaul.activities.attempt.lacking import Lacking
+from longhaul.activities.attempt.missing_capabilities import Lacking
 from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.shutdown import Departures
@@ -34,9 +34,9 @@ from longhaul.activities.call_model import Thinking
 from longhaul.activities.checkpoint import Checkpointing
 from longhaul.activities.compress import Compressing, offload_to
 from longhaul.activities.compression.condensers import BUILT_IN, load_condensers
-from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.context_cache import Contexts
+from longhaul.activities.context.prompt_digests import Specs
 from longhaul.activities.context.prompt_hooks import load_hooks
-from longhaul.activities.context.specs import Specs
 from longhaul.activities.context.system_prompt import Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.context.tool_results import Returning

@@ -15,10 +15,10 @@ from longhaul.activities.attempt.outages import counted, waited_out
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.streaming import Streaming
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context.contexts import Contexts, SessionContext
+from longhaul.activities.context.context_cache import Contexts, SessionContext
 from longhaul.activities.context.fit_calls import FitCall
+from longhaul.activities.context.prompt_digests import Specs, prompt_digest
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
-from longhaul.activities.context.specs import Specs, prompt_digest
 from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination

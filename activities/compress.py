@@ -22,9 +22,9 @@ from longhaul.activities.compression.prompts import check_config
 from longhaul.activities.compression.rendering import readable_text
 from longhaul.activities.compression.summary_call import Candidate, SummaryAttempt, SummaryCall
 from longhaul.activities.compression.view import Condensation, Condenser, CountFor, View, by_bytes
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.context.contexts import Contexts
-from longhaul.activities.context.specs import Specs
+from longhaul.activities.context.prompt_digests import Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.failures.privacy import for_a_person
@@ -33,9 +33,9 @@ from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.agent.entries.every import ContextCompressed
+from longhaul.agent.values.conversation.message_tokens import FRAME_TOKENS
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg, Usage, message_digest
 from longhaul.agent.values.conversation.prompt import summary_message
-from longhaul.agent.values.conversation.sizes import FRAME_TOKENS
 from longhaul.agent.values.spec.summary_template import BadTemplate
 from longhaul.stores.offload.opening import Offloaders
 

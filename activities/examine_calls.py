@@ -12,7 +12,7 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.user_rules import found
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
-from longhaul.activities.context.contexts import Contexts, message_at
+from longhaul.activities.context.context_cache import Contexts, message_at
 from longhaul.activities.contract import EXAMINE_CALLS, ExamineCalls, MessageAddress, SpecTexts
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import Stopped

@@ -13,7 +13,7 @@ from longhaul.activities.attempt.user_rules import FoundRules, found
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.compression.prompts import check_config
 from longhaul.activities.context.context_windows import window_of
-from longhaul.activities.context.specs import Specs, prompt_digest, spec_digest
+from longhaul.activities.context.prompt_digests import Specs, prompt_digest, spec_digest
 from longhaul.activities.context.system_prompt import Prompted, Prompting
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import PREPARE_REPLY, PrepareReply

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.registry import Toolbox

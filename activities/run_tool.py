@@ -20,7 +20,7 @@ from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
 from longhaul.activities.attempt.streaming import Streaming
 from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
-from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RunTool
 from longhaul.activities.examine_calls import Examination
@@ -274,13 +274,11 @@ class _FromNewer(RunTool):
 
 
 def _asked(said: bytes) -> RunTool:
-    ask = RunTool.model_validate_json(said)
-    if ask.held:
-        try:
-            RunTool.model_validate_json(said, extra="forbid")
-        except ValidationError:
-            return _FromNewer.model_validate_json(said)
-    return ask
+    try:
+        return RunTool.model_validate_json(said, extra="forbid")
+    except ValidationError:  # a field of a newer release, which others than its keeper may leave aside
+        ask = RunTool.model_validate_json(said)
+    return _FromNewer.model_validate_json(said) if ask.held else ask
 
 
 def _moved_to(ask: RunTool, output: ToolOutput) -> str | None:

@@ -4,7 +4,7 @@ from temporalio import activity
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import TAKE_RESULT, RunTool
 from longhaul.activities.tool import ToolOutput

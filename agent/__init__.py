@@ -11,7 +11,7 @@ is carried (`agent.life.rollover_state`).
 
     Restore    look for an earlier life of this session
     Prepare    start the next request: which tools, which workspace
-    Compress   make the context shorter (`agent.fold.compaction`)
+    Compress   make the context shorter (`agent.decisions.compaction`)
     Think      ask the model
     Examine    find out more about calls whose findings are old
     Judge      write down what permission says about each call

@@ -10,22 +10,25 @@ from longhaul.agent.decisions.approval_validity import has_aged, must_examine, m
 from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_unsettled, judged, unjudged
 from longhaul.agent.decisions.background import to_take_over
 from longhaul.agent.decisions.budget import within_budget
+from longhaul.agent.decisions.checkpoints import should_save
+from longhaul.agent.decisions.compaction import must_compress, next_cut, too_big_without_context
 from longhaul.agent.decisions.continuations import too_often
 from longhaul.agent.decisions.fallback_model import next_model, without_a_model
 from longhaul.agent.decisions.fused_reads import are_fused
 from longhaul.agent.decisions.hubs import to_tell_hub
-from longhaul.agent.decisions.interrupting import must_ask_hooks, parting_words
+from longhaul.agent.decisions.idle_timeout import close, idle_for_long
+from longhaul.agent.decisions.interrupting import is_stopped, must_ask_hooks, parting_words
+from longhaul.agent.decisions.iteration_limit import in_grace, must_close, was_closed
 from longhaul.agent.decisions.memory import memorised
 from longhaul.agent.decisions.notices import should_notify
 from longhaul.agent.decisions.prepared import must_list_anew
-from longhaul.agent.decisions.rollover import Load, close, history_is_long, idle_for_long, roll_over, should_save
+from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
 from longhaul.agent.decisions.session_tools.every import answer
 from longhaul.agent.decisions.session_tools.sleep_tools import woken
 from longhaul.agent.decisions.structured_output import ended as ended_in_form
 from longhaul.agent.decisions.structured_output import must_call
 from longhaul.agent.decisions.subagent_budgets import put_aside_first
-from longhaul.agent.decisions.subagents import ends_with_report, is_stopped, owes_report, to_tell
-from longhaul.agent.fold.compaction import must_compress, next_cut, too_big_without_context
+from longhaul.agent.decisions.subagents import ends_with_report, owes_report, to_tell
 from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
 from longhaul.agent.fold.parallel_calls import CALLS_AT_ONCE, next_batch
 from longhaul.agent.fold.reminders import to_be_told
@@ -214,17 +217,15 @@ def _shorter(record: Record) -> Compress | None:
 
 
 def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
-    react = record.spec.react_config
     if finished := ended_in_form(record, reply):
         return finished
     if reply.answered:
-        over = reply.cur_iter > react.max_iters
-        reason = FinishedReason.EXCEED_MAX_ITERS if over else FinishedReason.COMPLETED
+        reason = FinishedReason.EXCEED_MAX_ITERS if was_closed(record, reply) else FinishedReason.COMPLETED
         return _stuck(record, reply) or Finish(reply.reply_id, reason)
     if stopped := _stuck(record, reply) or too_often(record, reply):
         return stopped
-    over = reply.cur_iter >= react.max_iters and reply.structured_schema is None
-    if over and reply.failed_models:
+    closing = must_close(record, reply)
+    if closing and reply.failed_models:
         return Finish(reply.reply_id, FinishedReason.EXCEED_MAX_ITERS)
     if shorter := _shorter(record):
         return shorter
@@ -232,7 +233,7 @@ def _next_of_reply(record: Record, reply: ReplyContext) -> Step:
         return Finish(reply.reply_id, FinishedReason.ERROR, reply.model_error)
     if too_big := too_big_without_context(record):
         return Finish(reply.reply_id, FinishedReason.ERROR, too_big)
-    return _next_to_hear(record, reply, closing=over)
+    return _next_to_hear(record, reply, closing=closing)
 
 
 def _stuck(record: Record, reply: ReplyContext) -> Finish | None:
@@ -241,8 +242,7 @@ def _stuck(record: Record, reply: ReplyContext) -> Finish | None:
 
 
 def _next_to_hear(record: Record, reply: ReplyContext, *, closing: bool) -> Step:
-    in_grace = reply.structured_schema is not None and reply.cur_iter >= record.spec.react_config.max_iters
-    if told := to_be_told(record, closing=closing, must_finish=in_grace):
+    if told := to_be_told(record, closing=closing, must_finish=in_grace(record, reply)):
         return Remind(told)
     model = next_model(record, reply)
     if model is None:

@@ -3,15 +3,15 @@
 Rules of this file: it reads the record and never changes it; a refusal is the only exception it raises.
 """
 
-from longhaul.agent.letters import signed_approvals, table
+from longhaul.agent.letters import all_letters, signed_approvals
 from longhaul.agent.letters.letter import Letter, Received
-from longhaul.agent.letters.two_people import refuse_alone
+from longhaul.agent.letters.multiple_approvals import refuse_alone
 from longhaul.agent.record import Record
 
 
 def receive(record: Record, letter: Letter) -> Received:
     """Read one letter; raises Unusable with the reason when it can't be acted on."""
-    row, body = table.read(letter.name, letter.arguments)
+    row, body = all_letters.read(letter.name, letter.arguments)
     signed_approvals.refuse_unsigned(record, body)
     refuse_alone(record, body)
     return row.receive(record, body, letter)

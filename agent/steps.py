@@ -14,7 +14,7 @@ from longhaul.agent.entries.every import (
     ToolReturned,
     Verdict,
 )
-from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.fold.context_tokens import Cut
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolResultBlock
 
 

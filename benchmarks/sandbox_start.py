@@ -17,9 +17,9 @@ from statistics import median
 
 from benchmarks.pages import p95, table, with_section
 from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_run import run_supervised
 from longhaul.activities.process.sandbox import Box, Boxed, boxed
 from longhaul.activities.process.sandbox_view import HOLDING
-from longhaul.activities.process.supervised import run_supervised
 
 SHELL = ("/bin/bash", "--noprofile", "--norc", "-c", "true")
 BARE = ("/usr/bin/bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *HOLDING, "--", *SHELL)

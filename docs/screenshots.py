@@ -59,6 +59,21 @@ REPLIES: tuple[dict[str, Any], ...] = (
     },
 )
 
+PLANNER = """name = "planner"
+tools = ["plan_exit", "Read"]
+[permission]
+mode = "plan"
+"""
+PLAN = """# Mend the red test
+
+1. Read `test_sums.py`, and see what it expects.
+2. Let it expect **4**, for 2 + 2 is 4.
+3. Run all tests again.
+
+Nothing else is changed.
+"""
+PLANS = {"text": "This is my plan.", "tool_calls": [{"id": "plan-1", "name": "plan_exit", "input": {"plan": PLAN}}]}
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -85,16 +100,22 @@ def development_server(folder: Path) -> Iterator[tuple[str, str]]:
             running.terminate()
 
 
-def park_a_session(address: str, folder: Path) -> str:
+def park_a_session(
+    address: str,
+    folder: Path,
+    session: str = "red-test",
+    agent: str = AGENT,
+    replies: tuple[dict[str, Any], ...] = REPLIES,
+) -> str:
     """A session that waits for a person; returns its workflow's id."""
-    project, script = folder / "project", folder / "script.jsonl"
-    project.mkdir()
-    (folder / "agents").mkdir()
-    (folder / "agents" / "mender.toml").write_text(AGENT, encoding="utf-8")
+    project, script, written = folder / "project", folder / f"{session}.jsonl", folder / "agents" / f"{session}.toml"
+    for place in (project, written.parent):
+        place.mkdir(exist_ok=True)
+    written.write_text(agent, encoding="utf-8")
     (project / "test_sums.py").write_text(TEST, encoding="utf-8")
-    script.write_text("".join(json.dumps(reply) + "\n" for reply in REPLIES), encoding="utf-8")
-    asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", "red-test", "--user", "ana"]
-    asked += ["--model", f"scripted:{script}", "--agent", str(folder / "agents" / "mender.toml")]
+    script.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
+    asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", session, "--user", "ana"]
+    asked += ["--model", f"scripted:{script}", "--agent", str(written)]
     # Without a terminal it parks.
     subprocess.run(asked, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
     listed = subprocess.check_output([str(LONGHAUL), "--address", address, "sessions", "--json"], text=True)
@@ -106,15 +127,15 @@ def _trusting(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def console(address: str, folder: Path, ui: str) -> Iterator[str]:
-    """`longhaul console` on a free port, which links to the Web UI: the address of its inbox."""
-    command = [str(LONGHAUL), "--address", address, "console", "--port", "0"]
+def console(address: str, folder: Path, ui: str, by: Literal["console", "serve"] = "console") -> Iterator[str]:
+    """`longhaul console` or `longhaul serve` on a free port, which links to the Web UI: the address that it prints."""
+    command = [str(LONGHAUL), "--address", address, by, "--port", "0"]
     # In its own folder: agents of the current one would have to be trusted first.
-    there = _trusting(folder) | {"LONGHAUL_WEB_UI": ui}
+    there = _trusting(folder) | {"LONGHAUL_WEB_UI": ui, "LONGHAUL_SERVE_TOKENS": f"{'0' * 64} ana"}
     with subprocess.Popen(command, cwd=folder, env=there, stdout=subprocess.PIPE, text=True) as running:
         said = cast(IO[str], running.stdout)
         try:
-            yield said.readline().strip() or sys.exit("longhaul console did not start; its own words are above")
+            yield said.readline().strip() or sys.exit(f"longhaul {by} did not start; its own words are above")
         finally:
             running.terminate()
 
@@ -144,10 +165,15 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
     yield Picture("console-timeline", f"{session}/timeline?{whose}", "Glob", 900, 420)
     yield Picture("console-about", f"{session}/about?{whose}", "Amounts", 900, 540)
     yield Picture("console-context", f"{session}/context?{whose}", "tokens", 900, 280)
+    yield Picture("console-events", f"{session}/log?{whose}", "waits for a person", 900, 760)
     yield Picture("console-change", f"{session}/change?{whose}", "Rules in force", 900, 1310)
     yield Picture("console-sessions", f"{inbox}/sessions", "red-test", 900, 360)
     yield Picture("console-start", f"{inbox}/start", "Start", 900, 740)
     yield Picture("console-workers", f"{inbox}/workers", "Seen", 900, 300)
+
+
+def of_a_plan(inbox: str) -> Picture:
+    return Picture("console-plan", f"{inbox}/s/planner/a-plan/call?id=plan-1&user=ana", "Allow", 900, 700)
 
 
 def of_temporal(ui: str, page: str) -> Iterator[Picture]:
@@ -157,7 +183,12 @@ def of_temporal(ui: str, page: str) -> Iterator[Picture]:
     yield Picture("waiting-sessions", f"{ui}{WAITING}", "red-test", 1400, 560, in_the_dark=False)
 
 
-def take(browser: Browser, picture: Picture, scheme: Literal["light", "dark"]) -> None:
+def take(browser: Browser, picture: Picture) -> None:
+    for scheme in ("light", "dark") if picture.in_the_dark else ("light",):
+        _take(browser, picture, scheme)
+
+
+def _take(browser: Browser, picture: Picture, scheme: Literal["light", "dark"]) -> None:
     """Raises TimeoutError with what the page shows instead."""
     size = {"width": picture.width, "height": picture.height}
     with browser.new_page(color_scheme=scheme, viewport=cast(Any, size)) as page:
@@ -193,9 +224,11 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False)
             with console(address, folder, ui) as inbox:
                 for picture in (*of_the_console(inbox, browser), *of_temporal(ui, page)):
-                    take(browser, picture, "light")
-                    if picture.in_the_dark:
-                        take(browser, picture, "dark")
+                    take(browser, picture)
+                park_a_session(address, folder, "a-plan", PLANNER, (PLANS,))
+                take(browser, of_a_plan(inbox))
+            with console(address, folder, ui, "serve") as served:
+                take(browser, Picture("console-sign-in", f"{served}/console", "Token", 900, 300))
             browser.close()
     return 0
 

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from longhaul.agent.plain.gist import gist, parsed
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.values.permission import PermissionRule
 from longhaul.starter.visible import harmless, one_line, visible
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
@@ -121,11 +120,6 @@ _TASK_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "aban
 def behind_bar(text: str) -> Text:
     """Text from outside, neutralised already, of which no line can pose as ours."""
     return _gutter("  │ ", text)
-
-
-def rule_name(rule: PermissionRule) -> str:
-    """`Bash(git add:*)`, as `--rule` takes it."""
-    return f"{rule.tool_name}({rule.rule_content})" if rule.rule_content else rule.tool_name
 
 
 def _gutter(bar: str, text: str, style: str = "") -> Text:

@@ -58,7 +58,7 @@ def pending_call(call: PendingCall, *, whole: bool = False, width: int = _PLAN_W
     if call.notice:
         shown.append("\n").append_text(render.diff(told_apart(call.notice)))
     if call.suggested_rules:
-        names = ", ".join(one_line(visible(render.rule_name(rule))) for rule in call.suggested_rules)
+        names = ", ".join(one_line(visible(rule.spelt())) for rule in call.suggested_rules)
         shown.append("\n  suggested rules: ", "dim").append(names)
     return shown
 
@@ -113,7 +113,7 @@ def passes(found: WouldPass) -> str:
 def would_pass(found: Sequence[WouldPass]) -> Iterator[Text]:
     """What suggested rules come to: a line for each, and one for each call that it would have let pass too."""
     for one in found:
-        yield Text(f"  {one_line(visible(render.rule_name(one.rule)))}: {passes(one)}", "dim")
+        yield Text(f"  {one_line(visible(one.rule.spelt()))}: {passes(one)}", "dim")
         for passed in one.newest:
             line = Text(f"  │ {one_line(visible(passed.gist))}", "dim")
             line.truncate(LISTED_CHARS, overflow="ellipsis")

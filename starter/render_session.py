@@ -90,13 +90,19 @@ def ago(moment: str) -> str:
 
 
 def until(moment: str) -> str:
-    """`in 3 min` for an ISO time that is to come, else `3 min ago`."""
+    """`in 3 h 20 min` for an ISO time that is to come, else `3 h ago`: who has two days left must not read one."""
     left = (datetime.fromisoformat(moment) - datetime.now(UTC)).total_seconds()
-    return f"in {_brief(left)}" if left > 0 else ago(moment)
+    if left <= 0:
+        return ago(moment)
+    further = next((left % size for _, size in _UNITS[:2] if left >= size), 0)
+    return f"in {_brief(left)}" + (f" {_brief(further)}" if further >= _UNITS[2][1] else "")
+
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def _brief(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+    for unit, size in _UNITS:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{int(max(seconds, 0))} s"

@@ -8,6 +8,7 @@ from temporalio.common import SearchAttributeKey
 from longhaul.activities.contract import CALL_MODEL as CALL_MODEL
 from longhaul.activities.contract import CHECKPOINT as CHECKPOINT
 from longhaul.activities.contract import COMPRESS as COMPRESS
+from longhaul.activities.contract import REFUSED as REFUSED
 from longhaul.activities.contract import REQUEST as REQUEST
 from longhaul.activities.contract import TELL_MEMBER as TELL_MEMBER
 from longhaul.activities.contract import EntriesPage as EntriesPage
@@ -98,8 +99,6 @@ TASK_TIMEOUT = timedelta(seconds=5)
 
 AHEAD = "the session moved on while it was asked; ask again"
 """What a query fails with that came upon events of no task yet. Its session is well."""
-REFUSED = "Refused"
-"""Error type of an update that changed nothing; the message says why, and the first detail, if any, of which kind."""
 
 PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""

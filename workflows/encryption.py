@@ -11,15 +11,19 @@ from typing import Protocol, Self, cast
 
 from google.protobuf.message import DecodeError
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
 from temporalio.converter import (
     ActivitySerializationContext,
     DefaultFailureConverter,
     PayloadCodec,
+    PayloadConverter,
     SerializationContext,
     WithSerializationContext,
     WorkflowSerializationContext,
 )
+from temporalio.exceptions import ApplicationError
 
+from longhaul.activities.contract import BAD_START, REFUSED
 from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.stores.blobs.blobs import BlobsUnavailable, session_prefix
 from longhaul.workflows.payloads.large_payloads import BLOBS_AWAY, KEY, MISSING, WITH_KEY
@@ -95,18 +99,24 @@ class EncryptedPayloads(PayloadCodec, WithSerializationContext):
         return plain
 
 
-class ActivityFailures(DefaultFailureConverter, WithSerializationContext):
-    """Has what an activity failed with encrypted, message and stack: a provider may quote what it was sent.
+class EncryptedFailures(DefaultFailureConverter, WithSerializationContext):
+    """Has message and stack encrypted of what an activity failed with, for a provider may quote what it was sent, and
+    of why a letter or a start was refused, for that quotes a bit of it.
 
     What the session itself says, when a task or a query of it fails, is in sentences of our own: the server shows them
     to whoever asks why nothing goes on, and that must not need a key.
     """
 
     def with_context(self, context: SerializationContext) -> Self:
-        return cast(Self, _OF_ACTIVITIES) if isinstance(context, ActivitySerializationContext) else self
+        return cast(Self, _ALL_ENCRYPTED) if isinstance(context, ActivitySerializationContext) else self
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        quotes = isinstance(exception, ApplicationError) and exception.type in (REFUSED, BAD_START)
+        convert = _ALL_ENCRYPTED.to_failure if quotes else super().to_failure
+        convert(exception, payload_converter, failure)
 
 
-_OF_ACTIVITIES = ActivityFailures(encode_common_attributes=True)
+_ALL_ENCRYPTED = DefaultFailureConverter(encode_common_attributes=True)
 
 
 def owner_of(namespace: str, workflow_id: str) -> str:

@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 with workflow.unsafe.imports_passed_through():
     from pydantic import ValidationError
 
-    from longhaul.agent.hub import bodies, taking, telling
+    from longhaul.agent.hub import bodies, deliveries, membership
     from longhaul.agent.hub.hub import Member, put_out
     from longhaul.agent.letters.bodies import Unusable
     from longhaul.agent.letters.hubs import HubSays
@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
         ToMember,
     )
     from longhaul.workflows.payloads.letter_batches import Turns
-    from longhaul.workflows.payloads.letters import LARGEST_LETTER, MAX_NAME, decode, weigh
+    from longhaul.workflows.payloads.letter_codec import LARGEST_LETTER, MAX_NAME, decode, weigh
 
 ROLL_OVER_EVENTS = 2_000
 LETTER_SECONDS = 10
@@ -82,7 +82,7 @@ class AgentHub:
         except (Unusable, ValidationError, TypeError) as error:
             workflow.logger.warning("a signal to a hub could not be used: %s", str(error)[:300])
             return
-        self._hub = taking.member_said(self._hub, said, self._life)
+        self._hub = membership.member_said(self._hub, said, self._life)
 
     @workflow.update(dynamic=True)
     async def on_update(self, name: str, arguments: Sequence[RawValue]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class AgentHub:
             body = bodies.read(name[:MAX_NAME], decode(name[:MAX_NAME], arguments))
             if isinstance(body, bodies.AwaitHeard):
                 return await self._heard(body)
-            self._hub, answer = taking.received(self._hub, body)
+            self._hub, answer = membership.received(self._hub, body)
         except Unusable as refusal:
             raise ApplicationError(str(refusal), type=REFUSED, non_retryable=True) from None
         return answer
@@ -135,14 +135,14 @@ class AgentHub:
         self._answering += 1
         try:
             await workflow.wait_condition(
-                lambda: telling.behind(self._hub, body) == [] or self._is_long(),
+                lambda: deliveries.behind(self._hub, body) == [] or self._is_long(),
                 timeout=timedelta(seconds=ANSWER_SECONDS),
             )
         except TimeoutError:
             pass  # whoever asked asks again
         finally:
             self._answering -= 1
-        behind = telling.behind(self._hub, body)
+        behind = deliveries.behind(self._hub, body)
         told = self._hub.replies.get(body.reply_id, 0) > 0 or not body.reply_id
         return {"known": behind is not None, "behind": behind or [], "told": told}
 
@@ -150,7 +150,7 @@ class AgentHub:
         """Members to which no letter is under way, and what they are to hear next."""
         own = workflow.info().workflow_id
         free = [member for member in self._hub.members if member.name not in self._telling]
-        letters = [(member, telling.due(self._hub, member, self._life, own)) for member in free]
+        letters = [(member, deliveries.due(self._hub, member, self._life, own)) for member in free]
         return [(member, letter) for member, letter in letters if letter is not None]
 
     def _has_work(self) -> bool:
@@ -177,7 +177,7 @@ class AgentHub:
                 raise
             self._hub = put_out(self._hub, member, str(error.cause or error))
         else:
-            self._hub = telling.delivered(self._hub, member.name, letter)
+            self._hub = deliveries.delivered(self._hub, member.name, letter)
         del self._telling[member.name]
 
     def _look_for_defects(self) -> None:

@@ -72,7 +72,14 @@ with workflow.unsafe.imports_passed_through():
         Status,
     )
     from longhaul.workflows.payloads.letter_batches import Turns
-    from longhaul.workflows.payloads.letters import LARGEST_LETTER, MAX_NAME, decode, open_record, read_start, weigh
+    from longhaul.workflows.payloads.letter_codec import (
+        LARGEST_LETTER,
+        MAX_NAME,
+        decode,
+        open_record,
+        read_start,
+        weigh,
+    )
     from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
     from longhaul.workflows.steps import Doing
     from longhaul.workflows.wait_metrics import tell_waits

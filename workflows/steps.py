@@ -15,7 +15,7 @@ from longhaul.agent.decisions.interrupting import parting_words
 from longhaul.agent.decisions.prepared import with_tools_from_before
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
-from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.fold.context_tokens import Cut
 from longhaul.agent.fold.ledger.agent_state import effect_of
 from longhaul.agent.letters.signed_approvals import settle
 from longhaul.agent.life.rollover_state import Carried

@@ -3,16 +3,17 @@
 from typing import Any
 
 from longhaul.activities.contract import EntriesPage, SpecTexts, TranscriptPage
+from longhaul.agent.decisions.compaction import next_cut
 from longhaul.agent.decisions.deadlines import when
 from longhaul.agent.decisions.notices import to_tell
-from longhaul.agent.fold.compaction import next_cut, tokens
+from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.letters import requests
 from longhaul.agent.letters.doubts import open_doubts
-from longhaul.agent.letters.life import shutdown
 from longhaul.agent.letters.pausing import told
 from longhaul.agent.letters.signed_approvals import must_sign
+from longhaul.agent.letters.worker_notices import shutdown
 from longhaul.agent.permission.preview import Preview, at_length, preview
 from longhaul.agent.plain.times import iso
 from longhaul.agent.record import Record

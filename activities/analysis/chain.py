@@ -14,7 +14,7 @@ from typing import TypedDict, cast
 from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
 from longhaul.activities.models.requests.said_once import MOST_NOTES
 from longhaul.activities.tools.setup_error import ToolSetupError
-from longhaul.agent.permission.confirmation import RULES_ANALYZER, worse
+from longhaul.agent.permission.confirmation_policy import RULES_ANALYZER, worse
 from longhaul.agent.permission.risk import risk_by_rules
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.values.permission import Risk

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from longhaul.activities.analysis.analyzer import Around, Case, Finding
 from longhaul.activities.analysis.chain import Analyzers, JudgeNotes, told_of
 from longhaul.activities.attempt import own_session
-from longhaul.activities.context.contexts import Contexts
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.contract import Analysis, ExamineCalls
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.permission.facts import CallFacts

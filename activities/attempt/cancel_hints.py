@@ -58,15 +58,24 @@ class Hints:
             await asyncio.wait((hearing, *self._telling))
 
     async def _hear(self) -> None:
+        """Until it is cancelled. Whatever befalls the store: who gave up would hear of no interrupt before its next
+        heartbeat as long as the worker lives."""
         while True:
             await heartbeat.some_call()
             await asyncio.sleep(BRIEF_SECONDS)
-            reader = self._streams.reader(self._key)
             try:
-                while heartbeat.calls():
-                    for line in await reader.read(READ_SECONDS, gently=True):
-                        heartbeat.poke(line.decode("utf-8", "replace"))
+                await self._hear_while_a_call_runs()
             except StreamsUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
-            finally:
-                await reader.close()
+            except Exception:
+                log.exception("the store that tells of interrupts could not be read; it is tried again")
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _hear_while_a_call_runs(self) -> None:
+        reader = self._streams.reader(self._key)
+        try:
+            while heartbeat.calls():
+                for line in await reader.read(READ_SECONDS, gently=True):
+                    heartbeat.poke(line.decode("utf-8", "replace"))
+        finally:
+            await reader.close()

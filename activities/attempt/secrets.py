@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from longhaul.activities.attempt import marks
+from longhaul.activities.attempt import secret_marks
 from longhaul.activities.attempt.attached_secrets import left_out, out_of_attachment
 from longhaul.activities.masking.extras import without_secret_extras, without_secrets
 from longhaul.activities.masking.masker import Masker, mark
-from longhaul.activities.shell.danger import dangerous_variable
+from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.tool import ToolError
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.errors import BadSetup
@@ -89,15 +89,15 @@ class WorkerSecrets:
 
     def marked(self, arguments: str) -> str:
         """Arguments of a call as they are recorded for those who read them; the same when they hold no secret."""
-        return marks.marked(arguments, self.masker)
+        return secret_marks.marked(arguments, self.masker)
 
     def kept(self, arguments: str) -> str:
         """The same, where what runs is made of them with `filled`."""
-        return marks.kept(arguments, self.masker, self._known)
+        return secret_marks.kept(arguments, self.masker, self._known)
 
     def filled(self, arguments: str, names: Iterable[str]) -> str:
         """The arguments that a tool gets which is given these secrets. Nobody is given the worker's own."""
-        return marks.filled(arguments, {name: self._values[name] for name in names if name in self._values})
+        return secret_marks.filled(arguments, {name: self._values[name] for name in names if name in self._values})
 
     def out_of_result(self, result: ToolResultBlock) -> ToolResultBlock:
         """What a tool gave back, without secrets. Never raises: the call has run."""

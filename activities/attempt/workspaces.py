@@ -5,7 +5,6 @@ import hashlib
 import logging
 import os
 import secrets
-import stat
 import time
 from datetime import timedelta
 from functools import lru_cache
@@ -22,10 +21,10 @@ from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
+from longhaul.stores.regular_files import read_regular
 from longhaul.stores.state.atomic import write_whole
-from longhaul.stores.worktrees import worktrees
+from longhaul.stores.worktrees import clones, snapshots, worktrees
 from longhaul.stores.worktrees.plain_folder import GitProblem
-from longhaul.stores.worktrees.snapshots import take
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ KEPT_PLACES = 1_000
 """Workspaces of which is remembered when their marker was read."""
 
 QUICK_TRIES = 20
-QUICK_SECONDS = 0.2
+QUICK_SECONDS = 0.15
 """Attempts of one activity, and between them; `not_here` says why they are quick."""
 NEIGHBOURS = 1_000
 """Folders among which the nearest name is looked for."""
@@ -76,15 +75,19 @@ class Workspaces:
 
     def _own_tree(self, root: Path, session_key: str, at: str) -> Path:
         try:
-            return worktrees.make(root.resolve(), self._data_dir, session_key, at)
+            root = root.resolve()
+            cloned = clones.own_files(root, self._data_dir, session_key, at)
+            return cloned or worktrees.make(root, self._data_dir, session_key, at)
         except (GitProblem, OSError) as error:
             raise not_here(f"no working tree could be made: {error}") from error
 
     def snapshot(self, recorded: RecordedPlace, session_key: str, call_id: str, *, again: bool) -> str:
-        """The commit that keeps the files; empty, with a line in the log, where they can't be kept: the call goes on
-        all the same. Blocking."""
+        """What keeps the files, a commit or a clone; empty, with a line in the log, where they can't be kept: the call
+        goes on all the same. Blocking."""
         try:
-            return take(Path(recorded.root), self._data_dir, session_key, call_id, again=again)
+            root = Path(recorded.root)
+            take = snapshots.take if clones.is_gits(root) else clones.take
+            return take(root, self._data_dir, session_key, call_id, again=again)
         except (GitProblem, OSError) as error:
             log.warning("the files of session %s were not kept before call %s: %s", session_key, call_id, error)
             return ""
@@ -188,12 +191,7 @@ def _read(marker: Path) -> str | None:
     """The nonce, or None. The workspace may be hostile: a pipe here would hold a thread of the worker for ever, a long
     file would be recorded, and a link would record what lies elsewhere."""
     try:
-        file = os.open(marker, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            regular = stat.S_ISREG(os.fstat(file).st_mode)
-            found = os.read(file, NONCE_CAP_BYTES + 1) if regular and not marker.parent.is_symlink() else b""
-        finally:
-            os.close(file)
-        return found.decode("ascii").strip() if 0 < len(found) <= NONCE_CAP_BYTES else None
+        found = b"" if marker.parent.is_symlink() else read_regular(marker, NONCE_CAP_BYTES)
+        return found.decode("ascii").strip() if found else None
     except (OSError, UnicodeDecodeError):
         return None

@@ -1,14 +1,14 @@
 """The end of a summary, which no model writes: what is still open, and where the dropped messages can be read."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longhaul.agent.plain.tags import tag_of, without
 from longhaul.agent.values.spec.summary_template import without_our_tags
 
 _BEGIN = '<system-info source="longhaul">'
 _END = "</system-info>"
-_BEGIN_ANYWHERE = re.compile(r"<(?=\s*/?\s*system-info\s+source)", re.IGNORECASE)
+_BEGIN_ANYWHERE = tag_of(r"system-info\s+source")
 _POINTER = "Earlier messages, word for word: "
 _OPEN = "Still open:"
 _NO_SUMMARY = "Earlier messages were left out here without a summary."
@@ -47,7 +47,7 @@ def split(summary: str) -> tuple[str, Footer]:
 
 def join(body: str, footer: Footer) -> str:
     """The whole summary. Nothing in `body` can pass for a footer."""
-    return "\n\n".join(part for part in (_BEGIN_ANYWHERE.sub("&lt;", body), footer.text()) if part)
+    return "\n\n".join(part for part in (without(_BEGIN_ANYWHERE, body), footer.text()) if part)
 
 
 def missing(must_mention: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:

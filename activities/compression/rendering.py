@@ -1,10 +1,10 @@
 """Messages as plain text for whoever summarises them: no call stands there as a call, so none can lack its result."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from longhaul.agent.plain.tags import tag_of, without
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -18,9 +18,7 @@ from longhaul.agent.values.conversation.messages import (
     parts_of,
 )
 
-_MARKS = re.compile(
-    r"<(?=\s*/?\s*(?:system-info|material|earlier-summary|agent-instructions|instructions|still-open)\b)", re.IGNORECASE
-)
+_MARKS = tag_of(r"(?:system-info|material|earlier-summary|agent-instructions|instructions|still-open)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ def enclosed(tag: str, text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    return _MARKS.sub("&lt;", text)
+    return without(_MARKS, text)
 
 
 def pieces_of(index: int, message: Msg, remark: str = "") -> Iterator[Piece]:

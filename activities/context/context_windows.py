@@ -42,11 +42,20 @@ _WINDOWS: tuple[tuple[str, int], ...] = (
     (r"mistral-large-4", 1_048_576),
     (r"mistral-(large-2512|medium-3-5|small-2603)|devstral-2512", 262_144),
     (r"codestral", 256_000),
+    (r"nova-micro", 128_000),
+    (r"nova-(lite|pro)", 300_000),
+    (r"nova-(premier|2-lite)", 1_000_000),
+    (r"llama-?4-", 1_000_000),
+    (r"llama3-(8|70)b", 8_192),
 )
 """First match counts. `tests/activities/context/test_context_windows.py` holds it to genai-prices, which takes a second
 and 100 MB to load. Where sizes differ by plan or release the smaller one stands here: too early a compaction costs
 little, too late a one costs a refused call. OpenAI's newest take a million tokens, and more than 272,000 of input at
 twice the price."""
+AT_BEDROCK = re.compile(
+    r"^(?:[a-z-]+\.)?(?:amazon|anthropic|google|meta|minimax|mistral|moonshot(?:ai)?|nvidia|openai|qwen|writer|xai|zai)\."
+)
+"""What stands before a model's name at Bedrock: `us.amazon.`."""
 
 
 def window_of(model: str, config: ModelConfig, called: Called | None) -> int:
@@ -59,5 +68,5 @@ def window_of(model: str, config: ModelConfig, called: Called | None) -> int:
 def context_length(full_model_name: str) -> int:
     """Tokens of input and output together, for a name with or without its provider prefix and organisation."""
     name = split_model(full_model_name)[1] or full_model_name
-    name = name.rpartition("/")[2].lower()
+    name = AT_BEDROCK.sub("", name.rpartition("/")[2].lower(), count=1)
     return next((tokens for pattern, tokens in _WINDOWS if re.match(pattern, name)), DEFAULT_TOKENS)

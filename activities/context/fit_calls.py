@@ -4,7 +4,7 @@ again without what it refuses nevertheless."""
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from longhaul.activities.context.contexts import SessionContext
+from longhaul.activities.context.context_cache import SessionContext
 from longhaul.activities.context.repairs import Repairing
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.requests.thinking_origin import Beginnings, chain_of, fitting, signed, with_origin

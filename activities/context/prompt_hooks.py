@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.stores.loading import found_at, names_in
 
@@ -67,8 +68,8 @@ def load_hooks(names: str) -> PromptHooks:
 async def _run(hook: PromptHook, system_prompt: str, context: PromptContext) -> Any:
     if inspect.iscoroutinefunction(hook):
         return await hook(system_prompt, context)
-    # A plain function may block, and heartbeats come from the event loop.
-    answer = await asyncio.to_thread(hook, system_prompt, context)
+    # A plain function may block, for ever too: the loop's own threads are few, and the worker's stores need them.
+    answer = await in_own_thread(lambda _: hook(system_prompt, context))
     return await answer if inspect.isawaitable(answer) else answer
 
 

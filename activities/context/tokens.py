@@ -1,7 +1,7 @@
 """Counts the tokens that a model will read: of a text, a message, a tool's output, the system prompt with the tools.
 
 Counts are exact for OpenAI's models where tiktoken's file is at hand, and estimates elsewhere. They are recorded with
-what was counted, so a session may mix both; the provider's report corrects them (`agent.plain.tokens`).
+what was counted, so a session may mix both; the provider's report corrects them (`agent.plain.token_correction`).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import tiktoken
 
 from longhaul.activities.context.attachment_tokens import attachment_tokens
-from longhaul.activities.context.contexts import size_of
+from longhaul.activities.context.context_cache import size_of
 from longhaul.activities.context.encodings import Encodings, encoding_name
 from longhaul.activities.context.token_estimate import estimate
 from longhaul.agent.values.conversation.messages import (

@@ -19,7 +19,7 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.context.attachment_tokens import attachment_tokens
 from longhaul.activities.context.attachments import looked_into
-from longhaul.activities.context.contexts import size_of
+from longhaul.activities.context.context_cache import size_of
 from longhaul.activities.context.result_truncation import Output, Truncated, truncate
 from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import RunTool

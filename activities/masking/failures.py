@@ -27,10 +27,14 @@ class _Masking(ActivityInboundInterceptor):
         except CancelledError:
             raise
         except Exception as error:
-            said = [str(error), *(str(cause) for cause in _causes(error))]
+            said = [words for each in (error, *_causes(error)) for words in _words_of(each)]
             if not any(self._masker.found(words) for words in said):
                 raise
             raise _told_without(error, self._masker) from None
+
+
+def _words_of(error: BaseException) -> tuple[str, ...]:
+    return (str(error), *map(repr, error.details)) if isinstance(error, ApplicationError) else (str(error),)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -45,7 +49,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 def _told_without(error: Exception, masker: Masker) -> ApplicationError:
     if not isinstance(error, ApplicationError):
         return ApplicationError(masker.masked(str(error)), type=type(error).__name__)
-    # Without its details: they repeat the words.
+    # Without its details: they repeat the words, or have a secret of their own.
     return ApplicationError(
         masker.masked(error.message),
         type=error.type,

@@ -1,14 +1,15 @@
 """Cuts secrets out of text: as they are, and in the forms in which programs print them.
 
-Found: any case, wrapped lines, JSON and shell escapes, URL encoding, hex with the usual separators, and base64 with any
-alignment, also within longer texts. Not found: what a program makes of a secret on purpose, such as its letters in
-reverse, or with other text between them, as the columns of a dump.
+Found: any case, wrapped lines, JSON and shell escapes, doubled quotes, HTML and XML, URL encoding, hex with the usual
+separators, and base64 with any alignment, also within longer texts. Not found: what a program makes of a secret on
+purpose, such as its letters in reverse, or with other text between them, as the columns of a dump.
 """
 
 import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 _SLASHES = r"\\{0,8}"
@@ -18,6 +19,20 @@ _BETWEEN_BYTES = r"(?:\\{0,8}x|0x|[\s:,\-]){0,4}"
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-f]{4})|x([0-9a-f]{2})|([0-3][0-7]{2})|(.))|%(?:25)*([0-9a-f]{2})", re.IGNORECASE | re.DOTALL
 )
+_MARKUP, _BREAKS = ({"&": "&amp;", "<": "&lt;", ">": "&gt;"}, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+_DOUBLE, _SINGLE = ('"', "&quot;", "&#34;"), ("'", "&#39;", "&#x27;", "&apos;")
+_QUOTED = [
+    str.maketrans(quoted)
+    for quoted in (
+        *(
+            {**_MARKUP, **breaks, '"': double, "'": single}
+            for breaks, double, single in product(({}, _BREAKS), _DOUBLE, _SINGLE)
+        ),
+        *({"'": within} for within in ("'\\''", "'\"'\"'", "''")),
+        {'"': '""'},
+    )
+]
+"""How HTML and XML are written by the usual libraries, words of a shell in quotes, and CSV, YAML and SQL."""
 _LAYERS = 4
 """So often a text may have been quoted within another."""
 _ENDS = 40
@@ -38,14 +53,14 @@ class _Forms:
     name: str
     plain: tuple[str, ...]
     encoded: tuple[str, ...]
-    hexadecimal: str
+    hexadecimal: tuple[str, ...]
     pattern: str
 
     def shows_in(self, view: "_View") -> bool:
         return (
             any(form in view.text for form in self.plain)
             or any(form in view.encoded for form in self.encoded)
-            or any(self.hexadecimal in text for text in view.bytewise)
+            or any(form in text for form in self.hexadecimal for text in view.bytewise)
         )
 
     def may_open_with(self, view: "_View") -> bool:
@@ -53,11 +68,11 @@ class _Forms:
         return (
             any(_is_beginning(view.text, form) for form in self.plain)
             or any(_is_beginning(view.encoded, form) for form in self.encoded)
-            or any(_is_beginning(text, self.hexadecimal) for text in view.bytewise)
+            or any(_is_beginning(text, form) for form in self.hexadecimal for text in view.bytewise)
         )
 
     def first_letters(self) -> set[str]:
-        letters = {form[:1] for form in (*self.plain, *self.encoded, self.hexadecimal)}
+        letters = {form[:1] for form in (*self.plain, *self.encoded, *self.hexadecimal)}
         return letters | {_TWINS[char] for char in letters if char in _TWINS}
 
 
@@ -76,14 +91,14 @@ class Masker:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """Values by name, each of at least six characters."""
-        ordered = sorted(secrets, key=lambda name: (-len(secrets[name]), name))
-        self._forms = [_forms(name, secrets[name]) for name in ordered]
+        forms = [form for name, value in secrets.items() for form in (_forms(name, value), *_quoted(name, value))]
+        self._forms = sorted(forms, key=lambda form: (-len(form.plain[0]), form.name, form.plain))
         self._marks = {f"s{at}": mark(form.name) for at, form in enumerate(self._forms)}
         patterns = (f"(?P<s{at}>{form.pattern})" for at, form in enumerate(self._forms))
         self._pattern = re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
         letters = {"\\", "%"}.union(*(form.first_letters() for form in self._forms))
         self._opening = re.compile(f"[{re.escape(''.join(sorted(letters)))}]", re.IGNORECASE)
-        self.reach = max((len(value) for value in secrets.values()), default=0) * _EXPANSION + 64
+        self.reach = max((len(form.plain[0]) for form in forms), default=0) * _EXPANSION + 64
         """Characters that one secret may take, in any form."""
 
     def __bool__(self) -> bool:
@@ -142,6 +157,14 @@ def mark(name: str) -> str:
     return f"[secret {name}]"
 
 
+def _quoted(name: str, value: str) -> Iterator[_Forms]:
+    """Each way to quote it that gives another text; without what base64 and dumps make of that."""
+    for text in {value.translate(quoted) for quoted in _QUOTED} - {value}:
+        flat = text.replace("\r", "").replace("\n", "")
+        pattern = _in_order([_letter(char, twins={" ": "+"}) for char in flat], _BREAK)
+        yield _Forms(name, (flat.lower(),), (), (), pattern)
+
+
 def _forms(name: str, value: str) -> _Forms:
     data = value.encode()
     text = value.replace("\r", "").replace("\n", "")
@@ -153,7 +176,7 @@ def _forms(name: str, value: str) -> _Forms:
     # As unescaping gives them back: one character for each byte, or for each half of a pair.
     spelt = (text, text.replace(" ", "+"), text.encode().decode("latin-1"), "".join(map(chr, _utf16(text))))
     plain = tuple(dict.fromkeys(each.lower() for each in spelt))
-    return _Forms(name, plain, tuple(_standard(core.lower()) for core in encoded), data.hex(), "|".join(patterns))
+    return _Forms(name, plain, tuple(_standard(core.lower()) for core in encoded), (data.hex(),), "|".join(patterns))
 
 
 def _aligned(data: bytes, offset: int) -> str:

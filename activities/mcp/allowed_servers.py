@@ -19,7 +19,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.failures import NotOffered
 from longhaul.activities.models.key_places import NO_KEY, BadKeyPlaces, KeyPlace, is_among, read_key_places
 from longhaul.activities.process.sandbox import Box
-from longhaul.activities.shell.danger import dangerous_variable
+from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean

@@ -22,7 +22,7 @@ from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBu
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
-from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, streams
+from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, of_this_call, streams
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of
@@ -40,10 +40,6 @@ TAIL_BYTES = 2_000
 MOST_PAGES = 200
 Answer = types.CallToolResult | types.InputRequiredResult
 _CALLED = TypeAdapter[Answer](Answer)
-
-_NO_SESSION = "Session terminated"
-"""What the `mcp` package says of a server that has forgotten the session, unless the server's own words came with its
-404: it has done nothing."""
 
 
 class McpConnection:
@@ -133,8 +129,8 @@ class McpConnection:
 
     async def _asked(self, request: Awaitable[Any]) -> Any:
         """What the request comes to. Cancelled, it tells the server so."""
-        self._status.forget()
-        limit, failed = asyncio.timeout(None), self._status.failed
+        status = Outcomes()
+        limit, failed = asyncio.timeout(None), status.failed
 
         def end(ended: asyncio.Future[None]) -> None:
             grace = SAYING_SECONDS if ended is failed else 0  # SSE says nothing more of it
@@ -143,31 +139,36 @@ class McpConnection:
 
         self._task.add_done_callback(end)
         failed.add_done_callback(end)
+        mine = of_this_call.set(status)
         try:
             async with limit:
                 return await request
         except TimeoutError:
             why = "the connection was lost"
         except MCPError as error:
-            if error.code != types.CONNECTION_CLOSED and str(error) != _NO_SESSION and not self._status.refused:
+            said, why = status.said_by(error), str(error)
+            if said == "its answer":
                 raise
-            why = str(error)
+            if said == "no session":
+                self.close()
+                raise ServerBusy(self._sentence("has forgotten this session", why)) from error
         finally:
             self._task.remove_done_callback(end)
             failed.remove_done_callback(end)
-        raise self._without_answer(why)
+            of_this_call.reset(mine)
+        raise self._without_answer(status, why)
 
-    def _without_answer(self, why: str) -> ServerFailure | MCPError:
-        status = self._status.refused
+    def _without_answer(self, outcomes: Outcomes, why: str) -> ServerFailure | MCPError:
+        status = outcomes.refused
         if status in NOT_NOW:
-            return self._busy()
-        if self._status.is_unsent or why == _NO_SESSION or status == HTTPStatus.NOT_FOUND:
+            return self._busy(status)
+        if outcomes.is_unsent:
             self.close()
             return ServerBusy(self._sentence("can't be reached", why))
-        if 400 <= status < 500:
+        if 400 <= status < 500 and status != HTTPStatus.NOT_FOUND:
             return MCPError(code=types.INVALID_REQUEST, message=f"HTTP {status}: {harmless(why[:500])}")
         self.close()
-        if self._status.is_too_long:
+        if outcomes.is_too_long or self._status.is_too_long:
             return AnswerTooLong(self._sentence("has answered with too much", "more than can be read at once"))
         return ServerLost(self._sentence("was lost while the call was under way", f"HTTP {status}" if status else why))
 
@@ -230,13 +231,13 @@ class McpConnection:
 
     def _unopened(self, why: str) -> ServerFailure:
         if self._status.refused in NOT_NOW:
-            return self._busy()
+            return self._busy(self._status.refused)
         if self._status.is_too_long:
             why = "it has answered with more than can be read at once"
         return self._unreachable(why)
 
-    def _busy(self) -> ServerBusy:
-        return ServerBusy(self._sentence("takes no calls now", f"HTTP {self._status.refused}"))
+    def _busy(self, status: int) -> ServerBusy:
+        return ServerBusy(self._sentence("takes no calls now", f"HTTP {status}"))
 
     def _unreachable(self, why: str) -> ServerAway:
         return ServerAway(self._sentence("can't be reached", why))

@@ -14,15 +14,22 @@ from longhaul.agent.values.conversation.messages import Base64Source, DataBlock,
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}")
 _OTHER = "application/octet-stream"
 STRUCTURED = "structured_content"
+LONGEST_STRUCTURED = 100_000
+"""Characters of JSON in the metadata, which stands in the session's state as long as the result does."""
 
 
 def output_of(result: types.CallToolResult, metadata: dict[str, Any]) -> ToolOutput:
-    """`metadata` with what the server has structured, beside. It stands in the output where nothing else does."""
+    """`metadata` with what the server has structured, beside. It stands in the output where nothing else does; what is
+    long stands there alone, to be cut and kept whole as long texts are, unless the server says the same in words."""
     blocks = [_block(content) for content in result.content]
     if result.structured_content is not None:
-        metadata = {**metadata, STRUCTURED: result.structured_content}
-        if not blocks:
-            blocks = [TextBlock(text=json.dumps(result.structured_content, ensure_ascii=False))]
+        written = json.dumps(result.structured_content, ensure_ascii=False)
+        is_long = len(written) > LONGEST_STRUCTURED
+        if not is_long:
+            metadata = {**metadata, STRUCTURED: result.structured_content}
+        said = sum(len(block.text) for block in blocks if isinstance(block, TextBlock))
+        if not blocks or (is_long and said < len(written) // 2):
+            blocks.append(TextBlock(text=written))
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     output = clipped("\n".join(texts), OUTPUT_CAP) if len(texts) == len(blocks) else tuple(blocks)
     return ToolOutput(output, failed=result.is_error, metadata=metadata)

@@ -1,5 +1,6 @@
 """Asks MCP servers what they offer, where there is no session: for whoever looks after workers."""
 
+import logging
 import shlex
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from typing import Any
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server, open_servers
 from longhaul.activities.mcp.failures import NotOffered
-from longhaul.activities.mcp.servers import McpServers
+from longhaul.activities.mcp.servers import McpServers, log
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.values.spec.mcp import HttpMCPConfig, MCPClient
 
@@ -80,9 +81,12 @@ async def surveying(
 ) -> AsyncIterator[Survey]:
     """What it starts is ended behind it. Raises BadMCPSetting."""
     survey = Survey(tables, allowed, secrets, folder, hidden)
+    level = log.level
+    log.setLevel(logging.ERROR)  # whoever asks is told each of its sentences
     try:
         yield survey
     finally:
+        log.setLevel(level)
         await survey.close()
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, assert_never
 
 from longhaul.activities.models.apis.ambient import ANTHROPIC, OPENAI, left_out
+from longhaul.activities.models.apis.vendors import Hosted
 from longhaul.activities.models.model import Model
 from longhaul.agent.values.spec.profiles import Api
 
@@ -30,7 +31,7 @@ def make_model(provider_name: str, api: Api, api_key: str, base_url: str, *, own
         case "ai":
             from longhaul.activities.models.apis.vendor_model import VendorModel  # noqa: PLC0415
 
-            return VendorModel(provider_name, api_key, base_url)
+            return VendorModel(provider_name, api_key, Hosted(base_url))
         case "script":
             from longhaul.activities.models.script.scripted import ScriptedModel  # noqa: PLC0415
 

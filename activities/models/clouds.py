@@ -1,5 +1,5 @@
-"""Claude and OpenAI's models where clouds host them, called by the SDKs' own clients, which sign in as each cloud wants
-it: addresses, packages, and the clients.
+"""Models where clouds host them, called by the SDKs' own clients, which sign in as each cloud wants it: addresses,
+packages, and the clients.
 
 Sources, 2026-11-24: the SDKs' own modules; learn.microsoft.com, "Azure OpenAI API version lifecycle";
 platform.claude.com, "Claude in Amazon Bedrock", "Claude on Vertex AI", "Claude in Microsoft Foundry".
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longhaul.activities.models.apis.ambient import ANTHROPIC, OPENAI, left_out
-from longhaul.activities.models.apis.vendors import is_there
+from longhaul.activities.models.apis.vendors import Hosted, is_there
 from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.model import Model
 from longhaul.agent.values.spec.known_names import CLOUDS
@@ -29,7 +29,7 @@ _SIGNS_IN_BY: Mapping[str, tuple[tuple[str, ...], str]] = {
     "foundry": (("azure.identity",), "azure"),
     "vertex": (("google.auth", "requests"), "vertex"),
 }
-"""Modules, and the extra that has them."""
+"""Modules, and the extra that has them. Of those that are called through pydantic-ai `vendors` knows them."""
 _NEEDED_WITH_A_KEY = ("bedrock",)
 """Its streams are in a form of AWS's own, which boto3's packages read."""
 _OF_GOOGLE = {
@@ -57,14 +57,20 @@ class Cloud:
     def address(self) -> str:
         """The cloud's own for the region; empty where each customer has one."""
         match self.provider:
-            case "bedrock":
+            case "bedrock" | "ai:bedrock":
                 return f"https://bedrock-runtime.{self.region}.amazonaws.com"
             case "bedrock-mantle":
                 return f"https://bedrock-mantle.{self.region}.api.aws/anthropic"
             case "vertex":
-                return f"https://{_OF_GOOGLE.get(self.region, f'{self.region}-aiplatform.googleapis.com')}/v1"
+                return f"{self._of_google}/v1"
+            case "ai:google-vertex":
+                return self._of_google
             case _:
                 return ""
+
+    @property
+    def _of_google(self) -> str:
+        return f"https://{_OF_GOOGLE.get(self.region, f'{self.region}-aiplatform.googleapis.com')}"
 
 
 def cloud_of(profile: ModelProfile | None) -> Cloud | None:
@@ -76,7 +82,7 @@ def cloud_of(profile: ModelProfile | None) -> Cloud | None:
 
 def check_cloud(cloud: Cloud, *, by_identity: bool) -> None:
     """Raises SetupError where the worker lacks what signs in; nothing is imported for that."""
-    modules, extra = _SIGNS_IN_BY[cloud.provider]
+    modules, extra = _SIGNS_IN_BY.get(cloud.provider, ((), ""))
     for module in modules if by_identity or cloud.provider in _NEEDED_WITH_A_KEY else ():
         if not is_there(module):
             raise SetupError(
@@ -87,6 +93,10 @@ def check_cloud(cloud: Cloud, *, by_identity: bool) -> None:
 
 def make_cloud_model(cloud: Cloud, key: str | None, base_url: str) -> Model:
     """`key`: None where the worker signs in as what it runs as."""
+    if cloud.provider.startswith("ai:"):
+        from longhaul.activities.models.apis.vendor_model import VendorModel  # noqa: PLC0415
+
+        return VendorModel(cloud.provider, key, Hosted(base_url, cloud.region, cloud.project))
     from longhaul.activities.models.apis.anthropic import AnthropicModel  # noqa: PLC0415  a worker starts within a second
 
     match cloud.provider:
@@ -111,25 +121,29 @@ def make_cloud_model(cloud: Cloud, key: str | None, base_url: str) -> Model:
 def _bedrock(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnthropicBedrock":
     import anthropic  # noqa: PLC0415
 
-    return anthropic.AsyncAnthropicBedrock(
+    client = anthropic.AsyncAnthropicBedrock(
         api_key=key,
         aws_region=cloud.region,
         base_url=base_url,
         max_retries=0,
         default_headers=_headers(anthropic.Omit()),
     )
+    client.api_key = key  # without one the SDK takes that of the environment, and signs nothing
+    return client
 
 
 def _mantle(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnthropicBedrockMantle":
     import anthropic  # noqa: PLC0415
 
-    return anthropic.AsyncAnthropicBedrockMantle(
+    client = anthropic.AsyncAnthropicBedrockMantle(
         api_key=key,
         aws_region=cloud.region,
         base_url=base_url,
         max_retries=0,
         default_headers=left_out(anthropic.Omit(), key or "", *ANTHROPIC),
     )
+    client.api_key, client._use_sigv4 = key, key is None  # noqa: SLF001  as above
+    return client
 
 
 def _vertex(cloud: Cloud, key: str | None, base_url: str) -> "anthropic.AsyncAnthropicVertex":

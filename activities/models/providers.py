@@ -20,7 +20,7 @@ from longhaul.activities.models.requests.thinking_origin import OF_MANY_VENDORS,
 from longhaul.activities.models.requests.tool_names import ToolNames
 from longhaul.activities.models.tool_limits import KnownToolLimits
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
-from longhaul.agent.values.spec.known_names import is_profile_name
+from longhaul.agent.values.spec.known_names import CLOUDS, is_profile_name
 from longhaul.agent.values.spec.profiles import IDENTITY, Api, ModelProfile
 
 
@@ -32,6 +32,7 @@ class Provider:
     base_url: str = ""
 
 
+_AI = {f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()}
 PROVIDERS: Mapping[str, Provider] = {
     "anthropic": Provider("messages", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     "openai": Provider("responses", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
@@ -41,13 +42,14 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "xai": Provider("responses", "XAI_API_KEY", "XAI_BASE_URL", "https://api.x.ai/v1"),
     "scripted": Provider("script"),
-    **{f"ai:{name}": Provider("ai", each.key_env, each.base_url_env, each.base_url) for name, each in VENDORS.items()},
+    **{name: each for name, each in _AI.items() if name not in CLOUDS},
     "azure": Provider("responses", "AZURE_OPENAI_API_KEY"),
     "azure-chat": Provider("chat", "AZURE_OPENAI_API_KEY"),
     "bedrock": Provider("messages", "AWS_BEARER_TOKEN_BEDROCK"),
     "bedrock-mantle": Provider("messages", "AWS_BEARER_TOKEN_BEDROCK"),
     "foundry": Provider("messages", "ANTHROPIC_FOUNDRY_API_KEY"),
     "vertex": Provider("messages", IDENTITY),
+    **{name: each for name, each in _AI.items() if name in CLOUDS},
 }
 """By prefix of the model's name, and for clouds by the profile's provider; clients know them from
 `agent.values.spec.known_names`."""

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 from longhaul.activities.models.failures.errors import ProviderError, SetupError
 
-_LIBRARIES = ("azure", "botocore", "google", "msal")
+_LIBRARIES = ("azure.", "botocore.", "google.auth.", "google.oauth2.", "msal.")
+_NO_SIGNING_IN = "ParamValidationError"
+"""Of botocore: a request that it does not send."""
 _NO_SESSION = "Could not resolve"
 """How the SDKs begin the RuntimeErrors that they raise where a library has found no credentials."""
 _PASSING = (
@@ -23,7 +25,8 @@ def signing_in() -> Iterator[None]:
         yield
     except Exception as error:
         names = [kind.__name__ for kind in type(error).__mro__]
-        if type(error).__module__.partition(".")[0] not in _LIBRARIES and not _found_nothing(error):
+        of_libraries = f"{type(error).__module__}.".startswith(_LIBRARIES) and _NO_SIGNING_IN not in names
+        if not of_libraries and not _found_nothing(error):
             raise
         told = f"The worker could not sign in to the model's provider ({names[0]})"
         if getattr(error, "retryable", False) is True or any(name in _PASSING for name in names):

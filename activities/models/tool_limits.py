@@ -29,7 +29,7 @@ _OPENAI, _AZURE, _GOOGLE, _XAI = ToolLimits(128), ToolLimits(128, 1024), ToolLim
 _OF_PROVIDERS = {
     **dict.fromkeys(("azure", "azure-chat", "ai:azure"), _AZURE),
     **dict.fromkeys(("ai:deepseek", "ai:groq"), _OPENAI),
-    "ai:google": _GOOGLE,
+    **dict.fromkeys(("ai:google", "ai:google-vertex"), _GOOGLE),
     "xai": _XAI,
 }
 _OF_HOSTS = {

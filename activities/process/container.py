@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longhaul.activities.process.program_run import Ending, Sink, run_supervised
 from longhaul.activities.process.sandbox_limits import Limits
-from longhaul.activities.process.supervised import Ending, Sink, run_supervised
 from longhaul.activities.process.supervisor import NOTE_CAP_BYTES, NOTE_FD
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.spec.workspace import IMAGE_NAME
@@ -26,13 +26,17 @@ TRY_SECONDS = 5.0
 LEASH = "LEASH=5"
 """For the supervisor: the engine gets these seconds to take the container away."""
 _REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,400}")
-_OF_THE_ENGINE = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
+_OF_THE_ENGINE = (
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
+    *("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+)
 _ITS_OWN = frozenset({"PATH", "HOME", "PWD", "SHELL", "USER", "LOGNAME", *_OF_THE_ENGINE})
 """Variables that the image has of its own, or that say where the engine is."""
 _BEGUN = "begun\n"
 _FIRST = f"""exec 9<&0 </dev/null {NOTE_FD}>"$1"
+[ -z "$2" ] || ulimit $2 || exit
 echo begun >&{NOTE_FD}
-shift
+shift 2
 # Without it what runs in the background is deaf to SIGINT.
 set -m
 {{ read -r -u 9; }} {NOTE_FD}>&- & leash=$!
@@ -69,6 +73,8 @@ class Container:
 
     image: Image
     options: tuple[str, ...]
+    ulimits: str
+    """What its shell is held to before it runs anything: without root Podman may ignore limits that need cgroups."""
 
 
 def read_images(setting: str) -> tuple[Image, ...]:
@@ -88,20 +94,21 @@ def _images(setting: str) -> Iterator[Image]:
 def container(image: Image, shown: Sequence[str], cwd: Path, limits: Limits, *, network: bool) -> Container:
     """`shown`: mounts in the words of bubblewrap. Raises NotStarted for a name that an engine can't be told."""
     mounts = [word for one in _mounts(shown) for word in one]
-    rootless = ("--userns", "keep-id") if image.engine == "podman" and os.getuid() else ()
+    rootless = image.engine == "podman" and os.getuid() != 0
     words = (
         *("--rm", "--interactive", "--pull", "never", "--label", "longhaul=call", "--log-driver", "none"),
         *("--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges"),
         # What is mounted keeps the labels that it has outside: it is not this program's to give it others.
         *("--security-opt", "label=disable"),
-        *("--user", f"{os.getuid()}:{os.getgid()}", *rootless),
+        *("--user", f"{os.getuid()}:{os.getgid()}"),
+        *(("--userns", "keep-id") if rootless else ()),
         *(() if network else ("--network", "none")),
         *("--tmpfs", "/tmp:rw,exec,nosuid,nodev,size=256m,mode=1777", "--env", "HOME=/tmp"),  # noqa: S108  its own
         *limits.of_container(),
         *mounts,
         *("--workdir", str(cwd), "--entrypoint", "/bin/bash"),
     )
-    return Container(image, words)
+    return Container(image, words, limits.of_shell() if rootless else "")
 
 
 def _mounts(shown: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -152,7 +159,7 @@ async def run_contained(
                 *names,
             ),
             *("--mount", f"type=bind,src={note},dst={note}", where.image.reference),
-            *("-c", _FIRST, "longhaul", str(note), *command),
+            *("-c", _FIRST, "longhaul", str(note), where.ulimits, *command),
         )
         outside = {**environment, **_of_the_engine()}
         ending = await run_supervised(words, cwd, outside, timeout_seconds, output, LEASH)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from longhaul.activities.process.container import SETTING, Container, Image, NotStarted, container, run_contained
+from longhaul.activities.process.program_run import Ending, Sink, run_supervised
 from longhaul.activities.process.sandbox_limits import Limits
 from longhaul.activities.process.sandbox_view import HOLDING, TMP_BYTES, files_of, unseeable, view_of
-from longhaul.activities.process.supervised import Ending, Sink, run_supervised
 from longhaul.agent.permission.facts import Boundary, Confined
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.values.spec.workspace import Seal

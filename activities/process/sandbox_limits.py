@@ -38,6 +38,14 @@ class Limits:
         yield from ("--ulimit", f"fsize={self.file_mb << 20}:{self.file_mb << 20}")
         for name, most in {"nofile": 1 << 16, "nproc": 1 << 15}.items():
             # An engine's own figures may be above what this machine grants it.
-            granted = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
-            value = most if granted == resource.RLIM_INFINITY else min(most, granted)
+            value = _granted(name, most)
             yield from ("--ulimit", f"{name}={value}:{value}")
+
+    def of_shell(self) -> str:
+        """For `ulimit`, where an engine may have no cgroups: memory of each process, and how many its user has."""
+        return f"-d {_granted('data', self.memory_mb << 20) >> 10} -u {_granted('nproc', self.processes)}"
+
+
+def _granted(name: str, most: int) -> int:
+    granted = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
+    return most if granted == resource.RLIM_INFINITY else min(most, granted)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longhaul.activities.repository.autorun_files import danger_to_others
+from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
 from longhaul.activities.repository.secret_trees import is_harmless
-from longhaul.activities.repository.sensitive import danger_by_name
 from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
 
 MOST_NAMES = 10_000

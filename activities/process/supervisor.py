@@ -100,7 +100,7 @@ class Supervisor:
             os.dup2(self._input(), 0)
         os.dup2(self._note_end, NOTE_FD)
         os.set_inheritable(NOTE_FD, True)
-        # Whoever starts us may leave descriptors open on the way: uvloop does.
+        # Whoever starts us may leave descriptors open on the way.
         os.closerange(3, NOTE_FD)
         os.closerange(NOTE_FD + 1, os.sysconf("SC_OPEN_MAX"))
         os.execv(self._command[0], self._command)  # noqa: S606  a list of arguments, as everywhere

@@ -14,6 +14,9 @@ Result = TypeVar("Result")
 
 GRACE_SECONDS = 1.0
 """So long a cancelled call waits for its thread to end: who interrupts waits too."""
+FILE_THREADS = 32
+"""For files of workspaces. Apart from the loop's own threads, which are six on two processors: a disk that has stopped
+answering would use those up for whatever else the worker does."""
 
 
 async def in_thread(work: Callable[[threading.Event], Result]) -> Result:
@@ -22,7 +25,7 @@ async def in_thread(work: Callable[[threading.Event], Result]) -> Result:
     A cancelled call leaves only when the thread has ended, so that nothing is written after a call was reported dead.
     """
     stop = threading.Event()
-    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    task = asyncio.get_running_loop().run_in_executor(_FILES, copy_context().run, work, stop)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -84,6 +87,13 @@ class NotingPool(ThreadPoolExecutor):
         if threads := _of_call.get():
             threads.note(work)
         return work
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002  as inherited
+        """Waits for nobody: who wanted the work is gone, and one that hangs would keep the worker from leaving."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+_FILES = NotingPool(FILE_THREADS, "longhaul-files")
 
 
 async def in_own_thread(work: Callable[[threading.Event], Result]) -> Result:

@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from longhaul.activities.repository.autorun_files import danger_to_others
+from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
 from longhaul.activities.repository.secret_trees import TooLarge
-from longhaul.activities.repository.sensitive import danger_by_name
 
 MOST_NAMES = 2_000
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
+from longhaul.stores.regular_files import read_regular
 
 MAX_ENTRIES = 100_000
 MAX_FOUND = 200
@@ -23,7 +23,9 @@ _TELLS = {
     ".pem": re.compile(rb"PRIVATE KEY|OPENSSH|\A\x30"),
     ".key": re.compile(rb"PRIVATE KEY|OPENSSH|\A\x30"),
     ".npmrc": re.compile(rb"_auth|_password|token|secret", re.IGNORECASE),
-    ".git/config": re.compile(rb"https?://[^/\s]*@|://[^/\s@]*:[^/\s@]*@|header|password|token|secret", re.IGNORECASE),
+    ".git/config": re.compile(
+        rb"https?://[^/\s]*@|://[^/\s@:]*+:[^/\s@]*@|header|password|token|secret", re.IGNORECASE
+    ),
 }
 """In these a search may go on unasked unless their content says otherwise: half of all projects have one."""
 
@@ -111,12 +113,6 @@ def is_harmless(path: str) -> bool:
     if tell is None:
         return False
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            start = os.read(descriptor, _PEEKED_BYTES + 1) if regular else b"-" * (_PEEKED_BYTES + 1)
-        finally:
-            os.close(descriptor)
+        return tell.search(read_regular(path, _PEEKED_BYTES)) is None
     except OSError:
         return False
-    return len(start) <= _PEEKED_BYTES and tell.search(start) is None

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from longhaul.activities.shell.danger import dangerous_variable
+from longhaul.agent.plain.word_sets import names
 
 INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "VIRTUAL_ENV"})
 """What a command may know of the worker's environment, beside LC_*: the rest may be a key, or steer a program."""
@@ -61,3 +61,21 @@ def _without_relative(path: str) -> str:
     """PATH without the entries that lead into whatever folder a command stands in: `ls` would be what lies there."""
     kept = [folder for folder in path.split(os.pathsep) if folder.startswith("/")]
     return os.pathsep.join(kept) or os.defpath
+
+
+_DANGEROUS_VARIABLES = names(
+    "PATH IFS ENV BASH_ENV PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PAGER EDITOR VISUAL LESSOPEN LESSCLOSE CDPATH"
+    " NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT PERL5DB RUBYOPT RUBYLIB BROWSER HOME JAVA_TOOL_OPTIONS _JAVA_OPTIONS"
+    " JDK_JAVA_OPTIONS MANPAGER MANOPT TAR_OPTIONS GREP_OPTIONS RIPGREP_CONFIG_PATH LESS LESSKEY SSH_ASKPASS CC CXX"
+    " MAKEFLAGS MFLAGS GNUMAKEFLAGS RUSTC_WRAPPER RUSTFLAGS CARGO_HOME GOFLAGS LUA_INIT R_PROFILE PHPRC GCONV_PATH"
+    " LOCPATH GLIBC_TUNABLES NLSPATH TERMINFO INPUTRC ZDOTDIR FPATH SHELL"
+)
+
+
+def dangerous_variable(name: str) -> str:
+    """Why setting this variable for a command needs a person."""
+    if name in _DANGEROUS_VARIABLES or name.startswith(
+        ("LD_", "DYLD_", "GIT_", "PYTHON", "BASH_FUNC", "npm_config_", "NPM_CONFIG_")
+    ):
+        return f"setting {name} changes which code runs"
+    return ""

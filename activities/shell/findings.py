@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from longhaul.activities.shell import tree as shell_tree
-from longhaul.activities.shell.danger import danger_of
+from longhaul.activities.shell.dangerous_commands import danger_of
 from longhaul.activities.shell.files import folders_with, home_written_out, lies_in
 from longhaul.activities.shell.mentions import mentioned
 from longhaul.activities.shell.order import Leans, LinePart, PartEffect, undone

@@ -8,8 +8,13 @@ import os
 import stat
 from pathlib import Path
 
-from longhaul.activities.repository.autorun_files import danger_to_others, lies_on_path
-from longhaul.activities.repository.sensitive import Access, danger_by_kind, danger_by_name
+from longhaul.activities.repository.dangerous_files import (
+    Access,
+    danger_by_kind,
+    danger_by_name,
+    danger_to_others,
+    lies_on_path,
+)
 from longhaul.activities.shell.path_names import further_names
 from longhaul.activities.tool import Place, ToolError
 from longhaul.agent.permission.facts import CallFacts, PathFact

@@ -12,10 +12,10 @@ from longhaul.activities.repository.secret_trees import TooLarge
 from longhaul.activities.shell.files import at_home
 from longhaul.activities.shell.findings import Directories, Findings
 from longhaul.activities.shell.flags import Proof
+from longhaul.activities.shell.git_trust import is_plain_repository
 from longhaul.activities.shell.order import Leans, PartEffect
 from longhaul.activities.shell.patterns import Marked, marked
 from longhaul.activities.shell.readonly import is_steered, prove_edit, prove_read_only
-from longhaul.activities.shell.repository import is_plain_repository
 from longhaul.activities.shell.scripts import find_operands
 from longhaul.activities.shell.searches import reached
 from longhaul.activities.shell.words import Unreadable, Word

@@ -88,6 +88,9 @@ def _awk(arguments: tuple[str, ...]) -> Proof | None:
     while arguments[at : at + 1] and arguments[at].startswith("-F"):
         at += 1 if arguments[at] != "-F" else 2
     program, files = "".join(arguments[at : at + 1]), arguments[at + 1 :]
+    # Of a separator that becomes several names, the second would be the program.
+    if any(map(is_mark, arguments[:at])):
+        return None
     if not awk_program_is_plain(program) or any(file.startswith("-") or "=" in file for file in files):
         return None
     return Proof(files)
@@ -102,7 +105,7 @@ def _printf(arguments: tuple[str, ...]) -> Proof | None:
     return None if option or is_mark(words[0]) or "%" in _CONVERSION.sub("", words[0]) else Proof()
 
 
-_CONVERSION = re.compile(r"%(?:%|[-+ #0]*[0-9]*(?:\.[0-9]*)?[diouxXeEfgGcsbq]|\([^()]*\)T)", re.ASCII)
+_CONVERSION = re.compile(r"%(?:%|[-+ #0]*+[0-9]*+(?:\.[0-9]*+)?[diouxXeEfgGcsbq]|\([^()]*\)T)", re.ASCII)
 
 
 def _test(arguments: tuple[str, ...]) -> Proof | None:

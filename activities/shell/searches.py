@@ -15,9 +15,10 @@ from longhaul.activities.repository.secret_trees import IGNORES, TooLarge, is_ha
 from longhaul.activities.shell.flags import Arguments, Proof, read_arguments
 from longhaul.activities.shell.git import parted, shown_paths, tells_addresses
 from longhaul.activities.shell.git_history import secrets_in_commits
+from longhaul.activities.shell.git_trust import repository_above
 from longhaul.activities.shell.programs import PROGRAMS
-from longhaul.activities.shell.repository import repository_above
-from longhaul.agent.permission.suggestions import names
+from longhaul.agent.plain.word_sets import names
+from longhaul.stores.regular_files import read_regular
 
 _NAMES_ONLY = frozenset({"files", "type-list", "version", "help"})
 _PLAIN_TYPES = names("c cpp css go html java js kotlin md markdown php py python rb ruby rust sql swift ts")
@@ -83,11 +84,15 @@ def _ignores_above(start: str) -> Iterator[str]:
         yield from (str(folder / name) for name in (*IGNORES, ".git/info/exclude"))
 
 
+IGNORES_BYTES = 1_000_000
+"""Of a file that says what a search leaves out; where a longer one stands, people are asked."""
+
+
 def _brings_back(ignores: Sequence[str]) -> bool:
     """Whether one of the files that say what ripgrep leaves out may bring back what is hidden (`!.env`)."""
     for ignore in ignores:
         try:
-            if os.path.islink(ignore) or re.search(rb"^\s*!", Path(ignore).read_bytes(), re.MULTILINE):  # noqa: PTH114
+            if re.search(rb"^[^\S\n]*+!", read_regular(ignore, IGNORES_BYTES), re.MULTILINE):
                 return True
         except FileNotFoundError:
             continue

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.activities.shell.braces import braced
-from longhaul.activities.shell.danger import dangerous_variable, piped_into_interpreter
+from longhaul.activities.shell.dangerous_commands import piped_into_interpreter
+from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.shell.files import at_home
 from longhaul.activities.shell.findings import MAX_SCRIPT_DEPTH, Directories, Findings, leads_to_no_file
 from longhaul.activities.shell.order import Leans, PartEffect
@@ -15,7 +16,7 @@ from longhaul.activities.shell.tree import Node, every_node, groups
 from longhaul.activities.shell.words import REDIRECT, Unreadable, Word, loosely, read_word
 from longhaul.activities.shell.wrappers import program_name, unwrap
 from longhaul.activities.shell.xargs import feeder
-from longhaul.agent.permission.suggestions import names
+from longhaul.agent.plain.word_sets import names
 
 MAX_DIRECTORIES = 6
 

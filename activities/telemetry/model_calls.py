@@ -26,7 +26,9 @@ PROVIDER_NAMES = {
     "foundry": "azure.ai.inference",
     "vertex": "gcp.vertex_ai",
     "ai:azure": "azure.ai.openai",
+    "ai:bedrock": "aws.bedrock",
     "ai:google": "gcp.gemini",
+    "ai:google-vertex": "gcp.vertex_ai",
     "ai:mistral": "mistral_ai",
 }
 """Where the convention has another name than our prefix."""

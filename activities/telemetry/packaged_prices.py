@@ -9,6 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+from longhaul.activities.context.context_windows import AT_BEDROCK
 from longhaul.agent.values.price import Price
 
 PACKAGE = "genai-prices"
@@ -27,16 +28,25 @@ def load() -> None:
 def packaged_price(model: str) -> Price | None:
     """By the server's own name of a model; None for one that the package does not know. Of prices that rise with the
     length of a prompt the highest, so that a budget is not passed."""
-    snapshot: Any = import_module(f"{_MODULE}.data_snapshot").get_snapshot()
-    try:
-        _, found = snapshot.find_provider_model(model, None, None, None)
-    except LookupError:
+    found = _found(model)
+    if found is None:
         return None
     prices = found.get_prices(datetime.now(UTC))
     told = {name: _highest(getattr(prices, field, None)) for name, field in _FIELDS.items()}
     if told["input"] is None or told["output"] is None:
         return None
     return Price.model_validate({**told, "source": f"{PACKAGE} {version(PACKAGE)}"})
+
+
+def _found(model: str) -> Any:
+    """Amazon's own models, and others at its prices, are not found by their names alone."""
+    snapshot: Any = import_module(f"{_MODULE}.data_snapshot").get_snapshot()
+    for provider in ("aws", None) if AT_BEDROCK.match(model) else (None, "aws"):
+        try:
+            return snapshot.find_provider_model(model, None, provider, None)[1]
+        except LookupError:
+            continue
+    return None
 
 
 _FIELDS = {

@@ -9,10 +9,11 @@ from typing import Any
 from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.masked_bytes import MaskedBytes
 from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_run import Ending
 from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, boundary_of, boxed, run_boxed, sealed
-from longhaul.activities.process.supervised import Ending
 from longhaul.activities.process.supervisor import NOTE_FD
 from longhaul.activities.process.telling import ToldBytes
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.shell.environment_variables import INHERITED, hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
@@ -99,7 +100,7 @@ class Bash(Tool):
             _refuse_impossible(command)
         except ToolError as error:
             return CallFacts(cwd=str(_start_folder(place)), arguments_error=str(error))
-        return await asyncio.to_thread(self._looked_at, command, place)
+        return await in_own_thread(lambda _: self._looked_at(command, place))
 
     def _looked_at(self, command: str, place: Place) -> CallFacts:
         facts = examine_command(command, _start_folder(place), place.root, place.ruled, place.closed)

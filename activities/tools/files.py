@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.activities.tool import ToolError
+from longhaul.stores.offload.folders import sync_folder
 
 ABSENT = "absent"
 LOADED_CAP_BYTES = 20_000_000
@@ -81,7 +82,7 @@ def replace(path: Path, data: bytes, expected: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)
             raise
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
 def digest_of(data: bytes) -> str:
@@ -136,14 +137,6 @@ def _write_draft(draft: str, folder: int, data: bytes, old: os.stat_result | Non
             os.fchmod(file.fileno(), old.st_mode & 0o777)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: int) -> None:
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _stat_or_none(path: Path, folder: int) -> os.stat_result | None:

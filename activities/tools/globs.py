@@ -107,7 +107,7 @@ def alternatives(pattern: str) -> list[str]:
     waiting, done = [pattern], []
     while waiting:
         text = waiting.pop()
-        innermost = re.search(r"\{([^{}]*,[^{}]*)\}", text)
+        innermost = re.search(r"\{([^{},]*+(?:,[^{},]*+)++)\}", text)
         if innermost is None:
             done.append(text)
         else:

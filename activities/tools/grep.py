@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from longhaul.activities.process.supervised import Ending, run_supervised
+from longhaul.activities.process.program_run import Ending, run_supervised
 from longhaul.activities.process.threads import in_thread
 from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
 from longhaul.activities.shell.search_exclusions import anchored, as_search_globs, closed_patterns

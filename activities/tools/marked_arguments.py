@@ -5,7 +5,7 @@ What is wrong with them is quoted in part, and half of a secret would not be kno
 
 from typing import Any
 
-from longhaul.activities.attempt.marks import SPELT_OTHERWISE
+from longhaul.activities.attempt.secret_marks import SPELT_OTHERWISE
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.registry import Toolbox

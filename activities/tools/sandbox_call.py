@@ -17,8 +17,8 @@ from pydantic import ValidationError
 import longhaul
 from longhaul.activities.process.container import NotStarted
 from longhaul.activities.process.output_truncation import ClippedBytes
+from longhaul.activities.process.program_run import Ending
 from longhaul.activities.process.sandbox import Box, Boxed, CantConfine, run_boxed, sealed
-from longhaul.activities.process.supervised import Ending
 from longhaul.activities.shell.environment_variables import scrubbed
 from longhaul.activities.tool import GivenUp, NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.folder_size import FolderSizes

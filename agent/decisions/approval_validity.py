@@ -1,12 +1,12 @@
 """Tells whether a verdict, an approval or findings still hold: what has aged or changed since is looked at again."""
 
-from longhaul.agent.fold.calls import FACTS_LAST_MS
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.approval_digest import essence, terms
-from longhaul.agent.permission.confirmation import analyzers_of
+from longhaul.agent.permission.confirmation_policy import analyzers_of
 from longhaul.agent.permission.rulebook import in_force
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.tools import ToolDescriptor
+from longhaul.agent.values.findings_age import is_too_old
 
 
 def must_examine(call: OpenCall, record: Record, at_ms: int = 0) -> bool:
@@ -19,7 +19,7 @@ def must_examine(call: OpenCall, record: Record, at_ms: int = 0) -> bool:
 
 def has_aged(call: OpenCall, at_ms: int) -> bool:
     """Whether an approved call has waited so long for its turn that its findings are made again before it runs."""
-    return call.approved and at_ms - call.facts_at > FACTS_LAST_MS
+    return call.approved and is_too_old(call.facts_at, at_ms)
 
 
 def _must_analyze(call: OpenCall, record: Record, tool: ToolDescriptor) -> bool:

@@ -6,11 +6,12 @@ spent in its place. So no more is spent than the budget allows, but for a call t
 attempts that were lost.
 """
 
+from longhaul.agent.decisions.checkpoints import should_save
 from longhaul.agent.decisions.continuations import config_for
-from longhaul.agent.decisions.rollover import Load, should_save
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.budget import tariff_of
-from longhaul.agent.fold.compaction import tokens
+from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Book, Checkpoint, Compress, Finish, Park, Remind, Step, Think
 from longhaul.agent.values.amount import NOTHING, Amount
@@ -72,9 +73,10 @@ def _last_call(
 ) -> Step:
     """The end of a reply: at once, or with a last call. A person who asks for that one has it in any case, and the
     agent's policy as far as the budget does for it."""
-    fits = budget.on_exhaustion == "ask" or not any(lack.needs for lack in lacking(budget, account, record, 0, need))
+    lacks = lacking(budget, account, record, 0, need)
+    fits = budget.on_exhaustion == "ask" or not any(lack.needs for lack in lacks)
     if account.end == "stop" or account.closed or isinstance(step, Compress) or not fits:
-        return _ended(record, FinishedReason.OUT_OF_BUDGET, _error(()))
+        return _ended(record, FinishedReason.OUT_OF_BUDGET, _error(lacks))
     if not _is_told(record):
         return Remind(e.Reminded(messages=(hint_message(SPENT, SOURCE),)))
     return Book(e.BudgetReserved(model=model, amount=need, closing=True))

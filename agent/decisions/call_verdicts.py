@@ -7,7 +7,7 @@ from longhaul.agent.decisions.subagents import why_not
 from longhaul.agent.entries.every import Ruling, Verdict
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.ledger.approval_digest import material
-from longhaul.agent.permission.confirmation import stricter, warning_of
+from longhaul.agent.permission.confirmation_policy import stricter, warning_of
 from longhaul.agent.permission.decision_table import PermissionDecision, decide_call
 from longhaul.agent.permission.plan_mode import decide_plan_tool, decide_planning
 from longhaul.agent.permission.preview import preview

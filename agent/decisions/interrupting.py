@@ -4,11 +4,18 @@ come to.
 The hooks are the world's: they are asked in an activity, and what they said is recorded. Then the reply ends.
 """
 
+from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import Ledger
+from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultState
 
 LONGEST_WORDS = 10_000
 """Characters."""
+
+
+def is_stopped(record: Record, reply: ReplyContext) -> bool:
+    """Whether the reply is to end although calls are open."""
+    return record.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
 
 
 def must_ask_hooks(ledger: Ledger) -> bool:

@@ -5,7 +5,8 @@ sessions spends no more than its root allows.
 """
 
 from longhaul.agent.decisions.budget import lacking, need_of
-from longhaul.agent.decisions.rollover import Load, should_save
+from longhaul.agent.decisions.checkpoints import should_save
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.decisions.subagents import GivenTask
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError, field_validator
 
 from longhaul.agent.decisions.background import woken
+from longhaul.agent.decisions.interrupting import is_stopped
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.decisions.subagent_settings import inherited, says_when_to_close
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
+from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import lost_child, not_a_call
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import digest_of
@@ -121,11 +122,6 @@ def _allotted(record: Record, call_id: str) -> tuple[LimitName, ...]:
     if budget is None or account is None or child_key(call_id) not in account.spending.reserved:
         return ()
     return tuple(name for name, _ in budget.limits())
-
-
-def is_stopped(record: Record, reply: ReplyContext) -> bool:
-    """Whether the reply is to end although calls are open."""
-    return record.interrupted or (reply.rejected and record.spec.react_config.stop_on_reject)
 
 
 def to_tell(record: Record, load: Load) -> Tell | None:

@@ -8,7 +8,7 @@ from longhaul.agent.permission.preview import Preview
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import ToolResultBlock, Usage
 from longhaul.agent.values.permission import PermissionRule
-from longhaul.agent.values.spec.sampling import Sampled
+from longhaul.agent.values.spec.mcp_sampling import Sampled
 
 
 class CallsExamined(Entry):
@@ -96,7 +96,7 @@ class ToolReturned(Entry):
     sampled: Sampled | None = sparse(None)
     """What a model was asked in the name of its server."""
     snapshot: str = sparse("")
-    """The commit that keeps the files as they were before the call; empty: none was kept."""
+    """The commit, or the clone, that keeps the files as they were before the call; empty: none was kept."""
 
 
 class ResultReceived(Entry):

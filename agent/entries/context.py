@@ -31,7 +31,7 @@ class ContextCompressed(Entry):
     keep_from: int
     pinned: tuple[int, ...] = sparse(())
     masked: tuple[int, ...] = sparse(())
-    """Tool results whose text is replaced by `agent.fold.compaction.MASK`."""
+    """Tool results whose text is replaced by `agent.decisions.compaction.MASK`."""
     summary: str | None = sparse(None)
     """The whole new summary; None = the old one stays."""
     summary_tokens: int = sparse(0)

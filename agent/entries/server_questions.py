@@ -5,7 +5,7 @@ from typing import Literal
 from longhaul.agent.entries.entry import Entry, Written
 from longhaul.agent.plain.values import sparse
 from longhaul.agent.values.conversation.server_questions import ServerAsked
-from longhaul.agent.values.spec.sampling import Sampled
+from longhaul.agent.values.spec.mcp_sampling import Sampled
 
 
 class InputAsked(Entry):

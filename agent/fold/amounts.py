@@ -5,7 +5,7 @@ from longhaul.agent.fold.budget import judge_of, tariff_of
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spec.sampling import Sampled
+from longhaul.agent.values.spec.mcp_sampling import Sampled
 
 MOST_MODELS = 50
 """Names of further ones, which a provider may make up, are counted as one."""

@@ -9,7 +9,7 @@ from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, child_key
 from longhaul.agent.values.budget import KEPT_CHANGES, NEW_ACCOUNT, UNKNOWN_TARIFF, Account, BudgetQuestion, Tariff
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.values.spec.sampling import Sampled
+from longhaul.agent.values.spec.mcp_sampling import Sampled
 
 
 def take(ledger: Ledger, entry: e.AnyEntry) -> None:

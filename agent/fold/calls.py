@@ -4,8 +4,8 @@ from typing import assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold import doubts as fold_doubts
+from longhaul.agent.fold import mcp_sampling
 from longhaul.agent.fold import notices as fold_notices
-from longhaul.agent.fold import sampling
 from longhaul.agent.fold import stuck_detection as fold_stuck
 from longhaul.agent.fold.approvals import approvals_with, is_edit, note_decision
 from longhaul.agent.fold.context import note_adjusted
@@ -14,7 +14,7 @@ from longhaul.agent.fold.ledger.approval_digest import essence, terms
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.rules import take_rules, take_user_rules
 from longhaul.agent.fold.synthetic_results import denied_by_permission, denied_by_person, not_a_call
-from longhaul.agent.permission.confirmation import risk_of
+from longhaul.agent.permission.confirmation_policy import risk_of
 from longhaul.agent.permission.rulebook import accepted, added
 from longhaul.agent.permission.taint import brings_in
 from longhaul.agent.plain.times import iso
@@ -22,12 +22,10 @@ from longhaul.agent.values.conversation.messages import Msg, ToolCallState, Tool
 from longhaul.agent.values.conversation.response import response_in
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadlines import RiskFound, deadline_of
+from longhaul.agent.values.findings_age import is_too_old
 from longhaul.agent.values.plan import PLAN_EXIT
 from longhaul.agent.values.spec.known_names import MCP
 from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED, server_of
-
-FACTS_LAST_MS = 60_000
-"""Findings older than this are made again before an approved call runs: files change while people think."""
 
 
 def apply(ledger: Ledger, entry: e.CallEntry) -> None:
@@ -168,14 +166,15 @@ def _approve(ledger: Ledger, call: OpenCall, decision: e.DecisionGiven, entry: e
     call.state, call.approved_facts, call.judged = ToolCallState.PENDING, call.facts, 0
     if decision.input is not None and decision.input != call.input:
         call.input, call.facts_stale, call.approved_facts = decision.input, True, None
-        call.unchanged = None
+        # What its server was answered was about the call as it was.
+        call.unchanged = call.asked = None
         ledger.keep_unmarked(call.block.id, "")
-    if entry.at - call.facts_at > FACTS_LAST_MS:
+    if is_too_old(call.facts_at, entry.at):
         call.facts_stale = True
 
 
 def _returned(ledger: Ledger, entry: e.ToolReturned) -> None:
-    sampling.count(ledger, entry.sampled)
+    mcp_sampling.count(ledger, entry.sampled)
     if entry.cwd is not None:
         ledger.state.tool_context.cwd = entry.cwd
     if (connection := entry.result.metadata.get(CONNECTION)) and (server := server_of(entry.result.name)):

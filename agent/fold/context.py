@@ -3,13 +3,12 @@
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import compaction
-from longhaul.agent.fold.compaction import MASK
+from longhaul.agent.fold.context_tokens import MASK, tokens
 from longhaul.agent.fold.ledger.ledger import KEPT_ADJUSTMENTS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Anchor, Mark
 from longhaul.agent.fold.reminders import standing_hints
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock, Usage, with_content
-from longhaul.agent.values.conversation.sizes import outside_tokens
 
 
 def apply(ledger: Ledger, entry: e.ContextEntry) -> None:
@@ -82,7 +81,7 @@ def _compressed(ledger: Ledger, entry: e.ContextCompressed) -> None:
 
 
 def _compression_failed(ledger: Ledger, entry: e.NotCompressed) -> None:
-    ledger.compaction.failed_at = compaction.tokens(ledger)
+    ledger.compaction.failed_at = tokens(ledger)
     ledger.compaction.error = entry.error
     if ledger.reply is not None and ledger.reply.overflow == "refused":
         # Asked again with the same context, the model would refuse it again; another model may take it.

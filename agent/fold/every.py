@@ -40,7 +40,7 @@ from longhaul.agent.fold.rules import take_rules
 from longhaul.agent.permission import rulebook
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.plain.times import iso
-from longhaul.agent.plain.tokens import believable
+from longhaul.agent.plain.token_correction import believable
 from longhaul.agent.values.conversation.hints import cut_short, hint_message
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.conversation.stop_reasons import REFUSALS

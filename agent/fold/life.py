@@ -9,6 +9,7 @@ from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_values import NOWHERE, UNHEARD, CheckpointTry
 from longhaul.agent.fold.subagents import not_wanted, report_anew
 from longhaul.agent.fold.synthetic_results import cancelled_before_start, left_open, outcome_unknown
+from longhaul.agent.values.conversation.message_tokens import text_tokens
 from longhaul.agent.values.conversation.messages import (
     ErrorInfo,
     FinishedReason,
@@ -17,7 +18,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.conversation.sizes import text_tokens
 from longhaul.agent.values.conversation.tools import Effect
 
 PASSING = (e.Checkpointed, e.CheckpointFailed, e.TimeReached, e.LetterRefused, e.WorkerLacks, e.HostBack)
@@ -163,6 +163,7 @@ def _ask_about(ledger: Ledger, reply: ReplyContext, context: list[Msg]) -> None:
         ledger.keep_unmarked(block.id, "")
         call.facts_stale, call.approved, call.approvals, call.approved_facts = True, False, (), None
         call.analyzed, call.pieces, call.changed, call.sleep, call.unchanged = False, (), "", None, None
+        call.asked = None
 
 
 def cut_off(ledger: Ledger, reply: ReplyContext) -> e.ReplyFinished:

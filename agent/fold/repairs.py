@@ -6,6 +6,7 @@ from itertools import groupby
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_values import NOWHERE, Anchor, Mark
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import (
     ContentBlock,
     DataBlock,
@@ -17,7 +18,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     with_content,
 )
-from longhaul.agent.values.conversation.sizes import outside_tokens
 
 TAKEN_OUT = "taken out of the context by hand"
 UNANSWERED = "[left out: the model refused to answer this]"

@@ -4,12 +4,13 @@ import json
 from typing import assert_never
 
 from longhaul.agent.entries.server_questions import InputAnswered, InputAsked, InputEntry
+from longhaul.agent.fold import mcp_sampling
 from longhaul.agent.fold import notices as fold_notices
-from longhaul.agent.fold import sampling
-from longhaul.agent.fold.calls import FACTS_LAST_MS, begin_to_wait
+from longhaul.agent.fold.calls import begin_to_wait
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.conversation.server_questions import in_words
+from longhaul.agent.values.findings_age import is_too_old
 
 
 def apply(ledger: Ledger, entry: InputEntry) -> None:
@@ -23,7 +24,7 @@ def apply(ledger: Ledger, entry: InputEntry) -> None:
 
 
 def _asked(ledger: Ledger, entry: InputAsked) -> None:
-    sampling.count(ledger, entry.sampled)
+    mcp_sampling.count(ledger, entry.sampled)
     call = ledger.current.calls[entry.call_id]
     call.asked, call.state, call.reason = entry.asked, ToolCallState.SUBMITTED, in_words(entry.asked)
     begin_to_wait(ledger, call, entry.at)
@@ -39,4 +40,4 @@ def _answered(ledger: Ledger, entry: InputAnswered) -> None:
     answers = {**before, **json.loads(entry.answers)}
     call.asked = call.asked.model_copy(update={"waits": False, "answers": answers})
     call.state, call.judged = ToolCallState.PENDING, 0
-    call.facts_stale |= entry.at - call.facts_at > FACTS_LAST_MS
+    call.facts_stale |= is_too_old(call.facts_at, entry.at)

@@ -7,7 +7,8 @@ what waits for them, and a reply that is answered ends.
 
 from typing import Any
 
-from longhaul.agent.decisions.rollover import Load, should_save
+from longhaul.agent.decisions.checkpoints import should_save
+from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.letters.bodies import PauseSession, Resume, TakeStep, Unusable
 from longhaul.agent.letters.doubts import blocking

@@ -6,6 +6,7 @@ from typing import Any, cast
 from longhaul.agent.entries.server_questions import InputAnswered
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.mistakes import shown
 from longhaul.agent.plain.result_schema import wrong_places
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion, example
 
@@ -20,14 +21,14 @@ def answered(call_id: str, asked: ServerAsked, given: object, by: str) -> InputA
     if isinstance(value, str) and value in ACTIONS:
         value = {key: {"action": value} for key in asked.questions}
     if not isinstance(value, dict):
-        raise Unusable(f"results: {_short(given)} is no answer to {asked.server!r}; write {example(asked)}, or decline")
+        raise Unusable(f"results: {shown(given)} is no answer to {asked.server!r}; write {example(asked)}, or decline")
     answers = cast(dict[str, Any], value)
     if len(asked.questions) == 1 and isinstance(answers.get("action"), str):
         answers = dict.fromkeys(asked.questions, answers)
     if unknown := [key for key in answers if key not in asked.questions]:
-        raise Unusable(f"results: {_short(unknown[0])} was not asked; answer {', '.join(asked.questions)}")
+        raise Unusable(f"results: {shown(unknown[0])} was not asked; answer {', '.join(asked.questions)}")
     if missing := [key for key in asked.questions if key not in answers]:
-        raise Unusable(f"results: {_short(missing[0])} has no answer; write {example(asked)}")
+        raise Unusable(f"results: {shown(missing[0])} has no answer; write {example(asked)}")
     checked = {key: _checked(key, one, answers[key]) for key, one in asked.questions.items()}
     try:
         text = canonical_json(checked).decode()
@@ -42,13 +43,13 @@ def answered(call_id: str, asked: ServerAsked, given: object, by: str) -> InputA
 
 def _checked(key: str, question: ServerQuestion, answer: object) -> dict[str, Any]:
     if not isinstance(answer, dict):
-        raise Unusable(f"results: {key}: {_short(answer)} is no answer; write an object with action and content")
+        raise Unusable(f"results: {key}: {shown(answer)} is no answer; write an object with action and content")
     given = cast(dict[str, Any], answer)
     if other := sorted(set(given) - {"action", "content"}):
-        raise Unusable(f"results: {key}: {_short(other[0])} is not known here; there are action and content")
+        raise Unusable(f"results: {key}: {shown(other[0])} is not known here; there are action and content")
     action, content = given.get("action"), given.get("content")
     if action not in ACTIONS:
-        raise Unusable(f"results: {key}: action: {_short(action)} is none of {', '.join(ACTIONS)}")
+        raise Unusable(f"results: {key}: action: {shown(action)} is none of {', '.join(ACTIONS)}")
     if action != "accept" or question.url:
         if content is not None:
             raise Unusable(f"results: {key}: content: there is nothing to fill in; leave it out")
@@ -66,8 +67,3 @@ def _parsed(given: object) -> object:
         return json.loads(given)
     except (ValueError, RecursionError):
         return given
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

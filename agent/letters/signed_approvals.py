@@ -16,6 +16,8 @@ from longhaul.agent.letters.bodies import (
     UserConfirmResultEvent,
 )
 from longhaul.agent.letters.letter import Received
+from longhaul.agent.permission.foreign_rules import understood
+from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.record import Record
 from longhaul.agent.values.permission import Behavior
 
@@ -98,9 +100,10 @@ _KEPT = ("permission_context", "plan_mode_context", "tainted")
 
 
 def _loosened(record: Record, state: dict[str, Any]) -> str:
-    """The first of these parts that would not be as it is now. A state that can't be read is refused as that."""
+    """The first of these parts that would not be as it is now, read as the letter will be: rules that others spell
+    otherwise are rules too. A state that can't be read is refused as that."""
     try:
-        given = AgentState.model_validate(state)
-    except ValidationError:
+        given = AgentState.model_validate(understood(state))
+    except (ImportProblem, ValidationError):
         return ""
     return next((name for name in _KEPT if getattr(given, name) != getattr(record.state, name)), "")

@@ -17,7 +17,7 @@ FILES_STAY = (
 )
 """Told to the model of a copy whose first session worked in a folder of its own."""
 FILES_COPIED = (
-    "You go on in a copy of this conversation, in a git working tree of your own with a copy of the files as they were "
+    "You go on in a copy of this conversation, in a folder of your own with a copy of the files as they were "
     "at this point. Paths below {root} that were used before lead to the files of the first session: do not touch "
     "those. Use relative paths, or ask `pwd` for the new place."
 )
@@ -85,7 +85,7 @@ class KeptFiles:
         """The first call since the step, where it began a command in the background: what was kept before that stands
         with its end, behind calls of which more was changed already."""
         self.snapshot = ""
-        """The commit; empty while there is none."""
+        """The commit or the clone; empty while there is none."""
 
     def take(self, entry: e.AnyEntry) -> bool:
         """True: no later entry can bring one that is nearer to the step."""
@@ -115,7 +115,7 @@ def state_of_copy(ledger: Ledger) -> AgentState:
 
 
 def spec_of_copy(ledger: Ledger, snapshot: str) -> AgentSpec:
-    """The settings of a copy: in a git working tree of its own where the first session had one, or kept its files.
+    """The settings of a copy: with files of its own where the first session had a git working tree, or kept its files.
     `snapshot`: the files to begin with; empty = as they are when it begins.
 
     A copy of a sandboxed session stays in that sandbox: elsewhere what was allowed there would run as the worker
@@ -147,7 +147,7 @@ def files_of_copy(spec: AgentSpec, root: str) -> str:
     none yet."""
     if spec.workspace is not None and spec.workspace.place == "worktree" and spec.workspace.at:
         how = "as they are when it begins" if spec.workspace.at == FILES_NOW else "as they were at that step"
-        return f"it has a git working tree of its own, with the files of {spec.workspace.root} {how}"
+        return f"it has a folder of its own, with the files of {spec.workspace.root} {how}"
     if spec.workspace is not None:
         boxed = "in a sandbox too, " if spec.seal is not None else ""
         files = "in the same files as the session that it is a copy of, as they are now"

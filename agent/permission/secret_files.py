@@ -2,7 +2,7 @@
 
 import re
 
-from longhaul.agent.permission.suggestions import names
+from longhaul.agent.plain.word_sets import names
 
 _SECRET_FILES = names(
     ".netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .envrc .env .vault-token .htpasswd .s3cfg"

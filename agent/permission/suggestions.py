@@ -3,24 +3,15 @@
 from longhaul.agent.permission.command_chains import need_rules
 from longhaul.agent.permission.command_patterns import written
 from longhaul.agent.permission.facts import CallFacts, PathFact
+from longhaul.agent.permission.interpreters import INTERPRETERS
+from longhaul.agent.plain.word_sets import names
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.known_names import FILE_TOOLS
 
-
-def names(text: str) -> frozenset[str]:
-    """The words of `text`, for tables of names."""
-    return frozenset(text.split())
-
-
 MAX_SUGGESTIONS = 5
 MAX_COMMAND_CHARACTERS = 200
 
-INTERPRETERS = names(
-    "sh bash dash zsh ksh ash fish csh tcsh python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua"
-    " Rscript osascript pwsh tclsh"
-)
-"""Programs whose arguments or input are code."""
 
 _RUN_ANYTHING = INTERPRETERS | names(
     "awk gawk mawk env xargs sudo doas su eval source . exec ssh busybox find parallel watch strace ltrace nohup"

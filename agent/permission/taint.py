@@ -6,7 +6,8 @@ in the context, a call that goes out is looked at with other eyes.
 """
 
 from longhaul.agent.permission.facts import CallFacts
-from longhaul.agent.permission.suggestions import INTERPRETERS, names
+from longhaul.agent.permission.interpreters import INTERPRETERS
+from longhaul.agent.plain.word_sets import names
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.known_names import MCP
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.mistakes import shown
 
 MOST_BYTES = 32_000
 """As JSON: it is recorded with its request, and sent with each model call of the reply."""
@@ -37,7 +38,7 @@ Schema = dict[str, Any]
 def why_unusable(schema: object) -> str:
     """`place: what (and what to do)`; empty for one that can be asked for. Places are as `$.properties.color`."""
     if not isinstance(schema, dict):
-        return f"$: {_short(schema)} is no JSON schema; send a JSON object"
+        return f"$: {shown(schema)} is no JSON schema; send a JSON object"
     given = cast(Schema, schema)
     try:
         size = len(canonical_json(given))
@@ -48,7 +49,7 @@ def why_unusable(schema: object) -> str:
             f"$: it has {size:,} bytes as JSON, and the most is {MOST_BYTES:,}; ask for less, or leave descriptions out"
         )
     if given.get("type", "object") != "object":
-        return f"$.type: {_short(given['type'])} can't be answered; ask for an object with a field for it"
+        return f"$.type: {shown(given['type'])} can't be answered; ask for an object with a field for it"
     return next((why for why in _wrong(given, given, "$", 0) if why), "") or _circle(given)
 
 
@@ -56,7 +57,7 @@ def _wrong(schema: object, root: Schema, at: str, level: int) -> Iterator[str]:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        yield f"{at}: {_short(schema)} is no JSON schema; write an object"
+        yield f"{at}: {shown(schema)} is no JSON schema; write an object"
         return
     if level > MOST_LEVELS:
         yield f"{at[:200]}: it nests deeper than {MOST_LEVELS} levels; ask for a flatter object, or use $defs"
@@ -74,11 +75,11 @@ def _wrong_words(given: Schema, root: Schema, at: str) -> Iterator[str]:
     if "$id" in given and given is not root:
         yield f"{at}.$id: this word can't be used within a schema; refer to #/$defs/NAME"
     if "$ref" in given and _referred(given["$ref"], root) is None:
-        yield f"{at}.$ref: {_short(given['$ref'])} is not in this schema; write #/$defs/NAME, and NAME under $defs"
+        yield f"{at}.$ref: {shown(given['$ref'])} is not in this schema; write #/$defs/NAME, and NAME under $defs"
     for words, fits, what in _FORMS:
         for word in words:
             if word in given and not fits(given[word]):
-                yield f"{at}.{word}: {_short(given[word])} is {what}"
+                yield f"{at}.{word}: {shown(given[word])} is {what}"
 
 
 def _parts(given: Schema, at: str) -> Iterator[tuple[str, object]]:
@@ -90,7 +91,7 @@ def _parts(given: Schema, at: str) -> Iterator[tuple[str, object]]:
             yield f"{at}.{word}[{number}]", part
     for word in _NAMED:
         for name, part in given[word].items() if isinstance(given.get(word), dict) else ():
-            yield f"{at}.{word}.{_short(name).strip(chr(39))}", part
+            yield f"{at}.{word}.{shown(name).strip(chr(39))}", part
 
 
 def _circle(root: Schema) -> str:
@@ -167,8 +168,3 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[object], bool], str], ...] = (
     (_NAMED, lambda value: isinstance(value, dict), "no object of schemas"),
 )
 """Words, what has to stand there, and what is wrong otherwise."""
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -10,10 +10,20 @@ def what_is_wrong(error: ValidationError) -> str:
     field = ".".join(str(part) for part in first["loc"]) or "body"
     more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
     message = first["msg"].removeprefix("Value error, ")
-    shown = "" if first["loc"][-1:] == ("api_key_env",) else f" (it is {shortened(first.get('input'))})"
-    return f"{field}: {message}{shown}{more}"
+    given = "" if first["loc"][-1:] == ("api_key_env",) else f" (it is {shortened(first.get('input'))})"
+    return f"{field}: {message}{given}{more}"
 
 
 def shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def shown(value: object) -> str:
+    """Its Python form for such a line, cut."""
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """At 60 characters."""
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -8,6 +8,8 @@ meaning never changes, and none of them takes longer than reading the value (no 
 from collections.abc import Iterator
 from typing import Any, cast
 
+from longhaul.agent.plain.mistakes import cut
+
 _ANNOTATIONS = {"title", "description", "default", "examples", "$schema", "$defs"}
 _WORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref"),
@@ -118,11 +120,11 @@ def _wrong_object(value: dict[str, object], schema: Schema, root: Schema, at: st
             kind = known[name].get("type") if isinstance(known.get(name), dict) else None
             yield f"{_field(_below(at, name))} is missing: give {_kinds_of(kind)}"
     for name, item in value.items():
-        place = _below(at, _cut(name))
+        place = _below(at, cut(name))
         if name in known:
             yield from _wrong(item, known[name], root, place)
         elif others is False:
-            names = ", ".join(map(_cut, known)) or "none"
+            names = ", ".join(map(cut, known)) or "none"
             yield f"{_field(place)} is not known here: leave it out; known are {names}"
         else:
             yield from _wrong(item, others, root, place)
@@ -163,7 +165,7 @@ def _kinds_of(kind: object) -> str:
 def _short(value: object) -> str:
     match value:
         case str():
-            return f'{_TEXT}"{_cut(value)}"'
+            return f'{_TEXT}"{cut(value)}"'
         case bool() | None:
             return {True: "true", False: "false", None: "null"}[value]
         case list():
@@ -171,11 +173,7 @@ def _short(value: object) -> str:
         case dict():
             return "an object"
         case _:
-            return _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"
+            return cut(str(value))
 
 
 def _is_of(value: object, kind: str | list[str]) -> bool:

@@ -185,6 +185,8 @@ class Lack(OpenValue):
 def shown(name: LimitName, number: float) -> str:
     """For a person: `$0.42`, `1,200 tokens`, `3 calls`."""
     if name == "cost":
+        if 0 < number < 0.0001:
+            return f"${number:.9f}".rstrip("0")
         return f"${number:,.2f}" if number >= 1 else f"${number:.4f}"
     if name == "seconds":
         return f"{number:,.0f} s"

@@ -147,8 +147,8 @@ from longhaul.agent.values.spec.knowledge import Knowledge as Knowledge
 from longhaul.agent.values.spec.mcp import HttpMCPConfig as HttpMCPConfig
 from longhaul.agent.values.spec.mcp import MCPClient as MCPClient
 from longhaul.agent.values.spec.mcp import StdioMCPConfig as StdioMCPConfig
+from longhaul.agent.values.spec.mcp_sampling import Sampling as Sampling
 from longhaul.agent.values.spec.profiles import ModelProfile as ModelProfile
-from longhaul.agent.values.spec.sampling import Sampling as Sampling
 from longhaul.agent.values.spec.summary_template import BadTemplate as BadTemplate
 from longhaul.agent.values.spec.workspace import Workspace as Workspace
 from longhaul.agent.values.stuck_config import StuckConfig as StuckConfig

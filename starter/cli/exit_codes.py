@@ -3,8 +3,9 @@
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
@@ -12,12 +13,14 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import BadInput, BadSetup, LonghaulError
 from longhaul.agent.plain.mistakes import what_is_wrong
+from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.starter.cli.trusting import trust_if_told
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.trust import Untrusted
 from longhaul.starter.visible import harmless
+from longhaul.workflows.contract import PendingCall
 
 
 class Exit(IntEnum):
@@ -35,6 +38,50 @@ class Exit(IntEnum):
     INCOMPLETE = 6
     """The model's last message is not whole, however often it was asked to go on."""
     INTERRUPTED = 130
+
+
+_FAILED = (
+    FinishedReason.ERROR,
+    FinishedReason.EXCEED_MAX_ITERS,
+    FinishedReason.STUCK,
+    FinishedReason.REJECTED,
+    FinishedReason.REFUSED,
+    FinishedReason.INCOMPLETE,
+    FinishedReason.UNSTRUCTURED,
+    FinishedReason.OUT_OF_BUDGET,
+)
+_CODES: dict[FinishedReason | None, Exit] = {
+    FinishedReason.REFUSED: Exit.REFUSED,
+    FinishedReason.INCOMPLETE: Exit.INCOMPLETE,
+}
+"""Of replies that have failed; what is not listed is Exit.FAILED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far a reply has come when the command has no more to do."""
+
+    status: Literal["finished", "waiting", "failed", "working", "paused"]
+    """working: Ctrl-C has ended the command, and the reply was not done in time. paused: or held; until somebody lets
+    the session go on, nothing comes."""
+    message: Msg | None
+    pending: tuple[PendingCall, ...] = ()
+
+    @property
+    def code(self) -> Exit:
+        reason = self.message.finished_reason if self.message is not None else None
+        if self.status in ("waiting", "paused"):
+            return Exit.PARKED
+        if self.status == "failed":
+            return _CODES.get(reason, Exit.FAILED)
+        if self.status == "working":
+            return Exit.INTERRUPTED
+        return Exit.INTERRUPTED if reason is FinishedReason.INTERRUPTED else Exit.DONE
+
+
+def outcome_of(message: Msg) -> Outcome:
+    """Of a reply that has ended."""
+    return Outcome("failed" if message.finished_reason in _FAILED else "finished", message)
 
 
 class Misuse(BadInput):

@@ -3,14 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Literal, cast
+from typing import Literal
 
 from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     Schedule,
-    ScheduleActionExecutionStartWorkflow,
-    ScheduleActionResult,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
     ScheduleDescription,
@@ -22,16 +20,15 @@ from temporalio.client import (
     ScheduleState,
     ScheduleUpdate,
     ScheduleUpdateInput,
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.values.scheduled_request import Overlap, Requested
+from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import find_agent
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule, NoSchedule, WantedSchedule, wanted_schedule
 from longhaul.starter.client.schedule_cards import MEMO, PREFIX, PastFiring, ScheduleCard, ScheduleTerms, card, terms_in
+from longhaul.starter.client.schedule_firings import fire_now, past_firing
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import SCHEDULED, TASK_TIMEOUT
 
@@ -157,27 +154,7 @@ class Schedules:
         """The newest ones, up to ten, the oldest first."""
         async with _explained(name):
             found = await self._handle(name).describe()
-            return [await self._past(result) for result in found.info.recent_actions]
-
-    async def _past(self, result: ScheduleActionResult) -> PastFiring:
-        at = result.scheduled_at.isoformat(timespec="seconds")
-        action = cast(ScheduleActionExecutionStartWorkflow, result.action)  # the SDK knows of no other kind
-        handle = self._client.get_workflow_handle(
-            action.workflow_id, run_id=action.first_execution_run_id, result_type=Requested
-        )
-        try:
-            if (await handle.describe()).status is WorkflowExecutionStatus.RUNNING:
-                return PastFiring(at, "under way")
-            came = await handle.result()
-        except WorkflowFailureError as error:
-            return PastFiring(at, "failed", why=str(error.cause.__cause__ or error.cause))
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-            return PastFiring(at, "failed", why="the server knows nothing of it any more")
-        if came.left_out:
-            return PastFiring(at, "left out", why=came.left_out)
-        return PastFiring(at, "asked", came.session, came.reply_id)
+            return [await past_firing(self._client, result) for result in found.info.recent_actions]
 
     async def pause(self, name: str, *, why: str = "") -> None:
         """It fires no more until somebody resumes it; what it has begun goes on."""
@@ -189,10 +166,11 @@ class Schedules:
         async with _explained(name):
             await self._handle(name).unpause(note="resumed by a person")
 
-    async def trigger(self, name: str) -> None:
-        """Have it fire once now, also when it is paused."""
+    async def trigger(self, name: str, *, within: timedelta = timedelta(seconds=10)) -> PastFiring:
+        """Have it fire once now, also when it is paused; say what came of it: the session and its reply, or why it was
+        left out. "under way" if that is not known `within` the time, as where no worker runs."""
         async with _explained(name):
-            await self._handle(name).trigger()
+            return await fire_now(self._client, self._handle(name), within)
 
     async def remove(self, name: str) -> None:
         """It fires no more; its sessions stay."""

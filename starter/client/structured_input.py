@@ -11,6 +11,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from longhaul.agent.plain.extras import missing
+from longhaul.agent.plain.mistakes import shown
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.wire import Asked, Refused, asked_schema
 from longhaul.starter.visible import harmless, one_line, visible
@@ -46,7 +47,7 @@ class InputForm:
 
         if not isinstance(value, dict):
             names = ", ".join(field.name for field in fields_of(self.schema))
-            return f"the answer is no JSON object (it is {_short(value)}); give one with {names or 'no fields'}"
+            return f"the answer is no JSON object (it is {shown(value)}); give one with {names or 'no fields'}"
         given = cast(dict[str, Any], value)
         try:
             self._checking.check(given)
@@ -101,12 +102,12 @@ class InputField:
                 return written
             case "choice":
                 raise ValueError(
-                    f"{self.name}: {_short(written)} is none of {', '.join(self.choices)}; type one of them"
+                    f"{self.name}: {shown(written)} is none of {', '.join(self.choices)}; type one of them"
                 )
             case "yes or no" if written.lower() in _YES:
                 return _YES[written.lower()]
             case "yes or no":
-                raise ValueError(f"{self.name}: {_short(written)} is neither yes nor no; type one of the two")
+                raise ValueError(f"{self.name}: {shown(written)} is neither yes nor no; type one of the two")
             case _:
                 return self._json(written)
 
@@ -114,7 +115,7 @@ class InputField:
         try:
             return json.loads(written, parse_constant=_no_number)
         except (ValueError, RecursionError):
-            raise ValueError(f"{self.name}: {_short(written)} is no {self.kind}; type it as in JSON") from None
+            raise ValueError(f"{self.name}: {shown(written)} is no {self.kind}; type it as in JSON") from None
 
 
 def fields_of(schema: Schema) -> Iterator[InputField]:
@@ -134,7 +135,7 @@ def fill_in(
     before, of which an empty line keeps a field. `ask` raises EOFError where nobody types any more."""
     value = dict(kept or {})
     for field in fields_of(schema):
-        before = _short(value[field.name]) if field.name in value else ""
+        before = shown(value[field.name]) if field.name in value else ""
         while True:
             line = ask(f"{one_line(visible(field.question(before)))}: ")
             if not line.strip() and (before or not field.required):
@@ -187,12 +188,7 @@ def _kind(schema: Schema) -> tuple[str, tuple[str, ...]]:
 def _complaints(error: ValidationError) -> Iterator[str]:
     for one in error.errors(include_url=False)[:10]:
         place = ".".join(str(part) for part in one["loc"]) or "the answer"
-        yield f"- {place}: {one['msg'].removeprefix('Value error, ')} (it is {_short(one.get('input'))})"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+        yield f"- {place}: {one['msg'].removeprefix('Value error, ')} (it is {shown(one.get('input'))})"
 
 
 def _no_number(name: str) -> None:

@@ -11,13 +11,13 @@ from longhaul.agent.values.amount import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter import render, render_events
+from longhaul.starter import render_events
+from longhaul.starter.console.console_request import NAMED, Visit
 from longhaul.starter.console.markdown import fitted
 from longhaul.starter.console.pages import number, page
-from longhaul.starter.console.visit import NAMED, Visit
 from longhaul.starter.console.waiting_calls import marked
 from longhaul.starter.render_session import plans, standing_still
-from longhaul.starter.serve.calls import session_of
+from longhaul.starter.serve.requests import session_of
 from longhaul.starter.serve.response_bodies import RulesBody, Steps, Tasks
 from longhaul.workflows.contract import Status
 
@@ -89,7 +89,7 @@ async def about(visit: Visit) -> ASGIApp:
         trouble=[line.plain for line in standing_still(status)],
         plan=[line.plain.strip() for line in plans(status)],
         tasks=tasks.tasks,
-        rules=[f"{rule.behavior.value} {marked(render.rule_name(rule))}" for rule in rules.rules[:MOST_RULES]],
+        rules=[f"{rule.behavior.value} {marked(rule.spelt())}" for rule in rules.rules[:MOST_RULES]],
         rules_left_out=max(len(rules.rules) - MOST_RULES, 0),
     )
 

@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.forms import message_of
-from longhaul.starter.console.visit import Visit
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.response_bodies import Decided
 

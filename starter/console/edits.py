@@ -8,8 +8,8 @@ from starlette.types import ASGIApp
 
 from longhaul.starter.console import pages
 from longhaul.starter.console.changes import or_told, then
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.edit_form import Field, edited, fields_of
-from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import waiting_row
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.response_bodies import Calls, Decided, Tools

@@ -5,10 +5,10 @@ from typing import get_args
 
 from starlette.types import ASGIApp
 
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.pages import number, page
-from longhaul.starter.console.visit import Visit
-from longhaul.starter.serve.calls import known_agents
 from longhaul.starter.serve.request_bodies import Listing
+from longhaul.starter.serve.requests import known_agents
 from longhaul.starter.serve.response_bodies import Rows, Workers
 
 PAGE_SESSIONS = 50

@@ -15,9 +15,9 @@ from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
 from longhaul.agent.views.would_pass import WouldPass
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.question_form import forms_of
-from longhaul.starter.console.transcript import said_messages
-from longhaul.starter.console.visit import Visit
+from longhaul.starter.console.transcript import PAGE_MESSAGES, newest, said_messages
 from longhaul.starter.console.waiting_calls import (
     WaitingRow,
     marked,
@@ -28,15 +28,14 @@ from longhaul.starter.console.waiting_calls import (
     waiting_row,
 )
 from longhaul.starter.render_session import ago, cost, keeping, spent, until
-from longhaul.starter.serve.calls import known_agents, session_of
 from longhaul.starter.serve.problems import TITLES, Problem, wrong
+from longhaul.starter.serve.requests import known_agents, session_of
 from longhaul.starter.serve.response_bodies import Asked, Calls, InboxBody, Page
 from longhaul.starter.serve.suggestions import WouldPassBody
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall, Status
 
 FOLDER = Path(__file__).parent
-PAGE_MESSAGES = 50
 PAGE_CALLS = 100
 FILTERS = ("tool", "team", "overdue")
 """Of the inbox, in its address."""
@@ -171,11 +170,10 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
     # Before all else: what is recorded from here on is told by the stream, and the page renewed.
     last_event = await session_of(visit.call("status")).last_event()
     status: Status = await visit.ask("status")
-    start = number(visit, "from", max(status.messages - PAGE_MESSAGES, 0))
-    shown: Page = await visit.ask("transcript", {"from": start, "limit": PAGE_MESSAGES})
+    shown = await _page_from(visit) or await newest(visit, status.messages)
     waiting: Calls = await visit.ask("pending")
     rows = [waiting_row(one, status, visit.here("call", id=one.call_id)) for one in waiting.calls]
-    earlier = {"from": str(max(start - PAGE_MESSAGES, 0))} if start else None
+    earlier = {"from": str(max(shown.start - PAGE_MESSAGES, 0))} if shown.start else None
     return await page(
         "session",
         visit,
@@ -193,6 +191,14 @@ async def session_page(visit: Visit, problem: Problem | None = None, said: str =
         said=said,
         problem=harmless(problem.detail) if problem else None,
     )
+
+
+async def _page_from(visit: Visit) -> Page | None:
+    """The page that begins where the address says, if it says so. Raises Problem."""
+    if "from" not in visit.request.query_params:
+        return None
+    found: Page = await visit.ask("transcript", {"from": number(visit, "from", 0), "limit": PAGE_MESSAGES})
+    return found
 
 
 def number(visit: Visit, name: str, usual: int) -> int:

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from longhaul.starter.console import pages
 from longhaul.starter.console.changes import or_told, then
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.question_form import answers_of
-from longhaul.starter.console.visit import Visit
 from longhaul.starter.serve.response_bodies import Calls
 
 

@@ -8,11 +8,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhaul.starter.console import about, changes, edits, listing, pages, question_answers, steering
+from longhaul.starter.console.authentication import PATH, Entrance
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.forms import Filled, read_form
-from longhaul.starter.console.visit import Visit
-from longhaul.starter.console.visitor import PATH, Entrance
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.problems import Problem, problem_of
+from longhaul.starter.serve.requests import Served
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

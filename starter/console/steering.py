@@ -10,13 +10,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from longhaul.agent.values.permission import Behavior, PermissionMode
-from longhaul.starter import render
 from longhaul.starter.console.changes import or_told, then
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.pages import page
-from longhaul.starter.console.visit import Visit
 from longhaul.starter.console.waiting_calls import marked
-from longhaul.starter.serve.calls import path_values
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.requests import path_values
 from longhaul.starter.serve.response_bodies import Compacted, Copied, RulesBody
 from longhaul.starter.visible import harmless
 from longhaul.workflows.contract import Status
@@ -45,7 +44,7 @@ async def change_page(visit: Visit, problem: Problem | None = None) -> HTMLRespo
         written={"entry": visit.request.query_params.get("entry", ""), **visit.form},
         modes=[mode.value for mode in PermissionMode],
         behaviors=[behavior.value for behavior in Behavior],
-        rules=[(one.id, f"{one.behavior.value} {marked(render.rule_name(one))}") for one in rules.rules[:MOST_RULES]],
+        rules=[(one.id, f"{one.behavior.value} {marked(one.spelt())}") for one in rules.rules[:MOST_RULES]],
         rules_left_out=max(len(rules.rules) - MOST_RULES, 0),
         budget=list(status.budget.lines()) if status.budget else [],
         limits=LIMITS,

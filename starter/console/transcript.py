@@ -17,11 +17,16 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultState,
 )
 from longhaul.starter import render
+from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.markdown import as_html, fitted
 from longhaul.starter.console.waiting_calls import DiffLine, diff_lines
 from longhaul.starter.render_calls import LISTS_TASKS, how_it_ran
+from longhaul.starter.serve.response_bodies import Page
 from longhaul.starter.visible import one_line
 
+PAGE_MESSAGES = 50
+MOST_PARTS = 4
+"""Answers that a page is put together from. Each ends with the message that makes it too large."""
 GIST_CHARS = 200
 
 
@@ -56,6 +61,22 @@ class SaidMessage:
     blocks: tuple[SaidBlock, ...]
     ended: str
     """Why it is no whole answer; else empty."""
+
+
+async def newest(visit: Visit, messages: int) -> Page:
+    """The last of so many messages, up to the very last one: as many as a page has room for, and fewer where many of
+    them are too large. Raises Problem."""
+    start, following, found = 0, None, list[Msg]()
+    for many in (PAGE_MESSAGES, MOST_PARTS):
+        start, found = max(messages - many, 0), []
+        following = start
+        for _ in range(MOST_PARTS):
+            part: Page = await visit.ask("transcript", {"from": following, "limit": PAGE_MESSAGES})
+            found += part.messages
+            following = part.next
+            if following is None:
+                return Page(start=start, next=None, messages=tuple(found))
+    return Page(start=start, next=following, messages=tuple(found))
 
 
 def said_messages(messages: Sequence[Msg]) -> list[SaidMessage]:
@@ -108,7 +129,7 @@ def _texts(parts: Sequence[TextBlock | DataBlock]) -> tuple[str, ...]:
 def _call(call_id: str, tool: str, arguments: str, result: ToolResultBlock | None) -> SaidBlock:
     change = result.metadata.get("diff") if result else None
     lists = tool == LISTS_TASKS and result is not None and result.state is ToolResultState.SUCCESS
-    about = result.get_text().partition("\n")[0] if result and lists else gist(arguments)
+    about = result.get_text().partition("\n")[0].rstrip(":") if result and lists else gist(arguments)
     return SaidBlock(
         "call",
         text=one_line(about[: GIST_CHARS * 2])[:GIST_CHARS],

@@ -9,7 +9,7 @@ from longhaul.agent.plain.gist import gist
 from longhaul.agent.plain.lookalikes import told_apart
 from longhaul.agent.views.subagents import BETWEEN
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter import render, render_pending
+from longhaul.starter import render_pending
 from longhaul.starter.console.markdown import as_html
 from longhaul.starter.serve.response_bodies import Row
 from longhaul.starter.visible import one_line, visible
@@ -134,7 +134,7 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
         findings=tuple(part for part in (seen.findings if seen else ()) if part.name != "change"),
         change=tuple(diff_lines(told_apart(call.notice))),
         reason=marked(call.reason),
-        rules=tuple(marked(render.rule_name(rule)) for rule in call.suggested_rules),
+        rules=tuple(marked(rule.spelt()) for rule in call.suggested_rules),
         signed=call.signed,
         event=call.event,
         wakes_at=call.wakes_at,
@@ -144,7 +144,7 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
 
 def rule_row(found: WouldPass) -> RuleRow:
     return RuleRow(
-        name=marked(render.rule_name(found.rule)),
+        name=marked(found.rule.spelt()),
         says=render_pending.passes(found),
         calls=tuple((marked(one.gist), one.at) for one in found.newest),
     )

@@ -105,10 +105,11 @@ def _overlooked(error: WorkflowUpdateFailedError) -> bool:
 
 
 async def insist(
-    ask: Callable[[], Awaitable[Answer]], is_unserved: Callable[[], Awaitable[bool]] | None = None
+    ask: Callable[[], Awaitable[Answer]], is_hopeless: Callable[[RPCError], Awaitable[bool]] | None = None
 ) -> Answer:
     """Ask until an answer comes; errors that time does not mend are raised as they are. Of a question behind a task
-    that waits the server says no more than that time was up, also where no worker is left: that is `is_unserved`."""
+    that waits the server says no more than that time was up, also where no worker is left; and of tasks that busy
+    workers did not end in time the same as of tasks that fail: `is_hopeless` looks for what tells."""
     pauses = Pauses()
     while True:
         try:
@@ -116,10 +117,11 @@ async def insist(
         except RPCError as error:
             if error.status not in _PASSING:
                 raise
-            if error.status is RPCStatusCode.FAILED_PRECONDITION and pauses.waited > STUCK_SECONDS:
+            refused, late = error.status is RPCStatusCode.FAILED_PRECONDITION, pauses.waited > TRIES_SECONDS
+            if refused and (late or (pauses.waited > STUCK_SECONDS and is_hopeless is None)):
                 raise
-            in_vain = error.status in IN_VAIN and pauses.waited > TRIES_SECONDS
-            if in_vain and is_unserved is not None and await is_unserved():
+            doubted = (refused and pauses.waited > STUCK_SECONDS) or (error.status in IN_VAIN and late)
+            if doubted and is_hopeless is not None and await is_hopeless(error):
                 raise
         except WorkflowQueryFailedError as error:
             if BLOBS_AWAY not in str(error) or pauses.waited > STUCK_SECONDS:

@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from longhaul.agent.letters.bodies import (
-    MAX_ID_CHARS,
     ChangeBudget,
     Configure,
     Interrupt,
@@ -16,7 +15,6 @@ from longhaul.agent.letters.bodies import (
     Submit,
 )
 from longhaul.starter.client.session import Session
-from longhaul.starter.serve.calls import Call, session_of, session_to_begin
 from longhaul.starter.serve.operation import Answer, Handler
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
@@ -25,6 +23,7 @@ from longhaul.starter.serve.request_bodies import (
     Results,
     Starting,
 )
+from longhaul.starter.serve.requests import Call, request_id_of, session_of, session_to_begin
 from longhaul.starter.serve.response_bodies import (
     BudgetLimits,
     Decided,
@@ -35,7 +34,6 @@ from longhaul.starter.serve.response_bodies import (
 from longhaul.workflows.contract import PendingCall
 
 Found = TypeVar("Found")
-IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 def by_method(name: str, told: Callable[[Any], Answer] = lambda _: None) -> Handler:
@@ -71,18 +69,6 @@ async def message(call: Call) -> tuple[int, Taken]:
     if said is None:
         return 202, Taken(reply_id=reply_id, status=found.status)
     return 200, Taken(reply_id=reply_id, status=found.status, message=said)
-
-
-def request_id_of(call: Call, sent: str) -> str | None:
-    """By the header, or as `sent` in the body; both may say the same. Raises Problem."""
-    key = call.headers.get(IDEMPOTENCY_KEY)
-    if key is None:
-        return sent or None
-    if not key or len(key) > MAX_ID_CHARS:
-        raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
-    if sent not in ("", key):
-        raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
-    return key
 
 
 async def within(seconds: float, call: Call, waiting: Coroutine[Any, Any, Found]) -> Found | None:

@@ -14,12 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from longhaul.starter.serve import webhook_endpoint
-from longhaul.starter.serve.acts import IDEMPOTENCY_KEY
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.mcp_endpoint import PATH, McpDoor
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_checks import Door, Guard
+from longhaul.starter.serve.requests import IDEMPOTENCY_KEY, Served
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.streaming import LAST_EVENT_ID
 from longhaul.starter.serve.webhook_endpoint import WebhookDoor

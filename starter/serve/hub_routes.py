@@ -1,15 +1,16 @@
 """The rows about hubs in the table of routes."""
 
 from longhaul.agent.hub.bodies import LeaveHub
-from longhaul.starter.serve import acts, hubs
+from longhaul.starter.serve import hubs
 from longhaul.starter.serve.operation import Operation
 from longhaul.starter.serve.request_bodies import Nothing, Whose
+from longhaul.starter.serve.requests import IDEMPOTENCY_KEY
 from longhaul.workflows.contract import HubCard
 
 HEARD_SECONDS = 130.0
 """Who begins a hub, or joins, waits until its members have heard it, or it is known which one does not."""
 H = "/v1/hubs/{hub}"
-KEY = (acts.IDEMPOTENCY_KEY, "Names what is said: sent again, it is told once")
+KEY = (IDEMPOTENCY_KEY, "Names what is said: sent again, it is told once")
 
 HUBS: tuple[Operation, ...] = (
     Operation("GET", "/v1/hubs", "hubs", "Hubs that are open", hubs.hubs, "read", {200: hubs.HubRows}, Whose),

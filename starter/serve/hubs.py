@@ -14,9 +14,8 @@ from longhaul.agent.values.hubs import MOST_MEMBERS
 from longhaul.starter.client.hubs import BadHub, Hub, NoHub, NotHeard
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.serve.acts import request_id_of
-from longhaul.starter.serve.calls import DEFAULT_AGENT, Call, session_to_begin, user_meant
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.requests import DEFAULT_AGENT, Call, request_id_of, session_to_begin, user_meant
 from longhaul.workflows.contract import HubCard
 
 Found = TypeVar("Found")

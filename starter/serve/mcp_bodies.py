@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from longhaul.agent.entries.requests import When
 from longhaul.agent.letters.bodies import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
-from longhaul.starter.serve.calls import DEFAULT_AGENT
 from longhaul.starter.serve.request_bodies import LONGEST_WAIT_SECONDS, Whose
+from longhaul.starter.serve.requests import DEFAULT_AGENT
 from longhaul.workflows.contract import PendingCall, Status
 
 Wait = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for what comes of it")

@@ -5,9 +5,9 @@ from importlib.util import find_spec
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_checks import known_caller, read_body
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller
 
 PATH = "/mcp"

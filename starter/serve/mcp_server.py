@@ -9,11 +9,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.mcp_bodies import SessionText
 from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, ToolRequest, seconds_for
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_checks import check_fields
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller
 from longhaul.starter.visible import harmless
 

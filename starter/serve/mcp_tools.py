@@ -14,8 +14,7 @@ from longhaul.agent.letters.bodies import Interrupt
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve import acts, reads
 from longhaul.starter.serve import mcp_bodies as b
-from longhaul.starter.serve.calls import Call, Served, session_of
-from longhaul.starter.serve.mcp_reading import Telling
+from longhaul.starter.serve.mcp_events import Telling
 from longhaul.starter.serve.operation import REQUEST_SECONDS
 from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import (
@@ -26,6 +25,7 @@ from longhaul.starter.serve.request_bodies import (
     Sorting,
     Whose,
 )
+from longhaul.starter.serve.requests import Call, Served, session_of
 from longhaul.starter.serve.tokens import Caller, Scope
 
 NAME_CHARS = 12

@@ -1,7 +1,6 @@
 """Requests about what outlives sessions: memories, each caller's own, and knowledge bases, which are the operator's."""
 
 from longhaul.starter.client.memories import MemoriesOfUser
-from longhaul.starter.serve.calls import Call, user_meant
 from longhaul.starter.serve.memory_rows import (
     DeletedCount,
     DocumentRow,
@@ -13,6 +12,7 @@ from longhaul.starter.serve.memory_rows import (
 )
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import Discarding, Forgetting, Looking, Remembering, Shelf
+from longhaul.starter.serve.requests import Call, user_meant
 
 
 async def memories(call: Call) -> MemoryRows:

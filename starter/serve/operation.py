@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.types import ASGIApp
 
-from longhaul.starter.serve.calls import Call
 from longhaul.starter.serve.request_bodies import Nothing
+from longhaul.starter.serve.requests import Call
 from longhaul.starter.serve.tokens import Scope
 
 REQUEST_SECONDS = 30.0

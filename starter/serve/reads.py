@@ -13,7 +13,6 @@ from longhaul.starter.client.inbox import Inbox
 from longhaul.starter.hosting.rollout import versions
 from longhaul.starter.reach.polling import Poller, pollers
 from longhaul.starter.reach.storage_places import keeper_of
-from longhaul.starter.serve.calls import Call, session_of, user_meant
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
     Listing,
@@ -21,6 +20,7 @@ from longhaul.starter.serve.request_bodies import (
     Sorting,
     StepPaging,
 )
+from longhaul.starter.serve.requests import Call, session_of, user_meant
 from longhaul.starter.serve.response_bodies import (
     Alive,
     Asked,

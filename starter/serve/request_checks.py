@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhaul.starter.serve.calls import Call, Served, path_values
 from longhaul.starter.serve.operation import Answer, Operation
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
+from longhaul.starter.serve.requests import Call, Served, path_values
 from longhaul.starter.serve.tokens import BadTokens, Caller
 from longhaul.starter.serve.tokens import Scope as TokenScope
 

@@ -1,11 +1,11 @@
-"""The table of routes. Those that send a letter are made of its row (`agent.letters.table`)."""
+"""The table of routes. Those that send a letter are made of its row (`agent.letters.all_letters`)."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
-from longhaul.agent.letters.table import LETTERS, row_of
+from longhaul.agent.letters.all_letters import LETTERS, row_of
 from longhaul.starter.serve import acts, memories, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
@@ -35,6 +35,7 @@ from longhaul.starter.serve.request_bodies import (
     StepPaging,
     Whose,
 )
+from longhaul.starter.serve.requests import IDEMPOTENCY_KEY
 from longhaul.starter.serve.response_bodies import (
     Added,
     Alive,
@@ -61,7 +62,7 @@ from longhaul.starter.serve.response_bodies import (
 from longhaul.workflows.contract import ReplyResult, Status
 
 S = "/v1/sessions/{agent}/{session}"
-KEY = (acts.IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
+KEY = (IDEMPOTENCY_KEY, "Names the request: sent again, it gives the same reply and is made once")
 LAST_SEEN = (streaming.LAST_EVENT_ID, "The id of the last event that was seen: the stream goes on after it")
 COMPACT_SECONDS = 120.0
 """It waits for a model call."""
@@ -96,9 +97,15 @@ def _letter(
     return Operation("POST", f"{S}/{row.path}", name or letter, row.does, does, row.scope, answers, **usual | more)
 
 
-def _of_schedule(what: str, summary: str, handler: Handler, body: type[BaseModel] = Nothing) -> Operation:
+def _of_schedule(
+    what: str,
+    summary: str,
+    handler: Handler,
+    body: type[BaseModel] = Nothing,
+    answers: Mapping[int, type[BaseModel] | None] = NOTHING,
+) -> Operation:
     path = f"/v1/schedules/{{schedule}}/{what}"
-    return Operation("POST", path, f"{what}Schedule", summary, handler, "answer", NOTHING, Whose, body)
+    return Operation("POST", path, f"{what}Schedule", summary, handler, "answer", answers, Whose, body)
 
 
 SCHEDULES: tuple[Operation, ...] = (
@@ -123,7 +130,12 @@ SCHEDULES: tuple[Operation, ...] = (
     ),
     _of_schedule("pause", "It fires no more until it is resumed", timed.pause_schedule, timed.Why),
     _of_schedule("resume", "It fires again", timed.resume_schedule),
-    _of_schedule("trigger", "It fires once now, also when it is paused", timed.trigger_schedule),
+    _of_schedule(
+        "trigger",
+        "It fires once now, also when it is paused; what came of it",
+        timed.trigger_schedule,
+        answers={200: timed.FiringBody},
+    ),
     _of_schedule("remove", "It fires no more; its sessions stay", timed.remove_schedule),
 )
 SPELT_OUT: tuple[Operation, ...] = (

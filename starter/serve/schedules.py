@@ -9,8 +9,8 @@ from longhaul.agent.plain.values import Value
 from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import ScheduleCard, ScheduleTerms
-from longhaul.starter.serve.calls import Call, spec_to_begin, user_meant
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.requests import Call, spec_to_begin, user_meant
 
 MOST_SECONDS = 366 * 86_400.0
 
@@ -67,7 +67,7 @@ class ScheduleRows(BaseModel):
 
 
 class FiringBody(BaseModel):
-    """What one firing came to."""
+    """What one firing came to; under way: that can't be told yet."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -132,8 +132,8 @@ async def resume_schedule(call: Call) -> None:
     await call.app.schedules.resume((await _own(call)).name)
 
 
-async def trigger_schedule(call: Call) -> None:
-    await call.app.schedules.trigger((await _own(call)).name)
+async def trigger_schedule(call: Call) -> FiringBody:
+    return FiringBody.model_validate(await call.app.schedules.trigger((await _own(call)).name))
 
 
 async def remove_schedule(call: Call) -> None:

@@ -5,12 +5,12 @@ from starlette.responses import Response
 from longhaul.agent.letters.bodies import ReplaceState
 from longhaul.starter.client.states.state_paths import BadPath
 from longhaul.starter.client.wire import check_name
-from longhaul.starter.serve.calls import Call, session_of, session_to_begin
 from longhaul.starter.serve.problems import wrong
 from longhaul.starter.serve.request_bodies import (
     Copy,
     Edits,
 )
+from longhaul.starter.serve.requests import Call, session_of, session_to_begin
 from longhaul.starter.serve.response_bodies import (
     Copied,
 )

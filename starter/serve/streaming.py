@@ -17,10 +17,10 @@ from longhaul.agent.views.event import AgentEvent
 from longhaul.starter.client.reading.asking import NoReply, NoSession
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.reading.questions import Until
-from longhaul.starter.serve.calls import Call, session_of
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Reading
 from longhaul.starter.serve.request_checks import caller_of
+from longhaul.starter.serve.requests import Call, session_of
 
 HEARTBEAT_SECONDS = 15.0
 SLOWEST_SECONDS = 30.0

@@ -3,8 +3,8 @@
 from pydantic import BaseModel, Field
 
 from longhaul.agent.views.would_pass import WouldPass
-from longhaul.starter.serve.calls import Call, session_of
 from longhaul.starter.serve.request_bodies import Whose
+from longhaul.starter.serve.requests import Call, session_of
 
 
 class OfCall(Whose):

@@ -14,11 +14,11 @@ from longhaul.agent.letters.bodies import Notify
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.starter.serve.acts import notify
-from longhaul.starter.serve.calls import Call, Served, path_values
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Answer
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_bodies import Whose
 from longhaul.starter.serve.request_checks import as_answer, read_body
+from longhaul.starter.serve.requests import Call, Served, path_values
 from longhaul.starter.serve.tokens import Caller
 from longhaul.starter.serve.webhooks import ID, SIGNATURE, TIMESTAMP, BadWebhooks, Delivery, SignedHook, read, sender_of
 

@@ -1,6 +1,5 @@
 """Blobs in a directory, also one that several hosts share: a blob appears whole, or not at all."""
 
-import asyncio
 import contextlib
 import os
 import secrets
@@ -19,10 +18,14 @@ from longhaul.stores.blobs.blobs import (
     read_back,
 )
 from longhaul.stores.state.atomic import make_folders, opened, sync_folder, write_whole
+from longhaul.stores.threads import Threads
 
 Answer = TypeVar("Answer")
 
 HALF_WRITTEN = ".tmp"
+ANSWER_SECONDS = 60.0
+"""A disk on the network may be slow; one that has stopped must not keep a thread of each that asks."""
+AT_ONCE = 16
 MARK = ".mark"
 FORGOTTEN_SECONDS = 3_600.0
 """What a killed writer has left behind is removed after it; no writer takes as long."""
@@ -37,6 +40,7 @@ class DirectoryBlobs:
         """Nothing is touched before the first blob. Without `fsync` a power cut may cost what was written last."""
         self._root = root
         self._fsync = fsync
+        self._threads = Threads(AT_ONCE)
 
     @property
     def place(self) -> str:
@@ -76,7 +80,9 @@ class DirectoryBlobs:
     async def _done(self, work: Callable[[], Answer]) -> Answer:
         """In a thread: a shared directory may be slow, and the event loop sends the heartbeats."""
         try:
-            return await asyncio.to_thread(work)
+            return await self._threads.run(work, ANSWER_SECONDS)
+        except TimeoutError:
+            raise BlobsUnavailable(f"{self.place} did not answer within {ANSWER_SECONDS:g} seconds") from None
         except OSError as error:
             raise BlobsUnavailable(f"the blobs in {self.place} can't be used: {error}") from error
 

@@ -109,7 +109,7 @@ def publish(folder: int, name: str, before: BinaryIO | None, before_bytes: int, 
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_DRAFT, dir_fd=folder)
         raise
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _opened_below(parent: int, name: str) -> int:
@@ -151,7 +151,7 @@ def _is_still(lock: int, folder: int) -> bool:
     return os.path.samestat(found, os.fstat(lock))
 
 
-def _sync(folder: int) -> None:
+def sync_folder(folder: int) -> None:
     """After a power cut the new name must be there, as the record says so."""
     descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:

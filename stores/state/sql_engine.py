@@ -70,10 +70,10 @@ def _limits(url: URL) -> dict[str, Any]:
         case "sqlite":
             return {"timeout": STATEMENT_SECONDS}
         case "postgresql":
-            limits: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": STATEMENT_SECONDS * 1000}
-            if "options" not in url.query:
-                limits["options"] = f"-c statement_timeout={STATEMENT_SECONDS * 1000}"
-            return limits
+            # What the URL says comes behind it, and counts where it sets the same.
+            options = [f"-c statement_timeout={STATEMENT_SECONDS * 1000}", *url.normalized_query.get("options", ())]
+            limits = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": STATEMENT_SECONDS * 1000}
+            return {**limits, "options": " ".join(options)}
         case _:
             seconds = {"read_timeout": STATEMENT_SECONDS, "write_timeout": STATEMENT_SECONDS}
             return {"connect_timeout": CONNECT_SECONDS, "charset": "utf8mb4", **seconds}

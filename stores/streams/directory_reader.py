@@ -1,11 +1,14 @@
-"""Reading one session's folder of a local directory: by looking, often while something happens and seldom while nothing
+"""`DirectoryReader` reads one session's folder of a local directory: it looks when the system tells of a change, and
+now and then for what nobody told. Where nobody tells, it looks often while something happens, and seldom while nothing
 does."""
 
 import asyncio
+import contextlib
 import os
 import time
 from pathlib import Path
 
+from longhaul.stores.streams import folder_changes
 from longhaul.stores.streams.items import LONGEST_LINE
 from longhaul.stores.streams.streams import StreamsUnavailable
 
@@ -16,6 +19,9 @@ LONGEST_PAUSE_SECONDS = 0.02
 GENTLE_PAUSE_SECONDS = 0.025
 ASLEEP_PAUSE_SECONDS = 0.1
 ASLEEP_SECONDS = 60.0
+UNTOLD_SECONDS = 1.0
+"""How often is looked at a folder whose changes are told: a container may write to it through a file system of its own,
+of which this one's kernel hears nothing."""
 SETTLED_SECONDS = 0.05
 """A file that has a successor is left when nobody has written to it for so long: a writer that found room in it may not
 have written yet."""
@@ -42,10 +48,15 @@ class DirectoryReader:
         self._torn = b""
         """The beginning of a line whose rest is not written yet."""
         self._heard = time.monotonic()
+        self._changed = asyncio.Event()
+        self._settling = False
+        """Whether the file that is read has a successor, and may still be written to."""
 
     async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
         until = time.monotonic() + seconds
         while True:
+            told = self._is_told()
+            self._changed.clear()
             try:
                 lines = self._look()
             except OSError as error:
@@ -56,14 +67,30 @@ class DirectoryReader:
                 return lines
             if now >= until:
                 return []
-            pause = max(self._pause(now - self._heard), GENTLE_PAUSE_SECONDS if gently else 0.0)
-            await asyncio.sleep(min(pause, until - now))
+            shortest = GENTLE_PAUSE_SECONDS if gently else SHORTEST_PAUSE_SECONDS
+            if not told:
+                await asyncio.sleep(min(max(self._pause(now - self._heard), shortest), until - now))
+                continue
+            longest = min(SETTLED_SECONDS if self._settling else UNTOLD_SECONDS, until - now)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(longest):
+                    await self._changed.wait()
+            await asyncio.sleep(now + shortest - time.monotonic())  # a burst of changes is one
 
     @staticmethod
     def _pause(silence: float) -> float:
         if silence > ASLEEP_SECONDS:
             return ASLEEP_PAUSE_SECONDS
         return min(max(silence / 10, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+
+    def _is_told(self) -> bool:
+        """Whether the next change sets the event: one in the folder, or that it comes to be."""
+        changes = folder_changes.of_this_loop()
+        if changes.tell(self._folder, self._changed):
+            changes.leave(self._folder.parent, self._changed)
+            return True
+        told = changes.tell(self._folder.parent, self._changed)
+        return told and not self._folder.exists()
 
     def _look(self) -> list[bytes]:
         """What can be read now."""
@@ -107,7 +134,8 @@ class DirectoryReader:
         self._sure_until = time.monotonic() + SURE_SECONDS
         there = self._numbers()
         later = [number for number in there if number > self._number]
-        if later and self._number in there and self._age() < SETTLED_SECONDS:
+        self._settling = bool(later) and self._number in there and self._age() < SETTLED_SECONDS
+        if self._settling:
             return False
         begun_anew = there and self._number not in there
         if not later and not begun_anew:
@@ -135,7 +163,8 @@ class DirectoryReader:
             return SETTLED_SECONDS
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        for folder in (self._folder, self._folder.parent):
+            folder_changes.of_this_loop().leave(folder, self._changed)
 
 
 def numbers(folder: Path) -> list[int]:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +20,14 @@ from pathlib import Path
 
 from longhaul.agent.permission.secret_files import secret_globs
 from longhaul.stores.worktrees.linked import Repository
-from longhaul.stores.worktrees.plain_folder import GitProblem, read_regular, require_plain
+from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain, text_of
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""
+LOCK_SECONDS = 120.0
+"""For those before: each runs git a few times, and whoever was stopped with the lock keeps it."""
+PAUSE_SECONDS = 0.02
+LOCK = "lock"
 
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
@@ -64,7 +69,7 @@ _ENVIRONMENT = {
 
 _ATTRIBUTES = "* -text !eol -ident -filter -working-tree-encoding\n"
 """Above those of the files themselves: each byte stays as it is."""
-_LEFT_OUT = (*secret_globs(), "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*")
+LEFT_OUT = (*secret_globs(), "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*")
 """Of files that git does not track: those that may hold secrets."""
 EXCLUDE_CAP_BYTES = 100_000
 HEAD_CAP_BYTES = 4_096
@@ -135,12 +140,30 @@ class Git:
 def git_for(repository: Repository, kept: Path) -> Iterator[Git]:
     """`kept`: a folder of ours for this repository, made where there is none; one at a time works with it."""
     git = Git(repository, kept)
-    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (kept / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with only_one(kept):
         require_plain(repository.common)
         _make(kept, repository)
         yield git
+
+
+@contextmanager
+def only_one(kept: Path) -> Iterator[None]:
+    """Of all that work in this folder of ours, which is made where there is none. Raises GitProblem, OSError."""
+    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (kept / LOCK).open("w") as lock:
+        _take(lock.fileno(), kept)
+        yield
+
+
+def _take(lock: int, kept: Path) -> None:
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise GitProblem(f"{str(kept)!r} is locked by another process; is one of them stopped?") from None
+            time.sleep(PAUSE_SECONDS)
 
 
 def _make(kept: Path, repository: Repository) -> None:
@@ -153,11 +176,11 @@ def _make(kept: Path, repository: Repository) -> None:
         _lead(kept / name, repository.common / name)
     (kept / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     (kept / "info" / "attributes").write_text(_ATTRIBUTES)
-    theirs = read_regular(repository.common / "info" / "exclude", EXCLUDE_CAP_BYTES)
+    theirs = text_of(repository.common / "info" / "exclude", EXCLUDE_CAP_BYTES)
     # The last line that fits counts: no `!.env` of theirs brings back what is left out here.
-    ours = "\n".join(("", "/.longhaul/", *map(_in_any_case, _LEFT_OUT), ""))
+    ours = "\n".join(("", "/.longhaul/", *map(_in_any_case, LEFT_OUT), ""))
     (kept / "info" / "exclude").write_text(theirs + ours, encoding="utf-8", errors="surrogateescape")
-    head = read_regular(repository.own / "HEAD", HEAD_CAP_BYTES)
+    head = text_of(repository.own / "HEAD", HEAD_CAP_BYTES)
     if _HEAD.fullmatch(head) is None:
         raise GitProblem(f"{str(repository.own / 'HEAD')!r} names neither a branch nor a commit")
     (kept / "HEAD").write_text(head, encoding="utf-8", errors="surrogateescape")

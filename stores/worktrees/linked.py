@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.stores.worktrees.plain_folder import GitProblem, read_regular
+from longhaul.stores.worktrees.plain_folder import GitProblem, text_of
 
 CAP_BYTES = 4_096
 
@@ -52,7 +52,7 @@ def own_folder(root: Path) -> Path | None:
 def line_of(file: Path) -> str:
     """What a file of one line says; empty where there is none."""
     try:
-        return read_regular(file, CAP_BYTES).removesuffix("\n")
+        return text_of(file, CAP_BYTES).removesuffix("\n")
     except GitProblem:
         return ""
 

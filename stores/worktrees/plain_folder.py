@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from longhaul.agent.plain.errors import BadInput
+from longhaul.stores.regular_files import NotRegular, read_regular
 from longhaul.stores.worktrees.plain_config import CONFIG_CAP_BYTES, is_plain_config
 
 FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
@@ -33,7 +34,7 @@ def require_plain(common: Path) -> None:
         if os.path.lexists(common / name):
             raise GitProblem(f"{str(common / name)!r} leads elsewhere; such a repository is left alone")
     _require_own(common)
-    if not is_plain_config(read_regular(common / "config", CONFIG_CAP_BYTES)):
+    if not is_plain_config(text_of(common / "config", CONFIG_CAP_BYTES)):
         raise GitProblem(
             f"{str(common / 'config')!r} has settings that may name a program or a file, or that are not known here;"
             " such a repository is left alone. Move them to your own ~/.gitconfig"
@@ -64,18 +65,13 @@ def _has_another_name(entry: os.DirEntry[str], folder: str, shared: tuple[str, .
         return False
 
 
-def read_regular(file: Path, cap_bytes: int) -> str:
+def text_of(file: Path, cap_bytes: int) -> str:
     """The text of a file that is one, no link and no pipe; empty when there is none. Raises GitProblem."""
     try:
-        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return read_regular(file, cap_bytes).decode("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError):
         return ""
+    except NotRegular as error:
+        raise GitProblem(str(error)) from None
     except (OSError, ValueError) as error:
         raise GitProblem(f"{str(file)!r} can't be read: {error}") from None
-    try:
-        status = os.fstat(opened)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > cap_bytes:
-            raise GitProblem(f"{str(file)!r} is no file of at most {cap_bytes} bytes")
-        return os.read(opened, cap_bytes).decode("utf-8", "surrogateescape")
-    finally:
-        os.close(opened)

@@ -12,7 +12,7 @@ from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.entries.notices import Given
-from longhaul.agent.fold.compaction import Cut
+from longhaul.agent.fold.context_tokens import Cut
 from longhaul.agent.letters.bodies import Confirm, Unusable
 from longhaul.agent.letters.letter import Letter
 from longhaul.agent.letters.signed_approvals import settle

@@ -15,7 +15,7 @@ from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold import background, subagents
 from longhaul.agent.hub.bodies import LeaveHub, Say
 from longhaul.agent.hub.hub import HubState
-from longhaul.agent.hub.taking import received
+from longhaul.agent.hub.membership import received
 from longhaul.agent.letters.bodies import Notify, Unusable
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.permission.rule_checks import BadRule, check_rule

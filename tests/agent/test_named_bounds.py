@@ -32,6 +32,7 @@ from longhaul.agent.permission.rulebook import id_of
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Checkpoint, RollOver, Step
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,
@@ -40,7 +41,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     UserMsg,
 )
-from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.permission import PermissionRule

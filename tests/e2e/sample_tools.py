@@ -9,6 +9,9 @@ from longhaul.agent.values.conversation.messages import Base64Source, DataBlock
 from longhaul.agent.values.conversation.tools import Effect
 from tests.workflows.paying import pay  # noqa: F401  a worker finds it by its name
 
+LOG_OF_ALL_YEARS = "rain, " * 850_000
+"""One line of five megabytes."""
+
 
 @tool(is_external_tool=True)
 def price_of(article: str) -> str:
@@ -33,3 +36,9 @@ def sing(song: str) -> DataBlock:
 def ticket() -> str:
     """Say which ticket the request belongs to."""
     return f"ticket {runtime_context().get('ticket')}"
+
+
+@tool(effect=Effect.READ, read_only=True)
+def unroll() -> str:
+    """Read the log of all years, which has no line breaks."""
+    return LOG_OF_ALL_YEARS

@@ -62,6 +62,11 @@ class Terminal:
         """Scrolled lines and the screen."""
         return shown(self._screen)
 
+    @property
+    def in_sight(self) -> str:
+        """The screen alone, without what has scrolled away."""
+        return "\n".join(self._screen.display)
+
     def until(self, text: str, *, seconds: float = SURE_SECONDS, raw: bool = False) -> str:
         """Read until it stands on the screen, or was written ever (`raw`). Raises AssertionError when it never does."""
         deadline = time.monotonic() + seconds

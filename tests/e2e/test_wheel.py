@@ -203,7 +203,7 @@ def test_a_thin_client_says_which_extra_has_what_it_lacks(client: Installed, pro
 @pytest.mark.parametrize(
     ("script", "extra"),
     [
-        ("import sys; from longhaul.starter.cli.console import main; main()", "cli"),
+        ("import sys; from longhaul.starter.cli.entry_point import main; main()", "cli"),
         ("from pathlib import Path as P; from longhaul import open_store as o; o('sqlite:////x', data_dir=P())", "sql"),
         ("import longhaul.starter.telemetry.switches as s; s.client_interceptors({'OTEL_TRACES_EXPORTER': 'otlp'})",
          "telemetry"),

@@ -9,9 +9,9 @@ import pytest
 
 from longhaul.activities.attempt import workspaces
 from longhaul.activities.attempt.workspaces import Workspaces
-from longhaul.activities.context import contexts, specs, tokens
-from longhaul.activities.context.contexts import Contexts
-from longhaul.activities.context.specs import Specs
+from longhaul.activities.context import context_cache, prompt_digests, tokens
+from longhaul.activities.context.context_cache import Contexts
+from longhaul.activities.context.prompt_digests import Specs
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.activities.contract import RecordedPlace
 from longhaul.activities.models.model import ModelReply
@@ -52,6 +52,11 @@ BY_THEIR_OWN_NUMBER = {
     "activities/process/sandbox_names.py:_remembered": "a number of folders",
     "activities/repository/secret_trees.py:_remembered": "a number of folders",
     "activities/shell/git_history.py:_remembered": "REMEMBERED",
+    **dict.fromkeys(
+        ("FolderChanges._watches", "FolderChanges._readers"),
+        "folders with a reader; of one that nobody closed until the folder changes or goes",
+    ),
+    "stores/streams/folder_changes.py:_changes": "weak: the event loops that there are",
     "DirectoryStreams._newest": "a sweep each hour forgets what is a day old",
 }
 BY_THE_OPERATOR = {
@@ -100,7 +105,7 @@ MEANT_TO_KEEP = {"MemoryStore._bodies"}
 """LONGHAUL_STORE=memory, for tests and demos."""
 UNBOUNDED_BUT_FEW = {
     *("activities/process/sandbox.py:bwrap_problem", "activities/process/sandbox.py:_found_bwrap"),
-    *("activities/process/supervised.py:_compiled", "starter/hosting/own_build.py:own_build_id"),
+    *("activities/process/program_run.py:_compiled", "starter/hosting/own_build.py:own_build_id"),
     "starter/reach/connection.py:_settle_before_exit",
 }
 """Functions with `@cache`: without arguments, or with a path of the settings."""
@@ -234,7 +239,7 @@ async def contexts_of(folder: Path, sessions: int) -> object:
     kept = Contexts(capacity_bytes=200_000)
     for number in range(sessions):
         kept.session(f"s{number}", 1).append(UserMsg("ana", "x" * 1_000), f"d{number}")
-    for _ in range(contexts.WEIGHED_EACH):
+    for _ in range(context_cache.WEIGHED_EACH):
         kept.session("s0", 1)
     return kept
 
@@ -252,7 +257,7 @@ FILLS: dict[str, tuple[Fill, int]] = {
     "Offloaders._opened": (offloads, opening.KEPT_OFFLOADERS),
     "ParkedRuns._waiting": (runs, workflow_cache.KEPT),
     "SaidOnce._said": (said, said_once.SESSIONS_KEPT),
-    "Specs._known": (prompts, specs.KEPT),
+    "Specs._known": (prompts, prompt_digests.KEPT),
     "TokenCounter._fixed": (fixed, tokens.FIXED_KEPT),
     "Toolbox._fitting": (arguments, registry.FITTING_KEPT),
     "Workspaces._seen": (places, workspaces.KEPT_PLACES + 1),

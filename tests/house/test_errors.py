@@ -13,6 +13,7 @@ DRAWN = Path(__file__).parents[2] / "docs" / "people" / "errors.md"
 INSIDE = {
     "NoVectors": "makes a search go by words alone",
     "NoWords": "becomes the line about a file that was left out",
+    "NotRegular": "is asked about, as a file that can't be read",
     "AnswerTooLong": "becomes a result that the model reads",
     "ArgumentsError": "becomes a result that the model reads",
     "BadAskedSchema": "becomes the end of the reply that asked",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from longhaul.agent.letters.table import LETTERS, NAMES, LetterRow
+from longhaul.agent.letters.all_letters import LETTERS, NAMES, LetterRow
 from longhaul.starter.cli.main import app
 from longhaul.starter.client.rules import SessionRules
 from longhaul.starter.client.session import Session

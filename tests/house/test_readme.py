@@ -129,7 +129,7 @@ def test_no_other_make_target_is_named() -> None:
 def test_the_command_is_installed_where_the_readme_says() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 
-    assert scripts == {"longhaul": "longhaul.starter.cli.console:main"}
+    assert scripts == {"longhaul": "longhaul.starter.cli.entry_point:main"}
 
 
 ANSWERS = {

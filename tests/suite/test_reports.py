@@ -17,6 +17,26 @@ def test_fails(): raise ValueError("half \udfff of a pair")
 def test_is_run_too(): pass
 """
 
+PARSES = """
+import ast, gc
+
+parsing = False
+
+def parse(phase, info):
+    global parsing
+    if phase == "start" and not parsing:
+        parsing = True
+        ast.parse("1 + (2 * (3 - 4))")
+        parsing = False
+
+def test_fails():
+    gc.callbacks.append(parse)
+    gc.set_threshold(50)
+    raise ValueError("fog")
+
+def test_is_run_too(): gc.callbacks[:] = []
+"""
+
 
 def run(folder: Path) -> str:
     """What pytest says of a folder of tests that another process runs."""
@@ -33,6 +53,15 @@ def test_lone_surrogates_in_logs_and_failures_reach_the_report(tmp_path: Path) -
     assert "1 failed, 2 passed" in said
     assert r"half \udfff of a pair" in said
     assert "INTERNALERROR" not in said
+
+
+def test_what_is_parsed_meanwhile_breaks_nothing_off(tmp_path: Path) -> None:
+    (tmp_path / "test_parses.py").write_text(PARSES + "tides = [1, (2, [3, 4])]\n" * 200)
+
+    said = run(tmp_path)
+
+    assert "1 failed, 1 passed" in said
+    assert "SystemError" not in said
 
 
 def test_what_broke_pytest_off_is_written_down(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from temporalio.workflow import _Definition  # pyright: ignore[reportPrivateUsag
 from longhaul.starter.cli.main import app as commands
 from longhaul.starter.client.session import Session
 from longhaul.starter.serve.application import application
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from longhaul.workflows.session import AgentSession

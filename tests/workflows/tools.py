@@ -150,5 +150,5 @@ def chatty() -> str:
     """Tell how it goes, from a thread."""
     for done in (1, 2):
         progress(f"{done} of 2\n")
-        time.sleep(0.05)
+        time.sleep(0.3)  # a reader on a busy machine is there before the record is
     return "done"

@@ -6,12 +6,12 @@ from typing import Any
 from longhaul.activities import contract as world
 from longhaul.agent.decisions.budget import attempts_paid
 from longhaul.agent.decisions.continuations import config_for
-from longhaul.agent.decisions.sampling import room_for
+from longhaul.agent.decisions.mcp_sampling import room_for
 from longhaul.agent.entries.doubts import Doubt
-from longhaul.agent.fold.compaction import Cut, tokens
+from longhaul.agent.fold.context_tokens import Cut, tokens
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.ledger.words import unseen
-from longhaul.agent.permission.confirmation import analyzers_of
+from longhaul.agent.permission.confirmation_policy import analyzers_of
 from longhaul.agent.permission.path_rules import ruled_folders, ruled_paths
 from longhaul.agent.plain.gist import gist
 from longhaul.agent.record import Record

@@ -20,7 +20,7 @@ from temporalio.converter import (
 
 from longhaul.agent.plain.errors import Damaged
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, session_prefix
-from longhaul.workflows.encryption import ActivityFailures, EncryptedPayloads, SessionKeys, is_encrypted
+from longhaul.workflows.encryption import EncryptedFailures, EncryptedPayloads, SessionKeys, is_encrypted
 from longhaul.workflows.payloads.large_payloads import (
     BY_REFERENCE_BYTES,
     DRIVER,
@@ -100,7 +100,7 @@ class SessionConverter(DataConverter):
             external_storage=None if blobs is None else storage_of(blobs, prefix, self._from_bytes),
             payload_codec=codec.with_context(context) if isinstance(codec, EncryptedPayloads) else codec,
         )
-        if isinstance(bound.failure_converter, ActivityFailures):
+        if isinstance(bound.failure_converter, EncryptedFailures):
             object.__setattr__(bound, "failure_converter", bound.failure_converter.with_context(context))
         return bound
 
@@ -190,7 +190,7 @@ def converter_with(
     given["payload_converter_class"] = PayloadConverter
     given["external_storage"] = None if blobs is None else storage_of(blobs, None, from_bytes)
     if keys is not None:
-        given |= {"payload_codec": EncryptedPayloads(keys), "failure_converter_class": ActivityFailures}
+        given |= {"payload_codec": EncryptedPayloads(keys), "failure_converter_class": EncryptedFailures}
     return SessionConverter(**given)
 
 

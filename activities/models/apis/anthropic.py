@@ -16,7 +16,7 @@ from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import BETA, profiled, with_betas
 from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.usage import anthropic_counts, anthropic_usage
-from longhaul.activities.models.requests.sampling import noted, refused_by_claude
+from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_claude
 from longhaul.activities.models.requests.structured_output import forced_or_in_words
 from longhaul.activities.models.requests.text import scrub
 from longhaul.activities.models.requests.wire_items import mapped, sent

@@ -18,7 +18,7 @@ from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.stop_reasons import REFUSAL
 from longhaul.activities.models.replies.usage import usage_of_chunk
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
-from longhaul.activities.models.requests.sampling import noted, refused_by_chat
+from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_chat
 from longhaul.activities.models.requests.structured_output import forced_or_in_words
 from longhaul.activities.models.requests.wire_items import mapped, sent
 from longhaul.activities.models.sign_in import signing_in

@@ -20,7 +20,7 @@ from longhaul.activities.models.requests.openai_parts import (
     state_mark,
 )
 from longhaul.activities.models.requests.output_limit import output_limit
-from longhaul.activities.models.requests.sampling import is_fixed
+from longhaul.activities.models.requests.sampling_parameters import is_fixed
 from longhaul.activities.models.requests.text import scrub, scrub_json
 from longhaul.activities.models.requests.tool_names import wire_name
 from longhaul.activities.models.requests.turns import (

@@ -17,7 +17,7 @@ from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.stop_reasons import REFUSAL
 from longhaul.activities.models.replies.usage import openai_usage
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
-from longhaul.activities.models.requests.sampling import noted, refused_by_responses
+from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_responses
 from longhaul.activities.models.requests.structured_output import forced_or_in_words
 from longhaul.activities.models.requests.wire_items import sent
 from longhaul.activities.models.sign_in import signing_in

@@ -149,7 +149,7 @@ class _Telling:
             case ThinkingBlock():
                 kept = _kept(block.model_extra or {})
                 if not kept:
-                    self._notes.append("Thinking that this provider has not sent was left out.")
+                    self._notes.append("Thinking that this provider has not sent, or not signed, was left out.")
                     return None
                 return ThinkingPart(scrub(block.thinking), **kept)
             case _ as never:

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import httpx2
-import openai
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     ModelResponse,
@@ -26,20 +25,20 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as VendorsModel
 from pydantic_ai.models import infer_model
-from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.usage import RequestUsage
 
-from longhaul.activities.models.apis.ambient import OPENAI, left_out
 from longhaul.activities.models.apis.streams import ANSWER_SECONDS, CONNECT_SECONDS, finish, silence_of
+from longhaul.activities.models.apis.vendor_clients import provider_of
 from longhaul.activities.models.apis.vendor_messages import arguments_of_part, messages_of, put_together
-from longhaul.activities.models.apis.vendor_settings import settings_of, tools_of
-from longhaul.activities.models.apis.vendors import VENDORS, Vendor, vendor_of
+from longhaul.activities.models.apis.vendor_settings import forces, settings_of, tools_of
+from longhaul.activities.models.apis.vendors import VENDORS, Hosted, vendor_of
 from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError, SetupError
 from longhaul.activities.models.failures.privacy import for_a_person
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.replies.assembly import Assembly
 from longhaul.activities.models.replies.stop_reasons import is_known
 from longhaul.activities.models.requests.structured_output import NOT_FORCED, forced_or_in_words, in_words
+from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage
 
 _STOPS: Mapping[str, str] = {
@@ -59,7 +58,8 @@ _REASONING = ("reasoning_tokens", "thoughts_tokens")
 class VendorModel:
     """Raises the library's errors and `activities.models.failures.errors`; nothing is retried here."""
 
-    def __init__(self, provider_name: str, api_key: str, base_url: str) -> None:
+    def __init__(self, provider_name: str, api_key: str | None, at: Hosted) -> None:
+        """`api_key`: None where the worker signs in to a cloud as what it runs as."""
         self._name = vendor_of(provider_name)
         self._vendor = VENDORS[self._name]
         hooks = {"response": [_note_opened]}
@@ -67,7 +67,7 @@ class VendorModel:
         limits = library.Limits(max_connections=1_000, max_keepalive_connections=100)
         timeout = library.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
         self._http: Any = library.AsyncClient(timeout=timeout, limits=limits, event_hooks=hooks)
-        self._provider = _provider(self._name, self._vendor, api_key, base_url, self._http)
+        self._provider = provider_of(self._name, self._vendor, api_key, at, self._http)
 
     async def call(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> ModelReply:
         return await forced_or_in_words(request, lambda asked, notes: self._call(asked, notes, on_delta))
@@ -75,14 +75,19 @@ class VendorModel:
     async def _call(self, request: ModelRequest, notes: list[str], on_delta: Callable[[Delta], None]) -> ModelReply:
         profile = request.profile
         model = self._model_named(request.model if profile is None else profile.model)
-        if request.answer is not None and not model.profile.get("supports_forced_tool_choice", True):
+        if request.answer is not None and not forces(model):
             request = in_words(request)
             notes.append(NOT_FORCED)
-        if request.must_call and not model.profile.get("supports_forced_tool_choice", True):
+        if request.must_call and not forces(model):
             request = replace(request, must_call="")
+        if self._vendor.sdk == "bedrock":
+            from longhaul.activities.models.apis.bedrock_client import make_room  # noqa: PLC0415
+
+            make_room()
         try:
             messages = messages_of(request, model, self._vendor, notes)
-            response = await self._ask(model, request, messages, notes, on_delta)
+            with signing_in():
+                response = await self._ask(model, request, messages, notes, on_delta)
         except (UserError, NotImplementedError) as error:
             # What the vendor's API has no form for; the library says so before it sends anything.
             raise ProviderError(_UNSUPPORTED, "unsupported", str(error)) from error
@@ -101,7 +106,7 @@ class VendorModel:
         silence = silence_of(request.config, "", thinks_unseen=True)
         opened = list[httpx2.Response | httpx.Response]()
         _OPENED.set(opened)
-        async with model.request_stream(messages, settings, tools_of(request)) as stream:
+        async with model.request_stream(messages, settings, tools_of(model, request)) as stream:
             events = aiter(stream)
             try:
                 while (event := await _next(events, silence)) is not None:
@@ -114,7 +119,8 @@ class VendorModel:
 
     def _model_named(self, name: str) -> VendorsModel:
         try:
-            return infer_model(f"{self._name}:{name}", provider_factory=lambda _: self._provider)
+            library_name = self._vendor.library_name or self._name
+            return infer_model(f"{library_name}:{name}", provider_factory=lambda _: self._provider)
         except UserError as error:
             raise SetupError(for_a_person(str(error))) from None
 
@@ -122,28 +128,8 @@ class VendorModel:
         await self._http.aclose()
         if self._vendor.sdk in ("openai", "groq"):
             await self._provider.client.close()
-
-
-def _provider(name: str, vendor: Vendor, api_key: str, base_url: str, http: Any) -> Provider[Any]:
-    """With a client that retries nothing, and adds nothing from the environment."""
-    kind: Callable[..., Provider[Any]] = infer_provider_class(name)
-    if vendor.sdk == "openai":
-        headers = left_out(openai.Omit(), api_key, *OPENAI)
-        return kind(
-            openai_client=openai.AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
-        )
-    if vendor.sdk == "groq":
-        import groq  # noqa: PLC0415  the library of one vendor
-
-        headers = left_out(groq.Omit(), api_key, "GROQ_CUSTOM_HEADERS")
-        return kind(
-            groq_client=groq.AsyncGroq(api_key=api_key, base_url=base_url, max_retries=0, default_headers=headers)
-        )
-    if vendor.sdk == "cohere":
-        import cohere  # noqa: PLC0415
-
-        return kind(cohere_client=cohere.AsyncClientV2(api_key, base_url=base_url, max_retries=0, httpx_client=http))
-    return kind(api_key=api_key, base_url=base_url, http_client=http)
+        elif self._vendor.sdk == "bedrock":
+            self._provider.client.close()
 
 
 async def _note_opened(response: httpx2.Response | httpx.Response) -> None:

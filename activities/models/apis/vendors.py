@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longhaul.activities.models.failures.errors import SetupError
+from longhaul.agent.values.spec.profiles import IDENTITY
 
-Sdk = Literal["openai", "cohere", "google", "groq", "mistral"]
+Sdk = Literal["openai", "bedrock", "cohere", "google", "groq", "mistral"]
 _MODULES: Mapping[Sdk, str] = {
     "openai": "openai",
+    "bedrock": "boto3",
     "cohere": "cohere",
     "google": "google.genai",
     "groq": "groq",
     "mistral": "mistralai",
 }
+_EXTRAS: Mapping[Sdk, str] = {"bedrock": "ai,bedrock", "cohere": "cohere"}
+"""Others than `ai`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,22 @@ class Vendor:
     takes_pdf: bool = False
     takes_gif: bool = True
     takes_sound: bool = False
+    library_name: str = ""
+    """The library's name of it; empty: the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """Where the models are; of clouds also the region and the project."""
+
+    base_url: str
+    region: str = ""
+    project: str = ""
 
 
 VENDORS: Mapping[str, Vendor] = {
     "azure": Vendor("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL"),
+    "bedrock": Vendor("AWS_BEARER_TOKEN_BEDROCK", "", sdk="bedrock", takes_pdf=True),
     "cerebras": Vendor("CEREBRAS_API_KEY", "CEREBRAS_BASE_URL", "https://api.cerebras.ai/v1"),
     "cohere": Vendor("CO_API_KEY", "CO_BASE_URL", "https://api.cohere.com", sdk="cohere", takes_pictures=False),
     "deepseek": Vendor("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com"),
@@ -47,6 +63,15 @@ VENDORS: Mapping[str, Vendor] = {
         takes_pdf=True,
         takes_gif=False,
         takes_sound=True,
+    ),
+    "google-vertex": Vendor(
+        IDENTITY,
+        "",
+        sdk="google",
+        takes_pdf=True,
+        takes_gif=False,
+        takes_sound=True,
+        library_name="google-cloud",
     ),
     "groq": Vendor("GROQ_API_KEY", "GROQ_BASE_URL", "https://api.groq.com", sdk="groq"),
     "litellm": Vendor("LITELLM_API_KEY", "LITELLM_BASE_URL", takes_pdf=True),
@@ -61,7 +86,7 @@ VENDORS: Mapping[str, Vendor] = {
     "vllm": Vendor("VLLM_API_KEY", "VLLM_BASE_URL"),
     "zai": Vendor("ZAI_API_KEY", "ZAI_BASE_URL", "https://api.z.ai/api/paas/v4"),
 }
-"""The addresses are the library's own."""
+"""The addresses are the library's own. Clouds have one for each region, which `activities.models.clouds` knows."""
 
 
 def vendor_of(provider_name: str) -> str:
@@ -72,7 +97,7 @@ def vendor_of(provider_name: str) -> str:
 def check_installed(provider_name: str) -> None:
     """Raises SetupError where the worker lacks what the vendor needs; nothing is imported for that."""
     sdk = VENDORS[vendor_of(provider_name)].sdk
-    extra = "cohere" if sdk == "cohere" else "ai"
+    extra = _EXTRAS.get(sdk, "ai")
     for module in ("pydantic_ai", _MODULES[sdk]):
         if not is_there(module):
             raise SetupError(

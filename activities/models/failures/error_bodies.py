@@ -1,8 +1,9 @@
 """Reads what a provider says of a failure, in whatever form it says it.
 
-The forms: an object under `error` (OpenAI, Anthropic), the same in a list (Gemini), its fields at the top (vLLM), a
-string (Ollama, TGI), `detail` with a list of fields (FastAPI), `base_resp` (MiniMax), another server's whole answer as
-text in a message or in `metadata.raw` (OpenRouter, LiteLLM, Copilot's proxies), plain text, and a page of HTML.
+The forms: an object under `error` (OpenAI, Anthropic) or `Error` (AWS), the same in a list (Gemini), its fields at the
+top (vLLM), a string (Ollama, TGI), `detail` with a list of fields (FastAPI), `base_resp` (MiniMax), another server's
+whole answer as text in a message or in `metadata.raw` (OpenRouter, LiteLLM, Copilot's proxies), plain text, and a page
+of HTML.
 """
 
 import html
@@ -19,9 +20,9 @@ LONGEST_CHARACTERS = 20_000
 _DEEPEST = 8
 _MOST_NODES = 60
 
-_CODES = ("error_code", "code", "type", "status", "reason", "status_code", "__type", "quotaId")
-_MESSAGES = ("message", "msg", "status_msg", "title")
-_INNER = ("error", "errors", "detail", "details", "innererror", "inner_error", "metadata", "raw", "base_resp")
+_CODES = ("error_code", "code", "Code", "type", "status", "reason", "status_code", "__type", "quotaId")
+_MESSAGES = ("message", "Message", "msg", "status_msg", "title")
+_INNER = ("error", "Error", "errors", "detail", "details", "innererror", "inner_error", "metadata", "raw", "base_resp")
 _INNER_LISTS = ("violations",)
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
 _UNSEEN = re.compile(r"<(script|style|svg)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)

@@ -101,7 +101,7 @@ def _judge_foreign(error: Exception) -> FailureVerdict:
 
 def is_turned_away(error: BaseException) -> bool:
     """Whether the provider has certainly not begun to answer: it was never reached, or has refused with a status of its
-    own. Such a call is not billed. Of one that ran out of time on the way nobody knows."""
+    own. Such a call is not billed. Of one that ran out of time on the way, or failed in the midst, nobody knows."""
     seen = list[BaseException]()
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
@@ -114,7 +114,8 @@ def is_turned_away(error: BaseException) -> bool:
         status: object = error.status
     else:
         status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
-    return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and status not in _OUT_OF_TIME
+    had_begun = status in _OUT_OF_TIME or getattr(error, "in_stream", False)
+    return isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST and not had_begun
 
 
 _TOO_MANY_TOOLS = re.compile(
@@ -124,7 +125,8 @@ _TOO_MANY_TOOLS = re.compile(
     re.IGNORECASE,
 )
 _OUT_OF_TIME = frozenset({408, 499, 504, 522, 524})
-_NEVER_REACHED = frozenset({"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"})
+_NEVER_REACHED = {"httpx.ConnectError", "httpx.ConnectTimeout", "httpx.PoolTimeout", "socket.gaierror"}
+_NEVER_REACHED |= {"botocore.EndpointConnectionError", "botocore.ConnectTimeoutError"}
 
 
 def _find_row(error: BaseException) -> VerdictRow | None:

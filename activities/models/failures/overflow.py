@@ -42,6 +42,7 @@ _WORDS = re.compile(
             r"cannot exceed the total tokens limit",  # watsonx
             r"reduce the length of (?:the|your) (?:messages|input|prompt)",  # Groq, Cerebras
             r"too many total text bytes|request payload size exceeds",  # Bedrock, Gemini: of the whole request
+            r"too many input tokens",  # Bedrock
             r"range of input length should be",  # DashScope
         )
     ),

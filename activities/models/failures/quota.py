@@ -17,6 +17,7 @@ _SPENT = re.compile(
             r"(?:monthly|weekly|daily) (?:spending limit|included credits|usage limit)",  # xAI, Fireworks, Hugging Face
             r"per month request limit|usage limit (?:reached|exceeded)|reached (?:your|its|the) usage limit",
             r"account.{0,40}(?:overdue|in arrears)",  # Ark
+            r"too many tokens per day",  # Bedrock
         )
     ),
     re.IGNORECASE,

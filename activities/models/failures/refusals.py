@@ -29,6 +29,7 @@ _BAD = re.compile(
     r"|(?:decode|parse|fetch).{0,40}(?:image|file|pdf|document|url)|download(?:ing)?\b|base64|mime|media.?type"
     r"|(?:pdf|document|file|attachment|audio|video).{0,60}"
     r"(?:invalid|not valid|corrupt|password|encrypted|exceed|too (?:large|many)|unsupported|empty|could not|cannot)"
+    r"|(?:not|n't) (?:currently )?support.{0,20}(?:document|pdf)"
     r"|(?:could not|cannot|can't|unable to|failed to) (?:process|read|open|load).{0,20}"
     r"(?:image|file|pdf|document|attachment)",
     re.IGNORECASE,

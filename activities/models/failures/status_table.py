@@ -72,6 +72,9 @@ BY_CLASS: Mapping[str, VerdictRow] = {
     "pydantic_ai.ModelRequestTimeout": _TOO_SLOW,
     "pydantic_ai.UnexpectedModelBehavior": _GARBLED,
     "pydantic_ai.AgentRunError": _OUR_FAULT,
+    "botocore.ParamValidationError": VerdictRow(
+        "never", "invalid_request", "The request is not one that the model's provider takes."
+    ),
 }
 """Failures without an HTTP status. Keys are `package.Class`; httpx2's classes stand under httpx."""
 
@@ -81,6 +84,7 @@ _NO_ACCOUNT = VerdictRow("fall_back", "permission", "The account is not allowed 
 LOCKED_OUT = VerdictRow("fall_back", "authentication", "The model's provider did not accept the worker's key; check it")
 _NO_MODEL = VerdictRow("fall_back", "invalid_request", "The model's provider does not know this model or address")
 REPAIRABLE = VerdictRow("repair", "invalid_request", "The model's provider refused part of the conversation")
+_NOT_READY = VerdictRow("retry", "upstream", "The model is not ready yet at its provider")
 OUT_OF_CREDIT = VerdictRow(
     "fall_back", "rate_limit", "The account's quota or credit at the model's provider is used up"
 )
@@ -102,6 +106,7 @@ BY_STATUS: Mapping[int, VerdictRow] = {
     408: VerdictRow("retry", "connection", "The model's provider gave up waiting for the request"),
     409: RETRY_UPSTREAM,
     413: TOO_LONG,
+    424: RETRY_UPSTREAM,
     425: RETRY_UPSTREAM,
     429: VerdictRow("retry", "rate_limit", "The model's provider limits how often it may be called"),
     499: RETRY_UPSTREAM,
@@ -134,6 +139,11 @@ BY_CODE: Mapping[str, VerdictRow] = {
     "invalid_api_key": LOCKED_OUT,
     "model_not_found": _NO_MODEL,
     "model_not_supported": _NO_MODEL,
+    "UnrecognizedClientException": LOCKED_OUT,
+    "InvalidSignatureException": LOCKED_OUT,
+    "ExpiredTokenException": LOCKED_OUT,
+    "ModelNotReadyException": _NOT_READY,
+    "MPAgreementBeingCreated": _NOT_READY,
 }
 """Codes that say more than the status they come with: a quota arrives as 429, yet no waiting helps."""
 
@@ -173,7 +183,7 @@ BY_CATEGORY: Mapping[str, tuple[int, str]] = {
     "pydantic_ai.ModelUnavailableError": (503, ""),
     "pydantic_ai.ModelServerError": (500, ""),
     "pydantic_ai.ModelAuthenticationError": (401, ""),
-    "pydantic_ai.ModelNotFoundError": (404, ""),
+    "pydantic_ai.ModelNotFoundError": (404, "model_not_found"),
     "pydantic_ai.ModelRequestRejectedError": (400, ""),
     "pydantic_ai.ModelAPIError": (500, ""),
 }

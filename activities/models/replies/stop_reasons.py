@@ -15,7 +15,7 @@ REFUSAL = "refusal"
 _WORDS: Mapping[StopReason, str] = {
     StopReason.END: "end_turn stop_sequence tool_use stop tool_calls function_call completed"
     " eos eos_token stop_token complete tool_call end_of_turn finished",
-    StopReason.LENGTH: "max_tokens length max_output_tokens max_length token_limit error_limit",
+    StopReason.LENGTH: "max_tokens length max_output_tokens max_length token_limit error_limit continuation",
     # Stopped in the midst for no limit of ours, or with a call that the server itself could not read: asked again, the
     # model may do better.
     StopReason.PAUSED: "pause_turn compaction steered max_messages incomplete malformed_function_call"

@@ -19,7 +19,7 @@ NOT_FORBIDDEN = "The server does not forbid calls; the tools were left out, so t
 
 _STATUSES = frozenset({400, 404, 422, 500, 501})
 _NO_FORCING = re.compile(r"tool.?choice|response.?format|function.?call|\btools?\b", re.IGNORECASE)
-_FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _SHOWN_CHARS = 120
 
 

@@ -1,6 +1,5 @@
 """Skill: a skill's full text and the names of its files, or one of those files; by name, when the model needs it."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
+from longhaul.activities.process.threads import in_own_thread
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.skills.skill_files import files_of, find_skills, skill_folders, skill_text
 from longhaul.activities.tools.skills.skill_loaders import SkillLoaders
@@ -43,7 +43,8 @@ class LoadSkill(Tool):
         """Raises ToolError for a name that no skill of the agent has, and for a file outside of the skill's folder."""
         told = await own_session.pull_spec()
         try:
-            text = await asyncio.to_thread(loaded, told.skills, call.place.root, call.arguments, self._loaders)
+            root, arguments = call.place.root, call.arguments
+            text = await in_own_thread(lambda _: loaded(told.skills, root, arguments, self._loaders))
             return ToolOutput(text)
         except ApplicationError as error:
             raise ToolError(error.message) from error

@@ -29,8 +29,8 @@ from longhaul.agent.fold.ledger.ledger_values import Mark
 from longhaul.agent.permission.grantable_rules import may_come_from_a_store
 from longhaul.agent.values.background import BackgroundCommand
 from longhaul.agent.values.budget import Account
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.hubs import Membership
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec

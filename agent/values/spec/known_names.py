@@ -12,18 +12,18 @@ from pydantic import AfterValidator
 from longhaul.agent.plain.nearest import LONGEST_NAME, did_you_mean, nearest
 
 VENDORS = (
-    *("azure", "cerebras", "cohere", "deepseek", "fireworks", "google", "groq", "litellm", "mistral"),
-    *("moonshotai", "nebius", "ollama", "openrouter", "sambanova", "together", "vercel", "vllm", "zai"),
+    *("azure", "bedrock", "cerebras", "cohere", "deepseek", "fireworks", "google", "google-vertex", "groq", "litellm"),
+    *("mistral", "moonshotai", "nebius", "ollama", "openrouter", "sambanova", "together", "vercel", "vllm", "zai"),
 )
 """Of models that are called through pydantic-ai, as `ai:VENDOR:NAME`, where a worker has the extra `ai`."""
 _AI = "ai"
+CLOUDS = ("azure", "azure-chat", "bedrock", "bedrock-mantle", "foundry", "vertex", "ai:bedrock", "ai:google-vertex")
+"""That profiles alone name: a call needs more than the name of a model there, as a region or a project."""
 PROVIDERS = (
     *("anthropic", "openai", "openai-chat", "qwen", "xai", "scripted"),
-    *(f"{_AI}:{vendor}" for vendor in VENDORS),
+    *(name for vendor in VENDORS if (name := f"{_AI}:{vendor}") not in CLOUDS),
 )
 """Of models, by prefix: `activities.models.providers` has their addresses."""
-CLOUDS = ("azure", "azure-chat", "bedrock", "bedrock-mantle", "foundry", "vertex")
-"""That profiles alone name: a call needs more than the name of a model there, as a region or a project."""
 OFFLOADERS = ("workspace", "redis", "none")
 CONDENSERS = ("summary", "drop_oldest", "mask_observations")
 ANALYZERS = ("rules", "model")

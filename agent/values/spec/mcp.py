@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from longhaul.agent.plain.values import Given, Many, Value, sparse
 from longhaul.agent.values.spec.known_names import MCP
-from longhaul.agent.values.spec.sampling import Sampling
+from longhaul.agent.values.spec.mcp_sampling import Sampling
 
 Words = Annotated[tuple[str, ...], Field(max_length=100)]
 

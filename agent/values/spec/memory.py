@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from longhaul.agent.plain.tags import tag_of, without
 from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
 
@@ -23,7 +24,7 @@ RECORDED_CHARS = 1_900
 """Of what was asked, and of what was answered, that is written down behind a reply."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:memory|passage)\b)", re.IGNORECASE)
+_OUR_TAGS = tag_of(r"(?:memory|passage)\b")
 _INTRODUCED = {
     MEMORY_SOURCE: "These memories of earlier conversations may have to do with the request.",
     KNOWLEDGE_SOURCE: "These passages of the knowledge bases may have to do with the request.",
@@ -106,4 +107,4 @@ def shortened(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _OUR_TAGS.sub("&lt;", text.strip())
+    return without(_OUR_TAGS, text.strip())

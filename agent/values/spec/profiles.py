@@ -24,10 +24,10 @@ APIS: Mapping[str, Api] = {
     "qwen": "chat",
     "xai": "responses",
     "scripted": "script",
-    **{name: "ai" for name in PROVIDERS if name.startswith("ai:")},
+    **{name: "ai" for name in (*PROVIDERS, *CLOUDS) if name.startswith("ai:")},
     "azure": "responses",
     "azure-chat": "chat",
-    **{name: "messages" for name in CLOUDS if not name.startswith("azure")},
+    **{name: "messages" for name in CLOUDS if not name.startswith(("ai:", "azure"))},
 }
 """By provider: `activities.models.providers` has their addresses."""
 
@@ -49,6 +49,7 @@ OF_APIS: Mapping[Api, frozenset[str]] = {
 _LACKED: Mapping[str, frozenset[str]] = {
     "ai:cohere": frozenset({"extra_body", "headers"}),
     "ai:google": frozenset({"extra_body"}),
+    "ai:google-vertex": frozenset({"extra_body"}),
     "ai:mistral": frozenset({"extra_body", "headers"}),
 }
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -58,11 +59,13 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "bedrock-mantle": ("region",),
     "foundry": ("base_url",),
     "vertex": ("region", "project"),
+    "ai:bedrock": ("region",),
+    "ai:google-vertex": ("region", "project"),
 }
 """Of clouds."""
 _OF_CLOUDS: Mapping[str, tuple[str, ...]] = {
-    "region": ("bedrock", "bedrock-mantle", "vertex"),
-    "project": ("vertex",),
+    "region": ("bedrock", "bedrock-mantle", "vertex", "ai:bedrock", "ai:google-vertex"),
+    "project": ("vertex", "ai:google-vertex"),
     "api_version": ("azure", "azure-chat"),
 }
 _OF_REQUESTS = frozenset[str]().union(*OF_APIS.values())

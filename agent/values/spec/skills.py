@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from longhaul.agent.plain.canonical import digest_of
+from longhaul.agent.plain.tags import tag_of, without
 from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import HintBlock, Msg
 from longhaul.agent.values.spec.knowledge import Knowledge
@@ -23,7 +24,7 @@ LOADER = "loader:"
 
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 """Scripts that write words without spaces, or endings without: there a trigger need not be a word of its own."""
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:project-instructions|skill)\b)", re.IGNORECASE)
+_OUR_TAGS = tag_of(r"(?:project-instructions|skill)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +129,4 @@ def _project(files: Sequence[ProjectFile]) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _OUR_TAGS.sub("&lt;", text.strip())
+    return without(_OUR_TAGS, text.strip())

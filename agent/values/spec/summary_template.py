@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.plain.tags import tag_of, without
 
 _MARKS = re.compile(r"\{\{|\}\}|\{(?P<field>\w[\w-]*)\}")
-_OUR_TAG = re.compile(r"<(?=\s*/?\s*system-info)", re.IGNORECASE)
+_OUR_TAG = tag_of("system-info")
 
 
 _FIELDS = {
@@ -80,4 +81,4 @@ def shown(value: Any) -> str:
 
 def without_our_tags(text: str) -> str:
     """Text that can neither close nor open our `<system-info>`: what models and files say must not look like ours."""
-    return _OUR_TAG.sub("&lt;", text)
+    return without(_OUR_TAG, text)

@@ -46,11 +46,11 @@ class Workspace(Value):
     host: str = sparse("", max_length=LONGEST_HOST)
     """Of a local one: the name under which its workers run (`LONGHAUL_HOST`). A working tree may lie on one too."""
     at: str = sparse("", pattern=r"^([0-9a-f]{40}|files)?$")
-    """Of a working tree: the commit whose files it begins with; `files` = as they are at `root` when it is made, also
-    what is not committed; empty = what is checked out there."""
+    """Of a working tree: the commit whose files it begins with, or the clone of a folder that is no repository; `files`
+    = as they are at `root` when it is made, also what is not committed; empty = what is checked out there."""
     snapshots: bool = sparse(False)
-    """Where the root is a git repository: its files are kept before each call that may change any, for copies of the
-    session that go back to a step."""
+    """Where the root is a git repository, or on a file system with reflinks: its files are kept before each call that
+    may change any, for copies of the session that go back to a step."""
 
     @model_validator(mode="after")
     def _the_same_for_every_worker(self) -> "Workspace":

@@ -117,7 +117,7 @@ def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[Permission
         return tuple(rules)
     offered = rules[:9]
     for number, rule in enumerate(offered, start=1):
-        screen.show(Text(f"  {number} {one_line(visible(render.rule_name(rule)))}"))
+        screen.show(Text(f"  {number} {one_line(visible(rule.spelt()))}"))
     picked = ask_key("which rule? a number, [a]ll, [q] none: ", "".join(str(n + 1) for n in range(len(offered))) + "aq")
     if picked == "a":
         return tuple(rules)

@@ -1,11 +1,13 @@
 """The lines below the printed text of a terminal change: the paragraph that grows, the calls that run, how far it
 is."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
+
+from longhaul.starter.cli.terminal.painting import joined
 
 Part = Literal["text", "running", "pace"]
 ORDER: tuple[Part, ...] = ("text", "running", "pace")
@@ -48,7 +50,7 @@ class BottomLines:
         if "text" in drawn:
             drawn["text"] = _end_of(drawn["text"], max(most - rest, 1))
         every = [line for lines in drawn.values() for line in lines][-most:]
-        yield from _joined(every)
+        yield from joined(every)
 
     def _named(self) -> Iterable[Part]:
         return [name for name in ORDER if name in self._parts]
@@ -57,10 +59,3 @@ class BottomLines:
 def _end_of(lines: list[list[Segment]], most: int) -> list[list[Segment]]:
     """Its end is where it grows."""
     return lines if len(lines) <= most else lines[len(lines) - most :]
-
-
-def _joined(lines: Sequence[list[Segment]]) -> Iterator[Segment]:
-    for number, line in enumerate(lines):
-        if number:
-            yield Segment.line()
-        yield from line

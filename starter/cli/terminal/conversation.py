@@ -4,16 +4,15 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from rich.text import Text
 
-from longhaul.agent.values.conversation.messages import FinishedReason, Msg
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render_pending, render_session
-from longhaul.starter.cli.exit_codes import Exit
+from longhaul.starter.cli.exit_codes import Outcome, outcome_of
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about
 from longhaul.starter.cli.terminal.key_presses import QuestionGone
@@ -32,48 +31,6 @@ INTERRUPT_SECONDS = 10.0
 """Granted to an interrupted reply to end in order; after that the command leaves it alone."""
 
 _BEYOND_THE_LAST = 2**31
-_FAILED = (
-    FinishedReason.ERROR,
-    FinishedReason.EXCEED_MAX_ITERS,
-    FinishedReason.STUCK,
-    FinishedReason.REJECTED,
-    FinishedReason.REFUSED,
-    FinishedReason.INCOMPLETE,
-    FinishedReason.UNSTRUCTURED,
-    FinishedReason.OUT_OF_BUDGET,
-)
-_CODES: dict[FinishedReason | None, Exit] = {
-    FinishedReason.REFUSED: Exit.REFUSED,
-    FinishedReason.INCOMPLETE: Exit.INCOMPLETE,
-}
-"""Of replies that have failed; what is not listed is Exit.FAILED."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How far a reply has come when the command has no more to do."""
-
-    status: Literal["finished", "waiting", "failed", "working", "paused"]
-    """working: Ctrl-C has ended the command, and the reply was not done in time. paused: or held; until somebody lets
-    the session go on, nothing comes."""
-    message: Msg | None
-    pending: tuple[PendingCall, ...] = ()
-
-    @property
-    def code(self) -> Exit:
-        reason = self.message.finished_reason if self.message is not None else None
-        if self.status in ("waiting", "paused"):
-            return Exit.PARKED
-        if self.status == "failed":
-            return _CODES.get(reason, Exit.FAILED)
-        if self.status == "working":
-            return Exit.INTERRUPTED
-        return Exit.INTERRUPTED if reason is FinishedReason.INTERRUPTED else Exit.DONE
-
-
-def outcome_of(message: Msg) -> Outcome:
-    """Of a reply that has ended."""
-    return Outcome("failed" if message.finished_reason in _FAILED else "finished", message)
 
 
 async def newest_event(session: Session) -> int:

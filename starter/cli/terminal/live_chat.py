@@ -6,7 +6,7 @@ import shlex
 import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,8 @@ Another = Callable[[str, AgentSpec], Session]
 """A session of the same user, by its name and the agent's settings."""
 SEND_SECONDS = 5.0
 """For what was typed before one left to reach the session."""
-
+ENDING_SECONDS = 1.0
+"""So long after its last word a reply may take to end: what is typed at once must not be refused for it."""
 
 _TAKEN: Mapping[When, str] = {
     "queue": "queued: it is read when this reply has ended; /drop takes it back",
@@ -65,6 +66,7 @@ class LiveChat:
         self._numbers = itertools.count()
         self._stopped = ""
         """The reply that Ctrl-C was for; `-` for none."""
+        self._idle = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._typing: asyncio.Task[None] | None = None
         self._commands = Commands(session, self.screen, self, approver)
@@ -111,6 +113,11 @@ class LiveChat:
     @property
     def busy(self) -> bool:
         return self.conversation.reply_id is not None
+
+    async def is_idle(self) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), ENDING_SECONDS)
+        return self._idle.is_set()
 
     def go_over_to(self, session: Session) -> None:
         """Leave this one for that."""
@@ -167,7 +174,10 @@ class LiveChat:
         await self.conversation.come_back()
         while True:
             self.conversation.reply_id = None
+            if self._replies.empty():
+                self._idle.set()
             awaited = await self._replies.get()
+            self._idle.clear()
             if reply_id := await self.conversation.of_request(awaited.reply_id):
                 await self.conversation.see_through(reply_id, awaited.start)
 

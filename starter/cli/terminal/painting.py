@@ -5,7 +5,7 @@ whoever goes up by the old number leaves a part of them standing: so it is count
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
@@ -48,7 +48,7 @@ def draw(console: Console, what: RenderableType) -> tuple[str, list[int]]:
     """As it is written to the terminal, without a newline at its end; and the cells of each of its lines."""
     lines = [without_blank_end(line) for line in console.render_lines(what, pad=False)]
     with console.capture() as captured:
-        console.print(Segments(list(_joined(lines))), end="")
+        console.print(Segments(list(joined(lines))), end="")
     return captured.get(), [sum(segment.cell_length for segment in line) for line in lines]
 
 
@@ -62,7 +62,7 @@ def without_blank_end(line: list[Segment]) -> list[Segment]:
     return kept
 
 
-def _joined(lines: list[list[Segment]]) -> Iterator[Segment]:
+def joined(lines: Sequence[list[Segment]]) -> Iterator[Segment]:
     for number, line in enumerate(lines):
         if number:
             yield Segment.line()

@@ -40,9 +40,8 @@ class Change(Protocol):
     def go_over_to(self, session: Session) -> None:
         """LiveChat with that one from now on."""
 
-    @property
-    def busy(self) -> bool:
-        """Whether a reply is being made."""
+    async def is_idle(self) -> bool:
+        """Whether no reply is being made. One that has said its last word may end yet."""
         ...
 
 
@@ -108,11 +107,11 @@ class SessionCommands:
         return calls_in([message async for message in self._session.transcript(start)])
 
     async def _clear(self, _: str) -> None:
-        self._check_idle()
+        await self._check_idle()
         self._chat.go_over_to(self._chat.another(fresh_name(), await self._session.settings()))
 
     async def _undo(self, _: str) -> None:
-        self._check_idle()
+        await self._check_idle()
         made = (await self._session.status()).model_calls
         undone = await self._calls_of_last_reply()
         if undone is None:
@@ -139,6 +138,6 @@ class SessionCommands:
             start, last = page.events[-1].seq + 1, page.last
         return counted
 
-    def _check_idle(self) -> None:
-        if self._chat.busy:
+    async def _check_idle(self) -> None:
+        if not await self._chat.is_idle():
             raise Refused("a reply is being made; /interrupt ends it, or wait for its end")

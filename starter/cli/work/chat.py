@@ -12,10 +12,10 @@ from rich.text import Text
 
 from longhaul.agent.entries.requests import When
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.exit_codes import Exit, Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
-from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
+from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event
 from longhaul.starter.cli.terminal.key_presses import read_line, returns_as_typed, typed_before
 from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
@@ -112,6 +112,9 @@ class PlainChat:
             if self._outcome is not None and self._outcome.code == Exit.PARKED and not self.screen.answers:
                 break  # Nobody here can answer, so what is said next would only queue up.
         return Exit.DONE if self._outcome is None or self.screen.answers else self._outcome.code
+
+    async def is_idle(self) -> bool:
+        return not self.busy
 
     def go_over_to(self, session: Session) -> None:
         """Leave this one for that."""

@@ -18,7 +18,6 @@ from longhaul.starter.cli.work.rules import end_of
 from longhaul.starter.cli.work.tree import by_session, waiting_in
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import decision_on
-from longhaul.starter.render import rule_name
 from longhaul.starter.visible import one_line
 from longhaul.workflows.contract import PendingCall
 
@@ -169,7 +168,7 @@ async def show_whole(screen: Screen, name: Name, call_ids: Sequence[str]) -> int
 
 def _suggested(call: PendingCall, name: str) -> PermissionRule:
     for rule in call.suggested_rules:
-        if rule_name(rule) == name:
+        if rule.spelt() == name:
             return rule
-    offered = ", ".join(rule_name(rule) for rule in call.suggested_rules) or "none"
+    offered = ", ".join(rule.spelt() for rule in call.suggested_rules) or "none"
     raise Misuse(f"--rule: {name!r} was not suggested for call {call.call_id!r}; suggested: {offered}")

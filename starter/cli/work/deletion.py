@@ -9,7 +9,7 @@ from longhaul.starter.cli.session_lookup import Name, connected, find_any
 from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.states.session_copies import Deleted
+from longhaul.starter.client.states.deletion import Deleted
 from longhaul.starter.visible import one_line
 
 
@@ -46,6 +46,7 @@ def _told(done: Deleted) -> str:
         "the stored state" if done.record else "no stored state",
         f"{done.blobs} blobs",
         f"{done.offloaded} offloaded files or keys",
+        *([f"{done.snapshots} snapshots of files"] if done.snapshots else []),
         *(["the key that it was encrypted with"] if done.key else []),
     ]
     return ", ".join(parts)

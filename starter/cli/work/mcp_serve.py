@@ -11,7 +11,7 @@ from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.client.agent_files.agents import agent_names
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.hosting.own_process import keep_to_itself
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import BadTokens, Caller, scopes_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.trust import trusted

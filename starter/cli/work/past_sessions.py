@@ -1,6 +1,7 @@
 """Sessions to come back to: the newest one, or the one that is picked from a list."""
 
 import asyncio
+import textwrap
 from typing import Literal
 
 from rich.text import Text
@@ -21,6 +22,8 @@ from longhaul.starter.visible import one_line
 Which = Literal["named", "newest", "picked"]
 LISTED = 15
 TITLE_CHARS = 60
+LEAST_CELLS = 8
+"""Of a row, however narrow the terminal is."""
 TITLE_SECONDS = 5.0
 """For each of them to say what it began with; one whose workers are gone is listed without."""
 
@@ -50,8 +53,9 @@ async def _picked(app: Longhaul, screen: Screen, cards: list[SessionCard]) -> Se
     for number, (card, title) in enumerate(zip(listed, titles, strict=True), 1):
         about = f"{card.session_id}, {card.agent}, {card.status}, {render_session.ago(card.started_at)}"
         about += f", {render_session.spent(card)}" if card.tokens or card.dollars else ""
-        screen.show(Text.assemble((f"{number:>3} ", "bold"), one_line(title)[:TITLE_CHARS] or "(no request yet)"))
-        screen.show(Text(f"    {one_line(about)}", "dim"))
+        begins = textwrap.shorten(one_line(title), TITLE_CHARS, placeholder=" …") or "(no request yet)"
+        _show_below(screen, Text(f"{number:>3} ", "bold"), Text(begins))
+        _show_below(screen, Text("    "), Text(one_line(about), "dim"))
     if len(cards) > LISTED:
         screen.show(Text(f"    and {len(cards) - LISTED} older ones: longhaul sessions", "dim"))
     while (answer := ask("which one? a number: ")) and not _is_listed(answer, listed):
@@ -59,6 +63,14 @@ async def _picked(app: Longhaul, screen: Screen, cards: list[SessionCard]) -> Se
     if not answer:
         raise Misuse("no session was picked")
     return listed[int(answer) - 1]
+
+
+def _show_below(screen: Screen, mark: Text, text: Text) -> None:
+    """In rows as wide as the terminal, broken at spaces, each below the first one's text."""
+    for row in text.wrap(screen.out, max(screen.width - mark.cell_len, LEAST_CELLS)):
+        row.rstrip()
+        screen.show(Text.assemble(mark, row))
+        mark = Text(" " * mark.cell_len)
 
 
 def _is_listed(answer: str, listed: list[SessionCard]) -> bool:

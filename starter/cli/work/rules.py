@@ -21,7 +21,6 @@ from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules
-from longhaul.starter.render import rule_name
 from longhaul.starter.visible import one_line, visible
 
 _NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
@@ -90,7 +89,7 @@ async def add_rules(screen: Screen, whose: RuleOwner, given: TypedRules) -> int:
         ids = await book.change(rules, by=said.by, why=said.why)
         missing = await _without_tool(book, rules)
     for rule_id, rule in zip(ids, rules, strict=True):
-        screen.show(Text(one_line(f"{rule_id}  {rule.behavior.value} {rule_name(rule)}")))
+        screen.show(Text(one_line(f"{rule_id}  {rule.behavior.value} {rule.spelt()}")))
     for name in missing:
         holds = "its agent has no such tool" if whose.session_id else "it holds where an agent has one of that name"
         screen.remark(Text(one_line(f"{name} is no tool of Longhaul's own: {holds}"), "yellow"))
@@ -172,7 +171,7 @@ def _table(rules: Sequence[PermissionRule], now: str) -> Table:
         table.add_row(
             Text(_line(rule.id)),
             Text(rule.behavior.value, _STYLES[rule.behavior]),
-            Text.assemble(_line(rule_name(rule)), (" (no such tool)" if rule.no_tool else "", "yellow")),
+            Text.assemble(_line(rule.spelt()), (" (no such tool)" if rule.no_tool else "", "yellow")),
             Text(rule.scope.value if rule.scope else ""),
             Text(_line(rule.author or rule.source)),
             Text(_line(rule.reason)),
@@ -189,8 +188,8 @@ def _until(rule: PermissionRule, now: str) -> str:
 
 
 def _change_line(change: RuleChange) -> Text:
-    told = [f"+ {rule.behavior.value} {rule_name(rule)}" for rule in change.added]
-    told += [f"- {rule.behavior.value} {rule_name(rule)}" for rule in change.revoked]
+    told = [f"+ {rule.behavior.value} {rule.spelt()}" for rule in change.added]
+    told += [f"- {rule.behavior.value} {rule.spelt()}" for rule in change.revoked]
     who = change.by or "somebody"
     why = f": {change.why}" if change.why else ""
     return Text(_line(f"{change.at[:16].replace('T', ' ')}  {who}  {', '.join(told)}{why}"))

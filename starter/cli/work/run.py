@@ -13,10 +13,10 @@ from rich.text import Text
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.views.transcript import final_text
-from longhaul.starter.cli.exit_codes import Misuse
+from longhaul.starter.cli.exit_codes import Misuse, Outcome
 from longhaul.starter.cli.session_lookup import connected
 from longhaul.starter.cli.session_start import Wishes, open_session, whoami
-from longhaul.starter.cli.terminal.conversation import Conversation, Outcome, interrupting, newest_event
+from longhaul.starter.cli.terminal.conversation import Conversation, interrupting, newest_event
 from longhaul.starter.cli.terminal.pictures import with_pictures
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.visible import one_line

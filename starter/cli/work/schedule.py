@@ -121,11 +121,11 @@ async def remove(screen: Screen, name: str) -> int:
     return await _done(screen, name, "removed", lambda schedules: schedules.remove(name))
 
 
-async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[None]]) -> int:
+async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules], Awaitable[PastFiring | None]]) -> int:
     async with Longhaul.connect() as app:
-        await act(app.schedules)
-    screen.document({"schedule": name, word: True})
-    screen.show(Text(one_line(f"{name} is {word}")))
+        firing = await act(app.schedules)
+    screen.document({"schedule": name, word: True} | ({"firing": dataclasses.asdict(firing)} if firing else {}))
+    screen.show(Text(one_line(f"{name} is {word}")), *([_past(firing)] if firing else []))
     return 0
 
 

@@ -17,13 +17,13 @@ from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.session_start import whoami
 from longhaul.starter.client.agent_files.agents import agent_names
 from longhaul.starter.client.client import Longhaul
+from longhaul.starter.console.authentication import PATH
 from longhaul.starter.console.site import routes
-from longhaul.starter.console.visitor import PATH
 from longhaul.starter.hosting.own_process import keep_to_itself
 from longhaul.starter.serve.application import application
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.connections import Connection
 from longhaul.starter.serve.request_checks import host_name
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings
 from longhaul.starter.trust import trusted

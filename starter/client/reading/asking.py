@@ -135,7 +135,7 @@ class Asking:
         try:
             found: Answer = await insist(
                 lambda: self.handle.query(name, args=list(arguments), result_type=answer, rpc_timeout=QUERY_TIMEOUT),
-                self._is_unserved,
+                self._is_hopeless,
             )
         except RPCError as error:
             in_vain = error.status in IN_VAIN
@@ -147,10 +147,12 @@ class Asking:
             raise meant from error
         return found
 
-    async def _is_unserved(self) -> bool:
-        """Whether nobody has polled for it lately."""
+    async def _is_hopeless(self, error: RPCError) -> bool:
+        """Whether nobody has polled for it lately, or its last task is known to have failed."""
         try:
-            return not await workers(self.client, (await self.handle.describe()).task_queue)
+            unserved = not await workers(self.client, (await self.handle.describe()).task_queue)
+            refused = error.status is RPCStatusCode.FAILED_PRECONDITION
+            return unserved or _UNPOLLED in error.message or (refused and await self._last_failure() is not None)
         except RPCError:
             return False  # unknown, and asked again
 
@@ -182,8 +184,9 @@ class Asking:
         if failure is None:
             # Of a task that was lost first, with its worker, later failures are not written down before more comes.
             return Unexplained(
-                f"the {self._named} does not go on: workers poll {queue!r}, and its history does not say what fails; "
-                "look into their log, or send it a message: what fails next is written down then"
+                f"the {self._named} does not go on: workers poll {queue!r}, and its history does not say what fails, "
+                "or whether they are too busy for it; look into their log, or send it a message: what fails next is "
+                "written down then"
             )
         if failure.application_failure_info.type == BlobsUnavailable.__name__ and BLOBS_AWAY not in failure.message:
             return self._meant(f"{BLOBS_AWAY}: {failure.message}") or Stuck(failure.message)

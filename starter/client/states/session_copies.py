@@ -18,6 +18,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable
+from longhaul.starter.client.states.deletion import Deleted
 from longhaul.starter.client.wire import Refused, start_of
 from longhaul.starter.reach.connection import Unreachable, blobs_of
 from longhaul.starter.reach.query_retries import Pauses
@@ -32,30 +33,8 @@ from longhaul.stores.state.store import BadStoreSetting, SessionRecord, SessionR
 from longhaul.stores.state.user_rules import NO_AGENT
 from longhaul.stores.streams.opening import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
+from longhaul.stores.worktrees.clones import forget
 from longhaul.workflows.contract import WORKFLOW, stored_in
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What was deleted of a session."""
-
-    terminated: bool
-    """It was open until then."""
-    runs: int
-    """Histories on the server."""
-    record: bool
-    """In the state store."""
-    blobs: int
-    offloaded: int
-    """Files, and keys in Redis."""
-    stream: bool = False
-    """The live stream."""
-    key: bool = False
-    """What it was encrypted with: copies that lie elsewhere, as in backups, can't be read any more."""
-
-    @property
-    def anything(self) -> bool:
-        return self.terminated or self.record or self.stream or self.key or self.runs + self.blobs + self.offloaded > 0
 
 
 class FoundState(NamedTuple):
@@ -148,8 +127,9 @@ class Kept:
             offloaded = await forget_files(self.settings.data_dir, *names)
             if self.settings.redis_url:
                 offloaded += await forget_keys(self.settings.redis_url, *names)
+            files = await asyncio.to_thread(forget, self.settings.data_dir, self.workflow_id)
             large, stream = await self._without_blobs(), await self._without_stream()
-            return Deleted(terminated, runs, record, large, offloaded, stream, key)
+            return Deleted(terminated, runs, record, large, offloaded, stream, files, key)
 
     @property
     def _named(self) -> str:

@@ -11,7 +11,8 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import Asking, NoSession
 from longhaul.starter.client.reading.record import SessionReader
 from longhaul.starter.client.sending import Sending
-from longhaul.starter.client.states.session_copies import Deleted, FoundState, Kept
+from longhaul.starter.client.states.deletion import Deleted
+from longhaul.starter.client.states.session_copies import FoundState, Kept
 from longhaul.starter.client.states.state import (
     FRESH,
     State,
@@ -132,8 +133,8 @@ class Stored:
         None = from now, or after the step that `entry` belongs to, as the trajectory's `seq` has it. Nothing is done
         again, and calls that were open are closed as cancelled. The copy has the agent's settings: it works in the same
         files if a workspace is named there, and else in a folder of its own, of which its model is told that it is
-        empty. Where the workspace keeps snapshots it has a git working tree of its own, with the files as they were
-        after that step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
+        empty. Where the workspace keeps snapshots it has a folder of its own, with the files as they were after that
+        step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
         """
         ledger, snapshot = await self._open_or_not(lambda: self._stood(at, entry))
         ledger.spec = spec_of_copy(ledger, snapshot)

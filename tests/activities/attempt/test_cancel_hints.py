@@ -5,27 +5,33 @@ import sys
 import time
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain, repeat
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from longhaul.activities.attempt import cancel_hints
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.stores.streams.opening import open_streams
+from longhaul.stores.streams.streams import StreamsUnavailable, key_of
 from tests.workflows.letters import until
 
 pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).parents[3]
+BEAT_SECONDS = 20.0
+"""Between two beats that nobody asks for."""
 TELLER = """
 import asyncio, sys
 from pathlib import Path
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.stores.streams.opening import open_streams
 
-async def main(url, folder, *told):
-    hints = Hints(open_streams(url, data_dir=Path(folder)), "default", "amber")
+async def main(url, folder, queue, *told):
+    hints = Hints(open_streams(url, data_dir=Path(folder)), "default", queue)
     async with hints.heard():
         for workflow_id in told:
             hints.tell(workflow_id)
@@ -40,17 +46,46 @@ def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("redis_url")) if request.param == "redis" else ""
 
 
-async def tell(url: str, folder: Path, *workflow_ids: str) -> None:
-    """As another worker."""
-    one = await asyncio.create_subprocess_exec(sys.executable, "-c", TELLER, url, str(folder), *workflow_ids, cwd=ROOT)
+class Failing:
+    """A reader."""
+
+    def __init__(self, trouble: str) -> None:
+        self._trouble = trouble
+
+    async def read(self, seconds: float, *, gently: bool = False) -> list[bytes]:
+        del seconds, gently
+        if self._trouble == "when it is read":
+            raise ValueError(self._trouble)
+        raise StreamsUnavailable(self._trouble)
+
+    async def close(self) -> None:
+        if self._trouble == "when it is closed":
+            raise ConnectionError(self._trouble)
+
+
+async def tell(url: str, *words: str) -> None:
+    """As another worker: folder, queue, workflow ids."""
+    one = await asyncio.create_subprocess_exec(sys.executable, "-c", TELLER, url, *words, cwd=ROOT)
     assert await one.wait() == 0
 
 
-async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_cancelled(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trouble", ["none", "when it is read", "when it is closed"])
+async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_cancelled(
+    url: str, tmp_path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the first reader fails in a way that nobody has foreseen."""
+    monkeypatch.setattr(cancel_hints, "AGAIN_SECONDS", 0.05)
     environment, beats = ActivityEnvironment(), list[float]()
-    environment.info = replace(environment.info, heartbeat_timeout=timedelta(seconds=60), workflow_id="longhaul/teal")
+    environment.info = replace(
+        environment.info, heartbeat_timeout=timedelta(seconds=3 * BEAT_SECONDS), workflow_id="longhaul/teal"
+    )
     environment.on_heartbeat = lambda *_: beats.append(time.monotonic())
-    hints = Hints(open_streams(url, data_dir=tmp_path), "default", "amber")
+    queue = uuid4().hex  # what was told in another test is kept
+    streams = open_streams(url, data_dir=tmp_path)
+    if trouble != "none":
+        readers = chain([Failing(trouble)], map(streams.reader, repeat(key_of("default", f"hints/{queue}"))))
+        monkeypatch.setattr(streams, "reader", lambda _: next(readers))
+    hints = Hints(streams, "default", queue)
     enough = asyncio.Event()
 
     async def work() -> None:
@@ -62,12 +97,14 @@ async def test_a_call_beats_soon_after_another_process_has_said_that_it_was_canc
 
     async with hints.heard():
         call = asyncio.create_task(environment.run(work))
-        await tell(url, tmp_path, "longhaul/other")
-        others = len(beats)
-        await tell(url, tmp_path, "rubbish \n\udcff", "longhaul/teal")
+        await tell(url, str(tmp_path), queue, "longhaul/other")
+        others, began = len(beats), time.monotonic()
+        await tell(url, str(tmp_path), queue, "rubbish \n\udcff", "longhaul/teal")
         await until(has_beaten)
+        took = time.monotonic() - began
         enough.set()
         await call
 
     assert others == 0
+    assert took < BEAT_SECONDS / 2
     assert len(beats) <= 4

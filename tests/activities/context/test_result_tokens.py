@@ -14,11 +14,11 @@ from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold.compaction import tokens
+from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, TextBlock, ToolCallBlock, Usage, UserMsg
-from longhaul.agent.values.conversation.sizes import outside_tokens
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.stores.offload.opening import Offloaders

@@ -6,8 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.activities.repository.autorun_files import danger_to_others
-from longhaul.activities.repository.sensitive import danger_by_name
+from longhaul.activities.repository.dangerous_files import danger_by_name, danger_to_others
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.activities.shell.facts import examine_command
 from longhaul.agent.permission.decision_table import decide_call

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from longhaul.activities.process.program_run import run_supervised
 from longhaul.activities.process.sandbox import Box, boxed
-from longhaul.activities.process.supervised import run_supervised
 from longhaul.activities.shell.environment_variables import hardened, scrubbed
 from longhaul.agent.permission.facts import Confined
 from tests.activities.corpora.attacks import attacked, may_be_edited

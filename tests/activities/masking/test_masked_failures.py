@@ -65,6 +65,22 @@ async def test_a_cause_that_names_it_is_not_told() -> None:
     assert told.__suppress_context__
 
 
+@pytest.mark.parametrize("details", [(KEY,), (7, {"sent": [KEY]})])
+@pytest.mark.parametrize("inner", [False, True])
+async def test_details_that_name_it_are_not_told(details: tuple[Any, ...], inner: bool) -> None:
+    error = ApplicationError("the gate is shut", *details, type="Shut")
+    told = await outcome(raising(RuntimeError("it failed"), error) if inner else raising(error))
+
+    assert isinstance(told, ApplicationError)
+    assert (told.details, told.__cause__) == ((), None)
+
+
+async def test_details_without_a_secret_stay() -> None:
+    error = ApplicationError("the gate is shut", {"lost": 2}, type="Shut")
+
+    assert await outcome(raising(error)) is error
+
+
 @pytest.mark.parametrize("error", [KeyError("nothing secret"), CancelledError(KEY), asyncio.CancelledError()])
 async def test_other_failures_pass_as_they_are(error: BaseException) -> None:
     assert await outcome(raising(error)) is error

@@ -1,11 +1,14 @@
 """Secrets are cut out of text in every form in which programs print them, and nothing else is."""
 
 import base64
+import html
 import io
 import json
 import logging
+import shlex
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
+from xml.sax import saxutils
 
 import pytest
 
@@ -17,7 +20,8 @@ ODD = 'a"b\\nc/d e+f'
 UMLAUTS = "pässwörd😀x"
 PEM = "-----BEGIN KEY-----\nMIIEow+/=\nabcdefgh\n-----END"
 LONG = base64.b64encode(bytes(number * 7 % 251 for number in range(2_400))).decode()
-VALUES = {"token": TOKEN, "odd": ODD, "umlauts": UMLAUTS, "pem": PEM, "long": LONG}
+QUOTES = "p&ss<w\"rd'2026>'x'"
+VALUES = {"token": TOKEN, "odd": ODD, "quotes": QUOTES, "umlauts": UMLAUTS, "pem": PEM, "long": LONG}
 
 
 def forms(value: str) -> Iterator[str]:
@@ -27,6 +31,10 @@ def forms(value: str) -> Iterator[str]:
     yield from ("".join(f"%{byte:02X}" for byte in data), "".join(f"\\x{byte:02x}" for byte in data))
     yield from (data.hex(), data.hex().upper(), data.hex(" "), data.hex(":"), ", ".join(f"0x{b:02x}" for b in data))
     yield from ("\n".join(value[at : at + 7] for at in range(0, len(value), 7)), "".join(f"\\{b:03o}" for b in data))
+    yield from (html.escape(value), html.escape(value, quote=False), html.escape(value).replace("&#x27;", "&#39;"))
+    yield from (saxutils.escape(value), saxutils.quoteattr(value), html.escape(value).replace("&#x27;", "&apos;"))
+    yield from (shlex.quote(value), value.replace("'", "'\\''"), json.dumps(html.escape(value)))
+    yield from (value.replace("'", "''"), value.replace('"', '""'), quote(html.escape(value)))
     for before in (b"", b"x", b"xy", b"xyz" * 20):
         whole = before + data + b"tail"
         yield from (base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode())

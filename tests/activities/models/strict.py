@@ -1,6 +1,7 @@
 """A provider on a real port that refuses what the published rules refuse, and remembers each thought that it signed.
 
-Of Anthropic's Messages API, OpenAI's Responses API and Chat Completions. What it answers is dull; what it takes is not.
+Of Anthropic's Messages API, OpenAI's Responses API and Chat Completions, Google's own API and Bedrock's Converse. What
+it answers is dull; what it takes is not.
 Each rule says where it is published; all were looked up on 2026-11-23.
 """
 
@@ -10,14 +11,15 @@ import hashlib
 import json
 import re
 import struct
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.activities.models.converse_wire import STREAM, converse_begins, converse_turn, told_as_others
+from tests.activities.models.pictures import is_picture, kind_of
 from tests.activities.models.replies.stopping import CHAT, CLAUDE, RESPONSES, stopping
 from tests.activities.models.wire import (
     chat_chunk,
+    chunked,
     chunks,
     claude_turn,
     cohere_calls,
@@ -30,6 +32,7 @@ PRESERVED = "platform.claude.com/docs/build-with-claude/preserved-thinking"
 VISION = "platform.claude.com/docs/build-with-claude/vision"
 WORDS, AWAY = "Noted", "The model that was asked for does not exist."
 SKIPPED = b"skip_thought_signature_validator"
+AT_BEDROCK = "The model returned the following errors: "
 BOUND = (
     "Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set "
     '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
@@ -75,6 +78,8 @@ class Strict:
         body = json.loads(await reader.readexactly(length))
         if named := re.search(r"/models/([^/:]+):streamGenerateContent", head):
             body["model"] = named[1]
+        path = head.split(" ")[1]
+        told_as_others(body, path)
         self.bodies.append(body)
         self.betas = ",".join(
             x.partition(": ")[2] for x in head.split("\r\n") if x.lower().startswith("anthropic-beta:")
@@ -82,13 +87,19 @@ class Strict:
         status, kind, half = 200, "text/event-stream", self._is_next("half", body)
         try:
             self._be_away(body)
-            answer = self._answer(head.split(" ")[1], body)
+            answer = self._answer(path, body)
         except Refused as refused:
             self.refusals.append(str(refused))
             status, kind = refused.status, "application/json"
-            answer = json.dumps({"type": "error", "error": refused.fields}).encode()
-        lines = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", f"content-length: {len(answer)}", "", ""]
-        writer.write("\r\n".join(lines).encode() + (_half(answer) if half else answer))
+            at_aws = {"__type": "ValidationException", "message": str(refused)} if path.endswith(STREAM) else {}
+            answer = json.dumps({"type": "error", "error": refused.fields, **at_aws}).encode()
+        length_of = f"content-length: {len(answer)}"
+        if half:
+            answer = _half(answer)
+        if half and path.endswith(STREAM):
+            answer, length_of = chunked(answer, whole=False), "transfer-encoding: chunked"
+        lines = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", length_of, "", ""]
+        writer.write("\r\n".join(lines).encode() + answer)
         await writer.drain()
         if half:
             self.fell_silent.set()
@@ -119,6 +130,11 @@ class Strict:
             check_input(body, self)
             signature, words, calls = self._sign(""), self._said(body), self._calls(body)
             return response_turn(signature, words, *calls, reasoning_id=f"rs_{len(self.signed)}")
+        if path.endswith(STREAM):
+            check_converse(body, self)
+            thought = ("Hm.", self._sign(str(body["model"]))) if "claude" in body["model"] else None
+            calls = self._calls(body)
+            return converse_turn(thought, "" if calls else self._said(body), *calls)
         if "contents" in body:
             check_contents(body, self)
             return self._generated(str(body["model"]), self._said(body), self._calls(body))
@@ -186,6 +202,8 @@ def _stopped(path: str) -> bytes:
 
 def _half(answer: bytes) -> bytes:
     """Up to the event that has the words, and this one too where it tells of no end."""
+    if answer.startswith(b"\0"):
+        return converse_begins(f"{WORDS}, and")
     return answer[: answer.index(b"\n\n", answer.index(WORDS.encode())) + 2]
 
 
@@ -273,7 +291,7 @@ def _check_many_images(body: dict[str, Any]) -> None:
 def _check_image(data: bytes, declared: str, where: str) -> None:
     if len(data) * 4 / 3 > 5 * 1024 * 1024:
         raise Refused(f"{where}.image.source.base64: image exceeds 5 MB maximum: {len(data)} bytes > 5242880 bytes")
-    kind = _kind(data)
+    kind = kind_of(data)
     if kind and kind != declared:
         told = f"specified using the {declared} media type, but the image appears to be a {kind} image"
         raise Refused(f"{where}.image.source.base64.data: The image was {told}")
@@ -282,35 +300,6 @@ def _check_image(data: bytes, declared: str, where: str) -> None:
     if kind == "image/png" and max(struct.unpack(">II", data[16:24])) > 8000:
         told = "At least one of the image dimensions exceed max allowed size: 8000 pixels"
         raise Refused(f"{where}.image.source.base64.data: {told}")
-
-
-def _kind(data: bytes) -> str:
-    starts = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-    return next((kind for start, kind in starts.items() if data.startswith(start)), "")
-
-
-def is_picture(data: bytes) -> bool:
-    """Whether all of its pixels can be read; of a JPEG, whether it has an end."""
-    if data.startswith(b"\xff\xd8\xff"):
-        return data.endswith(b"\xff\xd9")
-    if not data.startswith(b"\x89PNG"):
-        return data.startswith(b"GIF8")
-    try:
-        pixels = b"".join(body for kind, body in _chunks(data) if kind == b"IDAT")
-        return bool(zlib.decompress(pixels))
-    except (ValueError, struct.error, zlib.error):
-        return False
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = 8
-    while at < len(data):
-        length, kind = struct.unpack(">I4s", data[at : at + 8])
-        body, crc = data[at + 8 : at + 8 + length], data[at + 8 + length : at + 12 + length]
-        if struct.pack(">I", zlib.crc32(kind + body)) != crc:
-            raise ValueError(kind)
-        yield kind, body
-        at += 12 + length
 
 
 def check_input(body: dict[str, Any], server: Strict) -> None:
@@ -359,6 +348,23 @@ def check_contents(body: dict[str, Any], server: Strict) -> None:
             signature = base64.urlsafe_b64decode(part.get("thoughtSignature", "").replace("+", "-").replace("/", "_"))
             if signature not in (b"", SKIPPED) and server.signed.get(signature.decode()) != body["model"]:
                 raise Refused("Corrupted thought signature.")
+
+
+def check_converse(body: dict[str, Any], server: Strict) -> None:
+    """Bedrock's: docs.aws.amazon.com, "Converse", as of 2026-11-26."""
+    for i, message in enumerate(body["messages"]):
+        for j, block in enumerate(message["content"]):
+            where = f"messages.{i}.content.{j}"
+            signature = block.get("reasoningContent", {}).get("reasoningText", {}).get("signature")
+            if signature is not None and signature not in server.signed:
+                raise Refused(f"{AT_BEDROCK}{where}: Invalid `signature` in `thinking` block")
+            for part in (block, *block.get("toolResult", {}).get("content", ())):
+                if "image" in part and server.blind:
+                    raise Refused(server.blind)
+                if "image" in part and not is_picture(base64.b64decode(part["image"]["source"]["bytes"])):
+                    raise Refused(f"{AT_BEDROCK}Could not process image")
+                if "document" in part:
+                    _check_document(base64.b64decode(part["document"]["source"]["bytes"]), where)
 
 
 def _check_url(url: str, where: str, server: Strict) -> None:

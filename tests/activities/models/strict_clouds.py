@@ -6,22 +6,22 @@ Sources, 2026-11-24: docs.aws.amazon.com, "InvokeModelWithResponseStream", "Crea
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import json
-import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from tests.activities.models.wire import chat_says, claude_message, claude_says, response_says
+from tests.activities.models.converse_wire import STREAM, converse_says, frame
+from tests.activities.models.wire import chat_says, claude_message, claude_says, google_says, response_says
 
 KEY, TOKEN, SECRET = "sk-of-the-cloud-moss", "token-of-the-worker-reef", "secret-of-aws-gorse"
 VERSION = "2025-04-01-preview"
 CLAUDE, DEPLOYED = "us.anthropic.claude-opus-4-8-v1:0", "our-deployment"
+NOVA, GEMINI = "us.amazon.nova-pro-v1:0", "gemini-3-pro"
 
 
 class Refused(Exception):
@@ -72,9 +72,10 @@ class Hosting:
         try:
             answer = self.answered(asked)
         except Refused as refused:
-            told = {"type": "error", "error": {"type": "invalid_request_error", "message": str(refused)}}
+            error = {"type": "invalid_request_error", "message": str(refused)}
+            told = {"type": "error", "error": error, "message": str(refused)}
             return json.dumps(told).encode(), "refused"
-        framed = asked.path.endswith("/invoke-with-response-stream")
+        framed = asked.path.endswith(("/invoke-with-response-stream", STREAM))
         return answer, "application/vnd.amazon.eventstream" if framed else "text/event-stream"
 
 
@@ -110,7 +111,7 @@ def check(asked: Asked, path: str, *there: str, without: tuple[str, ...] = ()) -
 
 def signed_in(asked: Asked, **headers: str) -> None:
     """Exactly so: a further credential is somebody else's."""
-    names = ("authorization", "api-key", "x-api-key", "openai-organization", "x-of-the-account")
+    names = ("authorization", "api-key", "x-api-key", "x-goog-api-key", "openai-organization", "x-of-the-account")
     sent = {name.replace("-", "_"): asked.headers[name] for name in names if name in asked.headers}
     if sent != headers:
         raise Refused(f"signed in with {sent}")
@@ -185,6 +186,39 @@ def mantle_signed(asked: Asked) -> bytes:
     return claude_says("Aye.")
 
 
+def converse(asked: Asked) -> bytes:
+    _check_conversed(asked)
+    signed_in(asked, authorization=f"Bearer {KEY}")
+    return converse_says("Aye.")
+
+
+def converse_signed(asked: Asked) -> bytes:
+    _check_conversed(asked)
+    _check_signature(asked, "bedrock")
+    return converse_says("Aye.")
+
+
+def _check_conversed(asked: Asked) -> None:
+    check(asked, f"/model/{quote(NOVA, safe='')}{STREAM}", "messages", "inferenceConfig", without=("modelId", "model"))
+
+
+def gemini(asked: Asked) -> bytes:
+    _check_generated(asked)
+    signed_in(asked, authorization=f"Bearer {KEY}")
+    return google_says("Aye.")
+
+
+def gemini_by_token(asked: Asked) -> bytes:
+    _check_generated(asked)
+    signed_in(asked, authorization=f"Bearer {TOKEN}")
+    return google_says("Aye.")
+
+
+def _check_generated(asked: Asked) -> None:
+    at = "/v1beta1/projects/our-project/locations/us-east5/publishers/google/models"
+    check(asked, f"{at}/{GEMINI}:streamGenerateContent?alt=sse", "contents", "generationConfig", without=("model",))
+
+
 def _check_invoked(asked: Asked) -> None:
     path = f"/model/{CLAUDE}/invoke-with-response-stream"
     check(asked, path, "anthropic_version", "messages", "max_tokens", without=("model", "stream"))
@@ -217,16 +251,4 @@ def framed(text: str) -> bytes:
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
         {"type": "message_stop"},
     ]
-    return b"".join(_frame({"bytes": base64.b64encode(json.dumps(event).encode()).decode()}) for event in said)
-
-
-def _frame(payload: dict[str, str]) -> bytes:
-    about = {":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}
-    headers = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
-        for name, value in about.items()
-    )
-    data = json.dumps(payload).encode()
-    prelude = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
-    frame = prelude + struct.pack(">I", binascii.crc32(prelude)) + headers + data
-    return frame + struct.pack(">I", binascii.crc32(frame))
+    return b"".join(frame({"bytes": base64.b64encode(json.dumps(event).encode()).decode()}, "chunk") for event in said)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ParamValidationError  # type: ignore[import-untyped]
 from google.auth.exceptions import TransportError
 
 from longhaul.activities.models import providers as providers_module
@@ -24,10 +25,22 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.values.spec.known_names import CLOUDS, unknown_model
 from tests.activities.models import strict_clouds
 from tests.activities.models.sample_requests import PIXEL, WEATHER
-from tests.activities.models.strict_clouds import CLAUDE, DEPLOYED, KEY, SECRET, VERSION, Asked, hosting
+from tests.activities.models.strict_clouds import (
+    CLAUDE,
+    DEPLOYED,
+    GEMINI,
+    KEY,
+    NOVA,
+    SECRET,
+    VERSION,
+    Asked,
+    hosting,
+)
 from tests.activities.models.test_providers import ignore
 
 AZURE = {"model": DEPLOYED, "family": "gpt-5.1"}
+CONVERSE = {"provider": "ai:bedrock", "model": NOVA, "region": "us-east-1"}
+GOOGLE = {"provider": "ai:google-vertex", "model": GEMINI, "region": "us-east5", "project": "our-project"}
 CLOUDY: dict[str, tuple[dict[str, Any], Callable[[Asked], bytes], str]] = {
     "azure": ({"provider": "azure", **AZURE, "api_version": VERSION}, strict_clouds.azure, ""),
     "azure, v1": ({"provider": "azure", **AZURE, "api_key_env": "identity"}, strict_clouds.azure_v1, ""),
@@ -64,12 +77,18 @@ CLOUDY: dict[str, tuple[dict[str, Any], Callable[[Asked], bytes], str]] = {
         strict_clouds.vertex,
         "/v1",
     ),
+    "ai:bedrock": (CONVERSE, strict_clouds.converse, ""),
+    "ai:bedrock, signed": ({**CONVERSE, "api_key_env": "identity"}, strict_clouds.converse_signed, ""),
+    "ai:google-vertex": (GOOGLE, strict_clouds.gemini, ""),
+    "ai:google-vertex, by token": ({**GOOGLE, "api_key_env": "identity"}, strict_clouds.gemini_by_token, ""),
 }
 """A profile, what its server demands, and where below the server it is."""
 REGIONAL = {
     "bedrock-mantle": "https://bedrock-mantle.us-east-1.api.aws/anthropic",
     "bedrock": "https://bedrock-runtime.us-east-1.amazonaws.com",
     "vertex": "https://us-east5-aiplatform.googleapis.com/v1",
+    "ai:bedrock": "https://bedrock-runtime.us-east-1.amazonaws.com",
+    "ai:google-vertex": "https://us-east5-aiplatform.googleapis.com",
 }
 ASKED = UserMsg(
     "user", [TextBlock(text="Fair wind?"), DataBlock(source=Base64Source(data=PIXEL, media_type="image/png"))]
@@ -94,6 +113,8 @@ def identity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
             "IDENTITY_ENDPOINT": f"{url}/token", "IDENTITY_HEADER": "gorse",
             "ANTHROPIC_API_KEY": "ambient-anthropic", "ANTHROPIC_AUTH_TOKEN": "ambient-token",
             "OPENAI_API_KEY": "ambient-openai", "OPENAI_ORG_ID": "ambient-org",
+            "AWS_BEARER_TOKEN_BEDROCK": "ambient-bedrock", "GOOGLE_API_KEY": "ambient-google",
+            "GOOGLE_CLOUD_PROJECT": "ambient-project", "GOOGLE_CLOUD_LOCATION": "ambient-place",
             "ANTHROPIC_CUSTOM_HEADERS": "Authorization: Bearer ambient\nx-of-the-account: ambient",
             "OPENAI_CUSTOM_HEADERS": "Authorization: Bearer ambient\nx-of-the-account: ambient",
         }.items():  # fmt: skip
@@ -123,8 +144,8 @@ async def test_each_cloud_is_asked_and_signed_in_as_it_demands(kind: str, identi
         reply = await answered(profile_of(kind, server.url))
 
     assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["Aye."]
-    assert server.asked[0].body["tools"]
-    by_token = kind in ("azure, v1", "azure-chat", "foundry, by token", "vertex")
+    assert server.asked[0].body.get("tools") or server.asked[0].body["toolConfig"]["tools"]
+    by_token = kind in ("azure, v1", "azure-chat", "foundry, by token", "vertex", "ai:google-vertex, by token")
     assert server.tokens == by_token
 
 
@@ -197,6 +218,9 @@ async def test_no_number_of_projects_is_too_many_for_a_worker() -> None:
         ({"provider": "bedrock"}, "region: bedrock needs one"),
         ({"provider": "bedrock-mantle"}, "region: bedrock-mantle needs one"),
         ({"provider": "vertex", "region": "us-east5"}, "project: vertex needs one"),
+        ({"provider": "ai:bedrock"}, "region: ai:bedrock needs one"),
+        ({"provider": "ai:google-vertex", "region": "us-east5"}, "project: ai:google-vertex needs one"),
+        ({"provider": "ai:google", "api_key_env": "identity"}, "identity is for azure"),
         ({"provider": "azure"}, "base_url: azure needs one"),
         ({"provider": "foundry"}, "base_url: foundry needs one"),
         ({"provider": "anthropic", "region": "us-east-1"}, "region: anthropic has no such thing"),
@@ -223,6 +247,9 @@ def test_a_clouds_model_by_name_alone_is_told_to_need_a_profile() -> None:
         ("bedrock-mantle, signed", "boto3", "bedrock"),
         ("vertex", "google.auth", "vertex"),
         ("foundry, by token", "azure.identity", "azure"),
+        ("ai:bedrock", "boto3", "ai,bedrock"),
+        ("ai:bedrock, signed", "pydantic_ai", "ai,bedrock"),
+        ("ai:google-vertex", "google.genai", "ai"),
     ],
 )
 def test_what_is_not_installed_is_told_when_an_agent_is_checked(kind: str, absent: str, extra: str) -> None:
@@ -239,13 +266,29 @@ def test_what_is_not_installed_is_told_when_an_agent_is_checked(kind: str, absen
     assert f"pip install 'longhaul-agents[{extra}]'" in ran.stderr
 
 
-async def test_a_worker_that_is_nobody_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["bedrock, signed", "ai:bedrock, signed"])
+async def test_a_worker_that_is_nobody_at_aws_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-    async with hosting(strict_clouds.bedrock_signed) as server:
+    async with hosting(CLOUDY[kind][1]) as server:
         with pytest.raises(SetupError, match="could not sign in to the model's provider") as failed:
             # A region of its own: the SDK keeps what it has found for one.
-            await answered({**profile_of("bedrock, signed", server.url), "region": "eu-west-3"})
+            await answered({**profile_of(kind, server.url), "region": "eu-west-3"})
+
+    assert judge(failed.value).error_type == "setup"
+    assert not server.asked
+
+
+@pytest.mark.parametrize("kind", ["vertex", "ai:google-vertex, by token"])
+async def test_a_worker_that_is_nobody_at_google_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none"))
+    async with hosting(CLOUDY[kind][1]) as server:
+        with pytest.raises(SetupError, match="could not sign in to the model's provider") as failed:
+            await answered(profile_of(kind, server.url))
 
     assert judge(failed.value).error_type == "setup"
     assert not server.asked
@@ -256,6 +299,13 @@ def test_what_may_pass_while_signing_in_is_tried_again() -> None:
         raise TransportError("no route")  # type: ignore[no-untyped-call]
 
     assert judge(failed.value).kind == "retry"
+
+
+def test_a_request_that_boto3_does_not_send_is_no_failure_to_sign_in() -> None:
+    with pytest.raises(ParamValidationError) as failed, signing_in():
+        raise ParamValidationError(report="messages: wrong type")
+
+    assert (judge(failed.value).kind, judge(failed.value).error_type) == ("never", "invalid_request")
 
 
 def test_the_word_for_no_variable_is_no_key() -> None:

@@ -31,7 +31,11 @@ MODELS = {
     "openai-chat": ("openai-chat:llama", chat_says("Hello")),
     "qwen": ("qwen:qwen-plus", chat_says("Hello")),
     "xai": ("xai:grok-4.7", response_says("Hello")),
-    **{f"ai:{vendor}": (f"ai:{vendor}:some/model", says_of(f"ai:{vendor}", "Hello")) for vendor in VENDORS},
+    **{
+        f"ai:{vendor}": (f"ai:{vendor}:some/model", says_of(f"ai:{vendor}", "Hello"))
+        for vendor in VENDORS
+        if f"ai:{vendor}" not in CLOUDS
+    },
 }
 AMBIENT = {
     "ANTHROPIC_AUTH_TOKEN": "ambient-token",

@@ -21,6 +21,8 @@ from tests.activities.models.wire import Answer, Wire, on_a_port, says_of
 
 SPEAKING = [name for name in APIS if name not in ("scripted", *CLOUDS)]
 """How clouds are signed in to is in test_clouds.py."""
+HOSTED = {"ai:bedrock": {"region": "us-east-1"}, "ai:google-vertex": {"region": "us-east5", "project": "ours"}}
+"""Of them, for the two hundred, those that go by a key as others do."""
 LISTED, LAST, USUAL = range(3), 4, "sk-usual-gorse"
 """Of five servers: which the operator lists for agents' own profiles, and which is the provider's own, with its key."""
 
@@ -129,8 +131,8 @@ class _Drawn:
     def _table(self) -> dict[str, Any]:
         place, chance = self._chance.randrange(len(self._servers)), self._chance
         url = self._servers[place].url + chance.choice(["", "/v1"])
-        provider = chance.choice(SPEAKING)
-        said: dict[str, Any] = {"provider": provider, "model": f"m/{chance.randrange(9)}"}
+        provider = chance.choice([*SPEAKING, *HOSTED])
+        said: dict[str, Any] = {"provider": provider, "model": f"m/{chance.randrange(9)}", **HOSTED.get(provider, {})}
         if "headers" in fields_of(provider):
             said["headers"] = {"X-Number": str(chance.randrange(9))}
         return {**said, "base_url": url, "api_key_env": f"KEY_{place}"}

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.activities.models.converse_wire import converse_says
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -22,6 +24,8 @@ class Answer:
     whole: bool = True
     then_wait: bool = False
     """Keep silent after the body until the caller hangs up."""
+    chunked: bool = False
+    """As AWS sends its streams: boto3 waits for the end of one whose length it is told."""
 
 
 @dataclass
@@ -46,8 +50,13 @@ class Wire:
         answer = self.answers.pop(0)
         declared = len(answer.body) if answer.whole else len(answer.body) + 1000
         headers = {"content-type": "text/event-stream", "content-length": str(declared), **answer.headers}
+        body = answer.body
+        if answer.chunked:
+            del headers["content-length"]
+            headers["transfer-encoding"] = "chunked"
+            body = chunked(body, whole=answer.whole)
         lines = [f"HTTP/1.1 {answer.status} Said", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-        writer.write("\r\n".join(lines).encode() + answer.body)
+        writer.write("\r\n".join(lines).encode() + body)
         await writer.drain()
         if answer.then_wait:
             await reader.read()
@@ -63,6 +72,11 @@ async def on_a_port() -> AsyncIterator[Wire]:
     told.url = "http://{}:{}".format(*server.sockets[0].getsockname())
     async with server:
         yield told
+
+
+def chunked(body: bytes, *, whole: bool) -> bytes:
+    """As HTTP's chunked encoding has it; not whole: without its end."""
+    return f"{len(body):x}\r\n".encode() + body + b"\r\n" + (b"0\r\n\r\n" if whole else b"")
 
 
 def events(*payloads: dict[str, Any]) -> bytes:
@@ -182,9 +196,14 @@ def cohere_calls(*calls: tuple[str, str, dict[str, Any]]) -> bytes:
 
 def says_of(provider: str, text: str) -> bytes:
     """An answer as the servers of this provider give it, by the prefix of models' names."""
-    if provider in ("ai:google", "ai:cohere"):
-        return google_says(text) if provider == "ai:google" else cohere_says(text)
-    return {"anthropic": claude_says, "openai": response_says, "xai": response_says}.get(provider, chat_says)(text)
+    of_their_own = {
+        "anthropic": claude_says,
+        **dict.fromkeys(("openai", "xai"), response_says),
+        **dict.fromkeys(("ai:google", "ai:google-vertex"), google_says),
+        "ai:bedrock": converse_says,
+        "ai:cohere": cohere_says,
+    }
+    return of_their_own.get(provider, chat_says)(text)
 
 
 def claude_calls(call_id: str, arguments: str, name: str = "fetch") -> bytes:

@@ -1,6 +1,9 @@
 """Lines that must never pass unasked: families of ways to make a harmless-looking command do something else."""
 
 import json
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -161,6 +164,45 @@ def test_more_files_than_can_be_looked_through_are_said_to_be_too_many(tmp_path:
 
     with pytest.raises(TooLarge):
         tree_of(str(tmp_path), with_links=False, most=10)
+
+
+def as_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def as_link(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def as_sparse(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(2**40)
+
+
+def as_blanks(file: Path) -> None:
+    file.write_bytes(b"\n" * 900_000)
+
+
+def as_colons(file: Path) -> None:
+    file.write_bytes(b'[remote "origin"]\n\turl = ssh://' + b":" * 90_000)
+
+
+@pytest.mark.parametrize("made", [as_pipe, as_link, as_sparse, as_blanks, as_colons])
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".git/config", ".git/index", ".git/HEAD", ".git/commondir"])
+@pytest.mark.parametrize("line", ["rg tides", "git log", "git status"])
+def test_what_an_archive_has_put_there_holds_up_nobody(
+    line: str, name: str, made: Callable[[Path], None], tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    (tmp_path / "notes.txt").write_text("tides\n")
+    (tmp_path / ".env").write_text("KEY=7\n")
+    (tmp_path / name).unlink(missing_ok=True)
+    made(tmp_path / name)
+    began = time.monotonic()
+
+    examine_command(line, tmp_path, tmp_path)
+
+    assert time.monotonic() - began < 10
 
 
 def test_a_search_that_follows_links_into_folders_is_not_proven(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_names_are_those_of_bash_or_nobody_can_tell(odd: bytes, locale: str, tmp
 
 SCRIPTS = [
     "sed {}", "sed -n {}", "sed -e {} e", "jq {} e", "grep {} e", "grep -e {} e", "egrep {}", "rg {}", "awk {} e",
+    "awk -F {} '{{print}}'", "awk -F, -F {} '{{print $1}}' e",
     "find . -name {}", "find . -newer {}", "sort -k {} e", "head -n {} e", "cut -d {} e", "date {}", "test -f {}",
     "test {}", "git log {}", "git {} log", "git -C {} status", "git diff -- {}", "timeout {} ls", "nice -n {} ls",
     "nice {}", "{}", "uniq {}", "cp {} d", "mv {}", "mkdir -m {} x", "touch -r {} x", "cat < {}", "cd {}",

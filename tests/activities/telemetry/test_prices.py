@@ -63,6 +63,24 @@ def test_a_packages_prices_count_below_the_operators_own(tmp_path: Path) -> None
     assert beside.of("claude-haiku-4-5-20251001") == alone.of("claude-haiku-4-5")
 
 
+@pytest.mark.parametrize(
+    ("model", "paid"),
+    [
+        ("us.amazon.nova-pro-v1:0", (0.8, 3.2, 0.2)),
+        ("amazon.nova-micro-v1:0", (0.035, 0.14, 0.00875)),
+        ("global.anthropic.claude-opus-4-8", (5, 25, 0.5)),
+        ("us.anthropic.claude-opus-4-8-v1:0", (5.5, 27.5, 0.55)),
+    ],
+)
+def test_what_bedrock_takes_is_known_by_its_names(model: str, paid: tuple[float, ...]) -> None:
+    prices = load_prices(Path("genai-prices"))
+    assert prices is not None
+    price = prices.of(model)
+
+    assert price is not None
+    assert (price.input, price.output, price.cached) == paid
+
+
 def test_of_prices_that_rise_with_the_prompt_the_highest_counts() -> None:
     prices = load_prices(Path("genai-prices"))
     assert prices is not None

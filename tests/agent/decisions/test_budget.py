@@ -197,6 +197,7 @@ def test_by_policy_a_reply_stops_and_says_so() -> None:
     (ended,) = play.record.requests.finished.values()
     assert ended.error is not None
     assert ended.error.type == "budget"
+    assert "another call of a model: 2 calls of 2 calls, and the next call may take 1 call." in ended.error.message
     play.say("And now?", "r2")
     play.run()
     assert play.ends()[1:] == [("reply-of-r2", "out_of_budget")]

@@ -5,6 +5,7 @@ import pytest
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.repairs import apply, suspects, without
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.message_tokens import outside_tokens
 from longhaul.agent.values.conversation.messages import (
     AssistantMsg,
     Base64Source,
@@ -15,7 +16,6 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     UserMsg,
 )
-from longhaul.agent.values.conversation.sizes import outside_tokens
 from tests.agent.play import Play, text
 
 SEA = DataBlock(source=Base64Source(data="c2Vh", media_type="image/png"), name="sea")

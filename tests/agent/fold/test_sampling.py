@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.sampling import room_for
+from longhaul.agent.decisions.mcp_sampling import room_for
 from longhaul.agent.entries import every as e
 from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, Usage
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion
 from longhaul.agent.values.price import Price
-from longhaul.agent.values.spec.sampling import Sampled, Sampling
+from longhaul.agent.values.spec.mcp_sampling import Sampled, Sampling
 from tests.agent.play import SPEC, Play, calls, text
 
 GUESS = "scripted:guess"

@@ -3,9 +3,9 @@
 import pytest
 
 from longhaul.agent.hub.bodies import AwaitHeard, End, JoinHub, LeaveHub, NewMember, Say, Switch, read
+from longhaul.agent.hub.deliveries import behind, delivered, due
 from longhaul.agent.hub.hub import HubState, Member
-from longhaul.agent.hub.taking import member_said, received
-from longhaul.agent.hub.telling import behind, delivered, due
+from longhaul.agent.hub.membership import member_said, received
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.hubs import HubSays
 from longhaul.agent.plain.values import Value

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.entries import every as e
+from longhaul.agent.letters.all_letters import read
 from longhaul.agent.letters.bodies import Unusable
-from longhaul.agent.letters.table import read
 from longhaul.agent.steps import Idle, TakeIn
 from longhaul.agent.values.conversation.messages import ToolResultState, UserMsg
 from longhaul.agent.values.permission import PermissionMode

@@ -202,6 +202,28 @@ def test_a_rule_that_came_while_a_person_thought_denies_the_call() -> None:
     assert [step for step in play.steps if isinstance(step, Act)] == [Act(("a",))]
 
 
+@pytest.mark.parametrize("how", ["an approver", "a state"])
+def test_other_arguments_make_another_call_that_no_answer_is_for(how: str) -> None:
+    """Nor does its server get back what it said of the call as it was."""
+    play, red = asked(), '{"colour":"red"}'
+    if how == "an approver":
+        play.tell("rules", {"add": [{"tool_name": "Paint", "behavior": "ask"}]})
+        answer(play, NORTH)
+        assert play.run() == Park("person")
+        play.allow("a", input=red)
+    else:
+        state = play.record.state.model_dump(mode="json")
+        state["context"][-1]["content"][0]["input"] = red
+        play.tell("replace_state", {"state": state})
+        assert play.run() == Park("person")
+        play.allow("a")
+    play.run(hold=True)
+    call = play.record.open_calls["a"]
+
+    assert play.steps.count(Act(("a",))) == 2
+    assert (call.input, call.asked) == (red, None)
+
+
 def test_an_interrupt_ends_a_call_whose_question_has_no_answer() -> None:
     play = asked()
     play.tell("interrupt")

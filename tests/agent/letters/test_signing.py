@@ -194,6 +194,8 @@ def test_nothing_unsigned_loosens_what_needs_a_signature(name: str, body: dict[s
     "loosened",
     [
         {"permission_context": {"mode": "bypass"}},
+        {"permission_context": {"approvals": "signed", "allow_rules": {"Paint": [{}]}}},
+        {"permission_context": {"mode": "bypass", "working_directories": {"/tmp": {"path": "/tmp"}}}},
         {"plan_mode_context": {"active": True, "file": "Makefile"}},
         {"tainted": "read a page"},
     ],

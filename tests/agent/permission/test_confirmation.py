@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhaul.agent.permission.confirmation import stricter, worse
+from longhaul.agent.permission.confirmation_policy import stricter, worse
 from longhaul.agent.permission.decision_table import PermissionDecision
 from longhaul.agent.permission.facts import CallFacts, PathFact, SubCommand
 from longhaul.agent.permission.risk import risk_by_rules

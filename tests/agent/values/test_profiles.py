@@ -16,9 +16,8 @@ OF_SERVERS = {"base_url", "api_key_env", "family"}
 OF_CLOUDS = {"region", "project", "api_version"}
 """What a cloud needs is tried in tests/activities/models/test_clouds.py."""
 WHERE = {
-    "bedrock": {"region": "us-east-1"},
-    "bedrock-mantle": {"region": "us-east-1"},
-    "vertex": {"region": "us-east5", "project": "ours"},
+    **{name: {"region": "us-east-1"} for name in ("bedrock", "bedrock-mantle", "ai:bedrock")},
+    **{name: {"region": "us-east5", "project": "ours"} for name in ("vertex", "ai:google-vertex")},
     **{name: {"base_url": "https://ours.example"} for name in ("azure", "azure-chat", "foundry")},
 }
 SAID: dict[str, Any] = {

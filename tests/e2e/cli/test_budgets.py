@@ -1,8 +1,14 @@
 """What a session may spend, at the command line: set at its start, seen while it waits, and raised."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.conftest import Cli
+from tests.e2e.processes import WorkerSettings, environment, worker
+from tests.e2e.terminal import Terminal
 
 pytestmark = pytest.mark.server
 
@@ -26,6 +32,31 @@ def test_a_run_out_of_budget_parks_is_listed_and_goes_on_with_more(cli: Cli) -> 
 
     assert raised.code == 0, raised.err
     assert raised.document["budget"]["limits"] == {"tokens": 51_000}
+
+
+async def test_a_run_at_its_most_dollars_is_held_up_and_says_so(temporal_server: DevServer, tmp_path: Path) -> None:
+    (tmp_path / "greeting.txt").write_text("hello")
+    given = WorkerSettings(
+        address=temporal_server.address, task_queue=f"priced-{tmp_path.name}", directory=tmp_path / "data", tools="",
+        further={"LONGHAUL_PRICES": str(tmp_path / "prices.toml")},
+    )  # fmt: skip
+    cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
+    model = cli.script(READS, {"text": "It says hello.", "usage": USAGE})
+    (tmp_path / "prices.toml").write_text(f'["{model.removeprefix("scripted:")}"]\ninput = 10\noutput = 50\n')
+
+    async with worker(given):
+        with Terminal(
+            cli, "run", "Read it", "--model", model, "--session", "dear-miller", "--max-cost", "0.7"
+        ) as shown:
+            seen = await asyncio.to_thread(shown.end)
+        first = await asyncio.to_thread(cli, "run", "Read", "--model", model, "--max-cost", "0.00002")
+
+    assert first.code == 3, first
+    assert "$0.0000 of $0.00002, and the next call may take $" in first.out + first.err
+    assert seen.code == 3, seen.shown
+    assert "✓ Read greeting.txt" in seen.shown
+    assert "out of budget: $0.3500 of $0.7000, and the next call may take $" in seen.shown
+    assert "longhaul budget dear-miller --raise-cost" in seen.shown
 
 
 def test_a_budget_that_can_t_be_is_said_in_a_sentence(cli: Cli) -> None:

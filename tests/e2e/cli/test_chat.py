@@ -148,3 +148,72 @@ def test_a_terminal_that_becomes_narrower_shows_nothing_twice(cli: Cli) -> None:
     assert [seen.shown.count(words) for words in ("One by one", "> hello", "blue ones", "name.")] == [1, 1, 1, 1], (
         seen.shown
     )
+
+
+def test_a_provider_that_is_away_is_told_with_its_cause_the_attempt_and_the_next_try(cli: Cli) -> None:
+    away = {"kind": "overloaded", "retry_after": 3}
+    model = cli.script({"text": "Fair wind.", "faults": [away]})
+
+    with Terminal(cli, "chat", "--model", model) as terminal:
+        terminal.until(">")
+        terminal.types("how is the wind?\n")
+        terminal.until("next try at 20")
+        waits = terminal.shown
+        terminal.until("Fair wind.")
+        terminal.types("/quit\n")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "waits for the model's provider (try 1 failed)" in waits
+    assert "overloaded" in waits
+    assert "Fair wind." not in waits
+
+
+def test_of_a_long_file_to_write_its_name_and_the_question_stay_in_sight(cli: Cli) -> None:
+    lines = "".join(f"verse {number}\n" for number in range(80))
+    writes = {"name": "Write", "input": {"file_path": "shanty.txt", "content": lines}}
+    model = cli.script({"tool_calls": [writes]}, {"text": "Sung."})
+
+    with Terminal(cli, "chat", "--model", model, rows=24, columns=80) as terminal:
+        terminal.until(">")
+        terminal.types("write it\n")
+        terminal.until("[q] later:")
+        sight = terminal.in_sight
+        terminal.types("y")
+        terminal.until("Sung.")
+        terminal.types("/quit\n")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert ("Write" in sight, "shanty.txt" in sight, "[y]es" in sight) == (True, True, True), sight
+    assert (cli.folder / "shanty.txt").read_text() == lines
+
+
+def test_a_plan_is_laid_out_approved_and_carried_out(cli: Cli) -> None:
+    plan = {"plan": "# The attic\n\n1. Clear **all** of it\n2. Sweep\n"}
+    writes = {"name": "Write", "input": {"file_path": "swept.txt", "content": "yes"}}
+    model = cli.script(
+        {"tool_calls": [{"name": "plan_exit", "input": plan}]}, {"tool_calls": [writes]}, {"text": "All is swept."}
+    )
+
+    (cli.folder / "agents").mkdir()
+    (cli.folder / "agents" / "sweeper.toml").write_text('tools = ["plan_exit", "Write"]\n[permission]\nmode = "plan"\n')
+    command = ("chat", "--model", model, "--agent", "sweeper")
+
+    with Terminal(cli, *command, environment={"LONGHAUL_TRUST": "1"}) as terminal:
+        terminal.until(">")
+        terminal.types("sweep the attic\n")
+        terminal.until("[q] later:")
+        asked = terminal.shown
+        terminal.types("y")
+        terminal.until("[a]llow by rule")
+        terminal.types("y")
+        terminal.until("All is swept.")
+        terminal.types("/quit\n")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "a plan, to be approved" in asked
+    assert "Clear all of it" in asked
+    assert "once approved: ends plan mode" in asked
+    assert (cli.folder / "swept.txt").read_text() == "yes"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -133,3 +134,28 @@ def test_what_changes_a_session_is_typed_anywhere(cli: Cli, columns: int, term: 
     assert seen.text.count("\x07") == bells
     assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
     assert "image/png" in json.dumps(cli("show", f"art-{term}", "--json").document["transcript"])
+
+
+@pytest.mark.parametrize(("columns", "term"), [(38, "xterm"), (100, "dumb")])
+def test_what_is_typed_at_once_behind_a_replys_last_word_is_not_refused(cli: Cli, columns: int, term: str) -> None:
+    model = cli.script({"text": "The lamp is lit."}, {"text": "The fog lifts."})
+
+    with Terminal(
+        cli, "chat", "--model", model, "--session", f"hasty-{term}", columns=columns, environment={"TERM": term}
+    ) as terminal:
+        terminal.steps(
+            ("", ">"),
+            ("light it\r", "lit."),
+            ("look out\r", "lifts."),
+            ("/undo\r", "what was said last:"),
+            ("", "The lamp is lit."),
+        )
+        terminal.presses("/clear\r")
+        while terminal.shown.count("Ctrl-D leaves") < 3:
+            assert terminal.read(time.monotonic() + 30.0), terminal.shown
+        terminal.steps(("/help\r", "/observe TEXT"))
+        terminal.presses(LEAVE)
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert "a reply is being made" not in seen.shown

@@ -8,9 +8,11 @@ import pytest
 
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
+from longhaul.starter.client.cards import CLOSED
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal
+from tests.workflows.letters import until
 
 pytestmark = pytest.mark.server
 
@@ -127,6 +129,28 @@ async def test_a_closed_session_is_found_by_its_name_with_its_agent_and_model(cl
 
     assert again.document["text"] == "Up again.", again
     assert of_name(cli, "dive") == [("bo", "diver")]
+
+
+async def test_a_list_in_38_columns_breaks_at_spaces_and_has_closed_sessions(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(name="keeper", model=cli.script({"text": "Lit."}, {"text": "Lit again."}))
+    session = app.session("lantern", user="narrow", agent=spec)
+    await session.reply("Please relight the northernmost lighthouse lantern")
+    await app.client.get_workflow_handle(session.workflow_id).terminate("the test closes it")
+
+    async def closed() -> bool:
+        return [card.status for card in await app.sessions(user="narrow", closed=True)] == [CLOSED]
+
+    await until(closed)
+    with Terminal(cli, "chat", "--pick", "--user", "narrow", columns=38) as terminal:
+        listed = terminal.until("a number:")
+        terminal.steps(("1\r", "> Please relight"), ("again\r", "Lit again."))
+        terminal.presses(LEAVE)
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    title, about = listed[listed.index("  1 ") : listed.index("which one?")].split("    lantern, keeper,")
+    assert title == "  1 Please relight the northernmost\n    lighthouse lantern\n"
+    assert "closed" in about.split(",")[0], listed
 
 
 def test_a_chat_changes_its_session_clears_it_and_takes_back(cli: Cli) -> None:

@@ -113,6 +113,7 @@ def test_a_server_that_does_not_answer_is_told_to_people_too(tmp_path: Path) -> 
 
     assert done.returncode == 1
     assert done.stdout.startswith("none (no-such-program-of-ours): no answer\n  there is no program")
+    assert done.stderr == "", "it is told once"
 
 
 def test_where_no_servers_are_named_it_says_so(tmp_path: Path) -> None:

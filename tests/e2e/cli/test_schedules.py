@@ -10,7 +10,6 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import find_sections, load_agent
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
-from tests.workflows.letters import until
 
 pytestmark = pytest.mark.server
 
@@ -70,12 +69,6 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     paused = cli("schedule", "pause", "spring-tide", "--why", "no water")
     shown = cli("schedule", "show", "spring-tide")
     triggered = cli("schedule", "trigger", "spring-tide")
-    assert triggered.out == "spring-tide is triggered\n"
-
-    async def asked() -> bool:
-        return [one.state for one in await app.schedules.firings("spring-tide")] == ["asked"]
-
-    await until(asked)
     firings = await app.schedules.firings("spring-tide")
     done = await app.session("tide-log", agent=AgentSpec(model=model)).wait(firings[0].reply_id)
     past = cli("schedule", "show", "spring-tide", "--json")
@@ -89,6 +82,8 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     assert (wrong.code, "--every: 'often' is no span" in wrong.err) == (2, True)
     assert paused.out == "spring-tide is paused\n"
     assert "spring-tide, paused: no water" in shown.out
+    said = f"spring-tide is triggered\n  {firings[0].at}  asked      tide-log {firings[0].reply_id}\n"
+    assert triggered.out == said
     assert done.get_text_content() == "High."
     assert past.document["firings"][0]["session"] == "tide-log"
     assert removed.code == 0

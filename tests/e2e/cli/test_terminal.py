@@ -76,7 +76,9 @@ def test_without_an_editor_arguments_are_changed_field_by_field(cli: Cli) -> Non
         bare, "run", "Greet the moon", "--model", model,
         answers=[
             (QUESTION, "e"), ("file_path (", "\n"), ("old_string (", "\n"), ("new_string (", "sun\n"),
-            ("replace_all (", "perhaps\n"), ("neither yes nor no", "\n"),
+            ("replace_all (", "perhaps\n"),
+            # What is typed between the error and the question that follows is forgotten.
+            ("type one of the two\x1b[0m\r\nreplace_all (", "\n"),
         ],
     )  # fmt: skip
 

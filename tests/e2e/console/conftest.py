@@ -11,7 +11,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from longhaul.starter.cli.work.serve import HttpServer, ListenPlace, hosts_of, listen, server_config
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller, Tokens, digest_of
 from longhaul.starter.settings import Settings
 from tests.conftest import found

@@ -72,7 +72,7 @@ async def test_a_session_tells_what_it_used_and_what_it_is_about(
 
     await expect(page.locator("#transcript")).to_contain_text("greeting.txt")
     await page.goto(there)
-    await expect(page.locator("#transcript summary").first).to_have_text("✓ todo_write 1 of 2 tasks done:")
+    await expect(page.locator("#transcript summary").first).to_have_text("✓ todo_write 1 of 2 tasks done")
     assert cells[0].startswith("scripted")
     assert cells[1:] == ["3", "3,702", "-", "168", "-", "-"]
     assert "done: Look <i>up</i>" in said

@@ -14,7 +14,7 @@ from tests.e2e.console.test_about import DOES, HAS_TASKS, answered
 from tests.e2e.console.test_answering import ASKS_OUTSIDE, ENGRAVES, HANDS_A_PLAN, IN_DOUBT, OUTSIDE, PLANS, asked
 from tests.e2e.console.test_deciding import shown, waiting
 from tests.e2e.console.test_server_questions import MOORS, QUAY
-from tests.e2e.serve.test_sessions import agent
+from tests.e2e.serve.test_sessions import WANTS_TO_EDIT, agent
 from tests.e2e.serving import Address
 from tests.limits import SURE_SECONDS
 from tests.servers.axe_core import find_axe_core
@@ -115,6 +115,27 @@ async def test_a_change_stands_side_by_side_and_its_time_runs_out_in_sight(
 
     assert all(re.fullmatch(r"in (40 min 00|3\d min \d\d) s", text) for text in (first, second)), (first, second)
     assert "-hello world\t+hello moon" in rows
+
+
+async def test_k_goes_back_to_the_entry_before(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    also = {"id": "new-8", "name": "Write", "input": {"file_path": "moon.txt", "content": "full"}}
+    both: dict[str, object] = {**WANTS_TO_EDIT, "tool_calls": [*WANTS_TO_EDIT["tool_calls"], also]}
+    name = await waiting(served, tmp_path, both, {"text": "Done."})
+    page = await signed_in("ana")
+    await page.reload()
+    rows = page.locator("[data-row]")
+    await expect(rows).to_have_count(2)
+    reached = list[str]()
+    for key in ("j", "j", "k"):
+        await page.keyboard.press(key)
+        reached.append(await page.evaluate("document.activeElement.href"))
+    first, second = [str(await rows.nth(place).evaluate("row => row.href")) for place in (0, 1)]
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(first)
+
+    assert reached == [first, second, first]
+    assert f"/{name}/call" in first
+    assert first != second
 
 
 async def test_the_keyboard_is_enough_from_the_list_to_other_arguments(

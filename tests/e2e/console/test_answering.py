@@ -164,7 +164,7 @@ async def test_a_command_says_what_each_part_of_it_is_proven_to_do(
     more = 'tools = ["Bash"]\n[permission]\nanalyzers = ["rules"]'
     await asked(served, page, "run-1", tmp_path, RUNS, more=more)
     shown = {
-        await section.locator("h2").inner_text(): await section.locator("pre").inner_text()
+        str(await section.locator("h2").text_content()): await section.locator("pre").inner_text()
         for section in await page.locator("section.finding").all()
         if await section.locator("pre").count()
     }

@@ -113,3 +113,15 @@ async def test_what_left_the_context_is_one_click_away(served: Address, signed_i
 
     await expect(page.locator("#transcript")).to_contain_text("0.txt")
     assert "made the context shorter by" in said
+
+
+async def test_a_context_is_made_shorter_by_the_button(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+    more = "[model_config]\ncontext_length = 12_000\n[context_config]\nreserve_ratio = 0.01"
+    long = {"text": "The tide comes in. " * 3_000}
+    path = agent(tmp_path, {"text": "I listen."}, long, {"text": "The tide was told of."}, more=more)
+    await answered(served, path, "Listen")
+    there = await answered(served, path)
+    page = await signed_in("ana")
+    await page.goto(f"{there}/change")
+    await page.get_by_label("What the summary should look after").fill("the tides")
+    await pressed(page, "Make it shorter", "The context is shorter.")

@@ -69,6 +69,8 @@ async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
     await page.keyboard.press("j")
     await page.keyboard.press("Enter")
     await shown(page)
+    beside = [page.get_by_label("Why not"), page.get_by_role("button", name="Deny", exact=True)]
+    tops = {round((await one.bounding_box() or {"y": -1.0})["y"]) for one in beside}
     await page.keyboard.press("d")
     await page.keyboard.type("The moon is asleep")
     await page.keyboard.press("Enter")
@@ -76,6 +78,7 @@ async def test_a_person_denies_by_the_keyboard_alone_and_the_model_reads_why(
 
     await page.goto(f"{served.url}/console/s/lamp/{name}")
     await expect(page.locator("#transcript")).to_contain_text("Then not.")
+    assert len(tops) == 1, "the button stands beside its field"
     assert (tmp_path / "greeting.txt").read_text() == "hello world\n"
 
 

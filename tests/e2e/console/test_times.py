@@ -1,9 +1,10 @@
-"""How long the console takes: for an inbox of a thousand, and from an event to its text on the page."""
+"""How long lists of a thousand take, as pages and over HTTP, and how long a text takes from its event to the page."""
 
 import asyncio
 import json
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ expect.set_options(timeout=SURE_MILLISECONDS)
 ROWS = 1_000
 AT_ONCE = 50
 TIMES = 5
-MOST_INBOX_SECONDS = 0.3
+MOST_LIST_SECONDS = 0.3
+LISTS = {"/console": 100, "/console/sessions": 50, "/v1/inbox": ROWS, "/v1/sessions": ROWS}
+"""Each list, and how many of the thousand an answer shows."""
 MOST_LIVE_SECONDS = 0.2
 WATCH = """() => {
     window.seen = [];
@@ -84,26 +87,31 @@ async def waits(app: Longhaul, people: dict[str, str]) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("waits")
-async def test_an_inbox_of_a_thousand_is_there_in_a_moment(
+async def test_lists_of_a_thousand_are_there_in_a_moment(
     served: Address, app: Longhaul, people: dict[str, str]
 ) -> None:
-    took, bare = list[float](), list[float]()
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=SURE_SECONDS) as ana:
+    """Work is counted in seconds of this process, which serves and asks: however busy the machine is, it may not take
+    more. Waiting for the server's own list, which takes longer on a busy machine, may only be done once."""
+    took, worked, bare = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list), list[float]()
+    async with served.client() as ana:
         ana.cookies.set("longhaul_token", TOKENS["ana"])
         async with asyncio.timeout(SURE_SECONDS):
             # The server's index is a moment late.
-            while f"({ROWS}) Inbox" not in (page := await ana.get("/console")).text:  # noqa: ASYNC110
+            while f"({ROWS}) Inbox" not in (await ana.get("/console")).text:  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
+        for path in [*LISTS] * TIMES:
+            began_at, had_worked = time.monotonic(), time.process_time()
+            answer = await ana.get(path)
+            took[path].append(time.monotonic() - began_at)
+            worked[path].append(time.process_time() - had_worked)
+            assert answer.text.count("data-row") + answer.text.count('"session_id"') == LISTS[path]
         for _ in range(TIMES):
-            began_at = time.monotonic()
-            page = await ana.get("/console")
-            took.append(time.monotonic() - began_at)
             began_at = time.monotonic()
             assert [row async for row in app.client.list_workflows(f"LonghaulUser = '{people['ana']}'")]
             bare.append(time.monotonic() - began_at)
 
-    assert page.text.count("data-row") == 100
-    assert min(took) <= max(MOST_INBOX_SECONDS, 3 * min(bare)), (took, bare)
+    assert max(map(statistics.median, worked.values())) <= MOST_LIST_SECONDS, dict(worked)
+    assert max(map(min, took.values())) <= max(MOST_LIST_SECONDS, 3 * min(bare)), (dict(took), bare)
 
 
 async def test_text_is_on_the_page_a_moment_after_its_event(

@@ -208,7 +208,8 @@ async def at_times(ask: Caller, served: Serving) -> None:
         assert (await bob.post(f"/v1/schedules/{NIGHTLY}/remove")).status_code == 404
     await ask("resumeSchedule")
     await ask("pauseSchedule", {"why": "holidays"})
-    await ask("triggerSchedule")
+    fired = await ask("triggerSchedule")
+    assert (fired["state"], fired["session"].startswith(f"{NIGHTLY}-20")) == ("asked", True)
     async with asyncio.timeout(SURE_SECONDS):
         while not (await ask("schedules"))["schedules"]:  # noqa: ASYNC110  the server lists it in a moment
             await asyncio.sleep(0.1)

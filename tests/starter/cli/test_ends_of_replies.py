@@ -7,8 +7,7 @@ import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
 from longhaul.agent.views.transcript import final_text
-from longhaul.starter.cli.exit_codes import Exit
-from longhaul.starter.cli.terminal.conversation import Outcome, outcome_of
+from longhaul.starter.cli.exit_codes import Exit, Outcome, outcome_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "people" / "events.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `?(\w+)`? \|[^|]+\| (\d+) \|$", PAGE.partition("## How a reply ends")[2], re.MULTILINE))

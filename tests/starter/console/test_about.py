@@ -10,7 +10,7 @@ from longhaul.agent.values.conversation.messages import ToolCallBlock, Usage
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.console.about import amounts, event_rows, step_of
-from longhaul.starter.console.visit import Visit
+from longhaul.starter.console.console_request import Visit
 from longhaul.workflows.contract import Status
 
 

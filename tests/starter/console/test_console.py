@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.console import pages
+from longhaul.starter.console.console_request import NAMED
 from longhaul.starter.console.markdown import MOST_CHARS, as_html, fitted
-from longhaul.starter.console.visit import NAMED
 from longhaul.starter.console.waiting_calls import diff_lines, side_by_side
 from longhaul.starter.visible import harmless
 

@@ -7,7 +7,8 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.starter.reach.query_retries import send_again
+from longhaul.starter.reach import query_retries
+from longhaul.starter.reach.query_retries import insist, send_again
 
 
 class Letters:
@@ -116,3 +117,47 @@ async def test_a_refusal_is_an_answer() -> None:
         await send_again(letters.send, repeatable=True)
 
     assert letters.sent == 1
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_retries, "STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(query_retries, "TRIES_SECONDS", 1.0)
+
+
+REFUSED = unanswered(RPCStatusCode.FAILED_PRECONDITION)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_tasks_that_busy_workers_did_not_end_in_time_are_not_taken_for_failures() -> None:
+    """The server refuses to ask a session after three of either."""
+    began, looked = asyncio.get_running_loop().time(), list[RPCError]()
+
+    async def ask() -> str:
+        if asyncio.get_running_loop().time() - began < 0.5:
+            raise REFUSED
+        return "answered"
+
+    async def no_failure(error: RPCError) -> bool:
+        looked.append(error)
+        return False
+
+    assert await insist(ask, no_failure) == "answered"
+    assert looked
+    assert set(looked) == {REFUSED}
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(("known", "seconds"), [(True, 0.1), (None, 0.1), (False, 1.0)])
+async def test_a_session_that_refuses_is_given_up_at_once_where_it_is_known_why(
+    known: bool | None, seconds: float
+) -> None:
+    began = asyncio.get_running_loop().time()
+    letters = Letters(*[REFUSED] * 10_000)
+
+    async def look(_: RPCError) -> bool:
+        return bool(known)
+
+    with pytest.raises(RPCError):
+        await insist(letters.send, None if known is None else look)
+    assert seconds <= asyncio.get_running_loop().time() - began < seconds + 0.5

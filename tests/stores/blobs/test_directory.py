@@ -6,10 +6,12 @@ import signal
 import stat
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from longhaul.stores.blobs import directory
 from longhaul.stores.blobs.blobs import BadBlobsSetting, BlobsUnavailable, NoBlob, key_of, session_prefix
 from longhaul.stores.blobs.directory import DirectoryBlobs
 from longhaul.stores.blobs.opening import open_blobs
@@ -58,6 +60,25 @@ async def test_a_directory_in_the_place_of_a_blob_is_no_blob(tmp_path: Path) -> 
 
     with pytest.raises(NoBlob):
         await blobs.get(KEY)
+
+
+async def test_a_disk_that_does_not_answer_is_unavailable_and_keeps_none_of_the_loops_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "ANSWER_SECONDS", 0.2)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    blobs = DirectoryBlobs(tmp_path)
+    await blobs.put(KEY, LOG)
+    path = the_file(tmp_path)
+    path.unlink()
+    os.mkfifo(path)  # whoever opens it to read waits for a writer
+
+    with pytest.raises(BlobsUnavailable, match=r"did not answer within 0\.2 seconds"):
+        await blobs.get(KEY)
+
+    async with asyncio.timeout(5):
+        assert await asyncio.to_thread(os.getpid) == os.getpid()
+    os.close(os.open(path, os.O_RDWR))
 
 
 async def test_a_place_that_can_not_be_written_is_said_with_its_path(tmp_path: Path) -> None:

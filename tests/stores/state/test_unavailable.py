@@ -161,3 +161,24 @@ async def test_a_table_that_is_gone_is_made_again(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable, match="no such table"):
             await store.get_session("ana", "reviewer", "s-1")
         assert await store.get_session("ana", "reviewer", "s-1") is None
+
+
+@pytest.mark.sql
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("", "10s"),
+        ("?options=-c%20search_path%3Dharbour", "10s"),
+        ("?options=-c%20statement_timeout%3D7000", "7s"),
+        ("?options=-c%20search_path%3Dharbour&options=-c%20statement_timeout%3D8000", "8s"),
+    ],
+)
+def test_a_statement_of_postgres_ends_in_time_whatever_options_the_url_gives(
+    postgres_url: str, options: str, told: str
+) -> None:
+    engine = engine_of(f"{postgres_url}{options}", 1)
+    with engine.connect() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar() == told
+        path = connection.execute(text("SHOW search_path")).scalar()
+    assert (path == "harbour") is ("search_path" in options)
+    engine.dispose()

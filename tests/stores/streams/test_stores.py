@@ -1,13 +1,15 @@
 """Both stores of live streams keep the same promises; the directory's own are below them."""
 
 import asyncio
+import errno
 import os
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 
+import asyncinotify
 import pytest
 
 from longhaul.stores.streams import directory
@@ -20,12 +22,21 @@ from tests.limits import SURE_SECONDS
 from tests.servers.local import free_port
 
 
-@pytest.fixture(params=["directory", pytest.param("redis", marks=pytest.mark.redis)])
-async def streams(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Streams]:
+@pytest.fixture(params=["directory", "directory that tells nothing", pytest.param("redis", marks=pytest.mark.redis)])
+async def streams(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Streams]:
+    if request.param.endswith("nothing"):
+        monkeypatch.setattr(asyncinotify, "Inotify", none_left)
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     opened = open_streams(url, data_dir=tmp_path)
     yield opened
     await opened.close()
+
+
+def none_left() -> NoReturn:
+    """As the system answers a user who has as many as may be had."""
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 @pytest.fixture

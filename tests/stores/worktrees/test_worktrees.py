@@ -1,5 +1,6 @@
 """Snapshots and working trees: files come back as they were, and nothing that a repository names is run."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -28,6 +29,21 @@ def seen(root: Path) -> tuple[str, str, str, bytes]:
     """What a person sees of a repository: nothing of it may change."""
     index = (root / ".git" / "index").read_bytes()
     return git(root, "status", "--porcelain"), git(root, "branch", "-a"), git(root, "log", "--oneline"), index
+
+
+def test_whoever_was_stopped_with_a_repositorys_lock_holds_nobody_up_for_ever(
+    root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_git, "LOCK_SECONDS", 0.2)
+    take(root, data, "wall", "call-1")
+    (lock,) = data.rglob("lock")
+
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(GitProblem, match="is locked by another process"):
+            take(root, data, "wall", "call-2")
+
+    assert take(root, data, "wall", "call-2")
 
 
 def test_a_snapshot_keeps_the_files_and_changes_nothing_that_a_person_sees(root: Path, data: Path) -> None:

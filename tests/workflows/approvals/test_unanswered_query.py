@@ -9,7 +9,7 @@ from longhaul.starter.cli.terminal.approving import Allow, ask_about
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.console.site import routes
 from longhaul.starter.serve.application import application
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import Stage

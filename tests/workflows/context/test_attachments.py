@@ -9,7 +9,7 @@ from longhaul.agent.letters.bodies import ExternalExecutionResultEvent
 from longhaul.agent.values.conversation.messages import DataBlock, TextBlock, ToolResultBlock, UserMsg
 from longhaul.starter.client.wire import Refused, plain
 from longhaul.starter.serve.application import application
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from tests.workflows.conftest import Stage
 from tests.workflows.context.test_poison import image, png, spoilt

@@ -15,9 +15,11 @@ from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
 from longhaul.starter.client.session import Session
+from tests.activities.models.loops import is_mark
 from tests.activities.models.sample_requests import KEYS
 from tests.activities.models.strict import AWAY, Call, Strict
 from tests.workflows.conftest import Stage
+from tests.workflows.context.hosted import HOSTED, named
 from tests.workflows.context.test_poison import BOUND, CLAUDE, DEEPSEEK, GEMINI, GPT
 
 pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
@@ -25,7 +27,7 @@ pytestmark = [pytest.mark.server, pytest.mark.chaos, pytest.mark.timeout(300)]
 REPLIES, ROUNDS, AT_ONCE = 5, 10, 3
 LOW = ContextConfig(trigger_ratio=0.01, reserve_ratio=0.005)
 REUSED = 0.95
-THROUGH_AI = ("ai:deepseek:deepseek-v4-pro", "ai:google:gemini-3-pro", "ai:openrouter:openai/gpt-5.1")
+THROUGH_AI = ("ai:deepseek:deepseek-v4-pro", "ai:google:gemini-3-pro", "ai:openrouter:openai/gpt-5.1", *HOSTED)
 KEY_OF = {f"ai:{vendor}": about.key_env for vendor, about in VENDORS.items()}
 
 
@@ -43,13 +45,12 @@ def session_of(stage: Stage, strict: Strict, model: str) -> Session:
     stage.places += [KeyPlace(name, strict.url) for name in KEY_OF.values()]
     spare = {"provider": "openai-chat", "model": "gpt-4o", "base_url": strict.url, "api_key_env": "OPENAI_API_KEY"}
     thinks = {"reasoning_effort": "low"} if model.startswith("ai:") else {"thinking_budget_tokens": 2_048}
-    config = {"base_url": strict.url, "context_length": 200_000, "fallback_model": "spare", **thinks}
+    config = {"context_length": 200_000, "fallback_model": "spare", **thinks}
+    own = named(stage, model, strict.url, **config)
     return stage.session(
-        model=model,
-        models={"spare": spare},
+        **{**own, "models": {"spare": spare, **own.get("models", {})}},
         tools=("fetch",),
         agent_context={"repo_skills": True},
-        model_config=config,
         react_config=ReActConfig(max_iters=ROUNDS),
     )
 
@@ -115,7 +116,7 @@ def told(body: dict[str, Any]) -> str:
 def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items() if name != "cache_control"}
-    return [plain(part) for part in value] if isinstance(value, list) else value
+    return [plain(part) for part in value if not is_mark(part)] if isinstance(value, list) else value
 
 
 def _common(before: str, after: str) -> int:

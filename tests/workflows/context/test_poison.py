@@ -27,6 +27,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import plain, start_operation
 from tests.activities.models.strict import Strict
 from tests.workflows.conftest import Stage
+from tests.workflows.context.hosted import NOVA, named
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -76,10 +77,10 @@ POISONS = {
     "a PNG of which a part is damaged": Poison(image(spoilt(png())), "its part 'IDAT' is damaged"),
     "a PNG that is cut off": Poison(image(png()[:-20]), "its end is missing"),
     "a PNG whose pixels can't be unpacked": Poison(
-        image(png(pixels=b"no pixels")), "the model's provider refused it", models=ALL, refused=1
+        image(png(pixels=b"no pixels")), "the model's provider refused it", models=(*ALL, NOVA), refused=1
     ),
     "a JPEG that is cut off": Poison(
-        image(JPEG[:-2], "image/jpeg"), "the model's provider refused it", models=ALL, refused=1
+        image(JPEG[:-2], "image/jpeg"), "the model's provider refused it", models=(*ALL, NOVA), refused=1
     ),
     "a page of HTML that calls itself a PNG": Poison(image(b"<html>404</html>"), "it is not image/png, but something"),
     "no base64": Poison(image("%%%%"), "it is not valid base64"),
@@ -87,10 +88,13 @@ POISONS = {
     "9,000 pixels a side": Poison(image(png(9000, 1)), "it has 9000 x 1 pixels"),
     "no pixels": Poison(image(png(0, 0)), "it has no pixels"),
     "a PDF without an end": Poison(
-        image(b"%PDF-1.7 torn", "application/pdf"), "the model's provider refused it", refused=1
+        image(b"%PDF-1.7 torn", "application/pdf"), "the model's provider refused it", (CLAUDE, NOVA), refused=1
     ),
     "a PDF with a password": Poison(
-        image(b"%PDF-1.7 /Encrypt %%EOF", "application/pdf"), "the model's provider refused it", refused=1
+        image(b"%PDF-1.7 /Encrypt %%EOF", "application/pdf"),
+        "the model's provider refused it",
+        (CLAUDE, NOVA),
+        refused=1,
     ),
     "a text that calls itself a PDF": Poison(image(b"Dear Ana", "application/pdf"), "it is not application/pdf"),
     "an address that nobody answers": Poison(
@@ -104,8 +108,7 @@ KINDS = [(name, model) for name, poison in POISONS.items() for model in poison.m
 
 
 def session_of(stage: Stage, strict: Strict, model: str, tools: tuple[str, ...] = (), **spec: Any) -> Session:
-    own = {"base_url": strict.url, "context_length": 8_000}
-    return stage.session(model=model, tools=tools, model_config=own, **spec)
+    return stage.session(**named(stage, model, strict.url, context_length=8_000), tools=tools, **spec)
 
 
 async def says(session: Session, words: str | Msg) -> str:
@@ -174,6 +177,7 @@ SAYS_BLIND = {
     "openai-chat:llama": "image input is not supported - hint: you may need to provide the mmproj",
     GPT: "This model does not support image inputs.",
     CLAUDE: "messages.0.content.1: this model does not support images",
+    NOVA: "This model doesn't support the image content block that you provided. Remove it and try again.",
 }
 
 
@@ -192,7 +196,7 @@ async def test_a_model_without_eyes_is_told_of_an_image_and_another_one_sees_it(
     assert len(strict.refusals) == refused
 
     strict.blind = ""
-    await session.configure(model="openai-chat:gpt-sees")
+    await session.configure(model="openai-chat:gpt-sees", model_config={"base_url": strict.url})
     await says(session, "And you?")
 
     assert base64.b64encode(png()).decode() in json.dumps(strict.bodies[-1])

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import calls
+from tests.workflows.letters import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -31,6 +32,10 @@ async def test_a_question_outlives_an_edit_of_the_rest(stage: Stage) -> None:
     assert (await session.state()).context[0].get_text_content() == "Write to Ana, please"
 
 
+async def waits(session: Session) -> bool:
+    return bool(await session.pending())
+
+
 async def test_a_call_whose_arguments_are_edited_is_asked_about_anew(stage: Stage) -> None:
     session = stage.session(LETTER, DONE)
     await session.reply("Write to Ana")
@@ -40,6 +45,7 @@ async def test_a_call_whose_arguments_are_edited_is_asked_about_anew(stage: Stag
     await session.stored.edit(place, json.dumps({"to": "bo", "text": "Stay away"}), by="ben")
     with pytest.raises(Refused):
         await session.confirm(asked, allow=True)
+    await until(lambda: waits(session))  # what was edited is looked at first
     (anew,) = await session.pending()
     await session.confirm(anew, allow=True)
     final = await session.wait(anew.reply_id)
@@ -70,6 +76,7 @@ async def test_a_rule_that_an_edit_adds_holds_for_the_call_that_waits(stage: Sta
     await session.stored.edit("permission_context.rules", [{"tool_name": "send", "behavior": "deny"}], by="ben")
     with pytest.raises(Refused, match="other rules hold now"):
         await session.confirm(asked, allow=True)
+    await until(lambda: waits(session))  # what was edited is looked at first
     (anew,) = await session.pending()
     await session.confirm(anew, allow=True)
 

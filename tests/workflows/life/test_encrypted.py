@@ -10,6 +10,8 @@ import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 from temporalio.api.common.v1 import Payload
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.client.reading.asking import BlobsAway, NoSession
@@ -19,7 +21,7 @@ from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.keys.keys import WrongMaster
 from longhaul.stores.state.opening import open_store
 from longhaul.worker import build
-from longhaul.workflows.contract import BlobGone, owner_of
+from longhaul.workflows.contract import REFUSED, WORKFLOW, BlobGone, owner_of
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, calls, push_over, until
@@ -41,6 +43,16 @@ async def locked(unserved: Stage) -> AsyncIterator[Stage]:
     client = await connect(unserved.address, settings=settings)
     yield replace(unserved, client=client, settings=settings)
     await let_go(client)
+
+
+def of_a_process(locked: Stage) -> WorkerSettings:
+    return WorkerSettings(
+        address=locked.address,
+        task_queue=locked.settings.task_queue,
+        directory=locked.settings.data_dir,
+        tools=locked.settings.tools,
+        further={"LONGHAUL_MASTER_KEY": locked.settings.master_key.get_secret_value()},
+    )
 
 
 async def raw_events(stage: Stage, session: Session) -> bytes:
@@ -65,14 +77,7 @@ async def first_input(stage: Stage, session: Session) -> Payload:
 async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: Stage) -> None:
     ask = {"text": f"I write {WORD}.", "tool_calls": [{"name": "send", "input": {"to": WORD}}]}
     session = locked.session(ask, {"text": f"Written to {WORD}."}, calls("fetch", page=1, chars=9_000), {"text": WORD})
-    killed = WorkerSettings(
-        address=locked.address,
-        task_queue=locked.settings.task_queue,
-        directory=locked.settings.data_dir,
-        tools=locked.settings.tools,
-        further={"LONGHAUL_MASTER_KEY": locked.settings.master_key.get_secret_value()},
-    )
-    async with worker(killed):
+    async with worker(of_a_process(locked)):
         reply = await session.submit(f"Write to {WORD}")
         await until(lambda: waits(session))
     async with locked.another_worker():
@@ -93,6 +98,32 @@ async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: S
     assert any("/sessions/" in name for name in files)
     assert any("/streams/" in name for name in files)
     assert [name for name, content in files.items() if WORD.encode() in content] == []
+
+
+async def test_who_is_refused_reads_the_quote_and_the_history_does_not_hold_it(locked: Stage) -> None:
+    """Its worker is a process: the SDK leaves a coroutine behind for a start that can't be read."""
+    async with worker(of_a_process(locked)):
+        session = locked.session({"text": "Here."})
+        await session.reply("Hello")
+        with pytest.raises(WorkflowUpdateFailedError) as letter:
+            await locked.handle(session).execute_update("submit", {"request_id": "r", "messages": [{"role": WORD}]})
+        with pytest.raises(WorkflowUpdateFailedError) as unread:
+            await locked.handle(session).execute_update("confirm", {"decisions": WORD})
+        begun = await locked.client.start_workflow(
+            WORKFLOW, {"session_id": "s", "spec": WORD}, id=f"{locked.name}-bad", task_queue=locked.settings.task_queue
+        )
+        with pytest.raises(WorkflowFailureError) as start:
+            await begun.result()
+        events = await raw_events(locked, session) + b"".join(
+            [event.SerializeToString() async for event in begun.fetch_history_events()]
+        )
+
+    for refused, kind in ((letter, REFUSED), (unread, REFUSED), (start, "BadStart")):
+        cause = refused.value.cause
+        assert isinstance(cause, ApplicationError)
+        assert (cause.type, WORD in cause.message) == (kind, True), cause
+        assert kind.encode() in events
+    assert WORD.encode() not in events
 
 
 async def waits(session: Session) -> bool:

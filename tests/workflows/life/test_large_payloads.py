@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -143,6 +144,11 @@ async def test_a_session_can_not_be_started_by_a_forged_reference(roomy: Roomy, 
     assert "was sent by reference, and" in failure.value.cause.message
 
 
+async def a_task_has_failed(handle: WorkflowHandle[Any, Any]) -> bool:
+    kinds = [event.event_type async for event in handle.fetch_history_events()]
+    return EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED in kinds
+
+
 async def lets_in(session: Session) -> bool:
     """The server lets nobody in before the next try has succeeded, and tries ever less often."""
     try:
@@ -164,7 +170,7 @@ async def test_a_session_whose_blobs_are_deleted_says_so_and_goes_on_when_they_a
         with pytest.raises(HistoryLost, match=r"can't be replayed.*LONGHAUL_BLOBS"):
             await session.status()
         await roomy.handle(session).signal("interrupt")
-        await asyncio.sleep(1)
+        await until(lambda: a_task_has_failed(roomy.handle(session)))
         asked = [session.status(), session.submit("Are you there?"), session.interrupt()]
         for silence in await asyncio.gather(*asked, return_exceptions=True):
             assert isinstance(silence, Stuck), silence

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 
-from longhaul.agent.letters.table import NAMES
+from longhaul.agent.letters.all_letters import NAMES
 from longhaul.agent.plain.json_limits import MAX_STATE_VALUES, MAX_VALUES
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import BadAgent, find_agent, find_sections
 from longhaul.starter.client.agent_files.schedule_files import Applied, apply_schedules
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
+from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 
@@ -62,13 +64,9 @@ async def test_applied_twice_is_one_and_a_changed_file_changes_it_and_one_that_i
     schedules = stage.app.schedules
     harbour.write(high="How high?", low="How low?")
 
-    async def has_asked() -> bool:
-        return [one.state for one in await schedules.firings(harbour.high)] == ["asked"]
-
     first = await harbour.apply()
     again = await harbour.apply()
     await schedules.trigger(harbour.high)
-    await until(has_asked)  # a server may lose it where the schedule is changed in the same tenth of a second
     await schedules.pause(harbour.high, why="no water")
     await until(harbour.is_listed)
     harbour.write(high="How high is it now?")
@@ -93,13 +91,7 @@ async def test_a_firing_after_a_change_asks_what_the_file_says_now(stage: Stage,
     harbour.write(high="How high is it now?")
     await harbour.apply()
 
-    await stage.app.schedules.trigger(harbour.high)
-
-    async def has_asked() -> bool:
-        return [one.state for one in await stage.app.schedules.firings(harbour.high)] == ["asked"]
-
-    await until(has_asked)
-    (firing,) = await stage.app.schedules.firings(harbour.high)
+    firing = await stage.app.schedules.trigger(harbour.high, within=timedelta(seconds=SURE_SECONDS))
     session = stage.app.session(firing.session, agent=AgentSpec(name=harbour.path.stem))
     await session.wait(firing.reply_id)
     said = [message.get_text_content() async for message in session.transcript()]

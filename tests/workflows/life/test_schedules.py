@@ -16,11 +16,13 @@ from longhaul.agent.values.scheduled_request import Firing, ScheduledRequest
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
 from longhaul.starter.client.schedule_cards import PastFiring
 from longhaul.starter.hosting.scheduled_requests import ScheduledRequests
+from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
 
 pytestmark = pytest.mark.server
 
+SURE = timedelta(seconds=SURE_SECONDS)
 NEVER = "0 0 1 1 *"
 """Fires when it is triggered, unless the test runs in the first second of a year."""
 
@@ -36,16 +38,8 @@ async def name(unserved: Stage) -> AsyncIterator[str]:
 
 async def fire(stage: Stage, name: str) -> PastFiring:
     """Trigger it, and wait for what comes of it. Two within one second would be one."""
-    before = len(await stage.app.schedules.firings(name))
     await asyncio.sleep(1.1)
-    await stage.app.schedules.trigger(name)
-
-    async def over() -> bool:
-        found = await stage.app.schedules.firings(name)
-        return len(found) > before and found[-1].state != "under way"
-
-    await until(over)
-    return (await stage.app.schedules.firings(name))[-1]
+    return await stage.app.schedules.trigger(name, within=SURE)
 
 
 async def test_the_program_of_the_page_adds_a_schedule(
@@ -130,6 +124,31 @@ async def test_a_firing_that_is_tried_again_asks_once(stage: Stage, name: str) -
     assert asked[0].session == f"{name}-20251125-120000"
     assert len({one.reply_id for one in asked}) == 1
     assert (await stage.app.session(asked[0].session, agent=agent).status()).model_calls == 1
+
+
+async def test_a_trigger_is_not_lost_where_the_schedule_changes_in_the_same_moment(stage: Stage, name: str) -> None:
+    schedules, agent = stage.app.schedules, stage.agent({"text": "Hm."})
+    for number in range(6):
+        await schedules.add(name, "Look", agent=agent, user=f"user-{number}", cron=NEVER)
+        came, _ = await asyncio.gather(schedules.trigger(name, within=SURE), schedules.pause(name))
+        counted = len(await schedules.firings(name))
+        await schedules.remove(name)
+        assert (came.state, counted, came.session.startswith(f"{name}-20")) == ("asked", 1, True)
+
+
+async def test_a_trigger_without_a_worker_is_under_way_and_asks_when_there_is_one(unserved: Stage, name: str) -> None:
+    agent = unserved.agent({"text": "Hm."})
+    await unserved.app.schedules.add(name, "Look", agent=agent, cron=NEVER)
+
+    waiting = await unserved.app.schedules.trigger(name, within=timedelta(seconds=1.5))
+    async with unserved.another_worker():
+
+        async def over() -> bool:
+            return [one.state for one in await unserved.app.schedules.firings(name)] == ["asked"]
+
+        await until(over)
+
+    assert (waiting.state, waiting.session) == ("under way", "")
 
 
 async def test_a_schedule_is_listed_paused_resumed_and_removed(stage: Stage, name: str) -> None:

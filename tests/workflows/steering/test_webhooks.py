@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.serve.application import application
-from longhaul.starter.serve.calls import Served
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller, Tokens
 from longhaul.starter.serve.webhook_endpoint import FILE, MOST_BYTES
 from longhaul.starter.serve.webhooks import ID, SIGNATURE, TIMESTAMP, signed

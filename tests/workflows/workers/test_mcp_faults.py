@@ -48,22 +48,24 @@ async def reached(transport: str) -> AsyncIterator[dict[str, Any]]:
 
 
 class Relay:
-    """The address of a server that is restarted in no time: what listens there is in front of this one or that."""
+    """The address of a server that is restarted in no time: what listens there is in front of this one or that.
+    `asked`: all that was said to them, `told`: all that they said."""
 
     def __init__(self, port: int) -> None:
-        self.behind = port
+        self.behind, self.asked, self.told = port, bytearray(), bytearray()
         self._open: set[asyncio.StreamWriter] = set()
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             from_it, to_it = await asyncio.open_connection("127.0.0.1", self.behind)
             self._open |= {writer, to_it}
-            await asyncio.gather(self._carry(reader, to_it), self._carry(from_it, writer))
+            await asyncio.gather(self._carry(reader, to_it, self.asked), self._carry(from_it, writer, self.told))
         writer.close()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: bytearray) -> None:
         with suppress(OSError):
             while piece := await reader.read(65_536):
+                said += piece
                 writer.write(piece)
                 await writer.drain()
         writer.close()

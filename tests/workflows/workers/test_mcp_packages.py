@@ -32,7 +32,13 @@ async def everything(packages: Path, transport: str) -> AsyncIterator[dict[str, 
     if transport == "stdio":
         yield program(packages, "server-everything", "stdio")
         return
-    port, started = free_port(), program(packages, "server-everything", "streamableHttp")
+    async with served_at(free_port(), packages) as config:
+        yield config
+
+
+@asynccontextmanager
+async def served_at(port: int, packages: Path) -> AsyncIterator[dict[str, Any]]:
+    started = program(packages, "server-everything", "streamableHttp")
     async with answering(port, started["command"], *started["args"], PORT=str(port)) as config:
         yield config
 

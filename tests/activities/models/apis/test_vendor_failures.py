@@ -9,10 +9,16 @@ import pydantic_ai.exceptions
 import pytest
 
 from longhaul.activities.models.failures.errors import IncompleteStreamError
-from longhaul.activities.models.failures.failure_classification import class_names, judge, refusal_in
+from longhaul.activities.models.failures.failure_classification import (
+    class_names,
+    is_turned_away,
+    judge,
+    refusal_in,
+)
 from longhaul.activities.models.failures.status_table import BY_CATEGORY, BY_CLASS
 from longhaul.activities.models.model import ModelReply
-from tests.activities.models.apis.test_vendors import asking
+from tests.activities.models.apis.test_vendors import GOOGLES, asking
+from tests.activities.models.converse_wire import converse_begins, converse_turn
 from tests.activities.models.wire import (
     Answer,
     Wire,
@@ -21,10 +27,9 @@ from tests.activities.models.wire import (
     cohere_events,
     cohere_piece,
     google_chunk,
-    says_of,
 )
 
-WIRES = ("cohere", "deepseek", "google", "groq", "mistral", "openrouter")
+WIRES = ("bedrock", "cohere", "deepseek", "google", "google-vertex", "groq", "mistral", "openrouter")
 """One vendor for each of the library's readers of errors."""
 OF_AGENTS = {
     "RunCancelled",
@@ -38,7 +43,9 @@ OTHER_THAN_CALLS = {"AgentRunError", "ModelConnectionError", "ModelTimeoutError"
 
 
 def error_body(vendor: str, status: int, message: str, code: str) -> bytes:
-    if vendor == "google":
+    if vendor == "bedrock":
+        return json.dumps({"__type": code, "message": message}).encode()
+    if vendor in GOOGLES:
         return json.dumps({"error": {"code": status, "message": message, "status": code}}).encode()
     if vendor == "cohere":
         return json.dumps({"id": "r1", "message": message}).encode()
@@ -78,7 +85,9 @@ async def test_the_verdict_fits_the_failure(wire: Wire, vendor: str, told: tuple
 
 def begins_of(vendor: str, reason: str = "") -> bytes:
     """Some words, and how they ended."""
-    if vendor == "google":
+    if vendor == "bedrock":
+        return converse_turn(None, "Fair wi", reason=reason) if reason else converse_begins("Fair wi")
+    if vendor in GOOGLES:
         return chunks(google_chunk({"text": "Fair wi"}, reason=reason or None), done=False)
     if vendor == "cohere":
         return cohere_events(cohere_piece("content-delta", content={"text": "Fair wi"}), reason=reason)
@@ -109,7 +118,12 @@ async def test_a_pause_that_is_asked_for_is_heard(wire: Wire, vendor: str) -> No
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_a_stream_that_breaks_off_or_falls_silent_is_no_answer(wire: Wire, vendor: str) -> None:
     begun = begins_of(vendor)
-    wire.answers = [Answer(begun), Answer(begun, whole=False), Answer(begun, whole=False, then_wait=True)]
+    as_there = vendor == "bedrock"
+    wire.answers = [
+        Answer(begun, chunked=as_there),
+        Answer(begun, whole=False, chunked=as_there),
+        Answer(begun, whole=False, then_wait=True, chunked=as_there),
+    ]
 
     ended, cut = await failure(wire, vendor), await failure(wire, vendor)
     silent = await failure(wire, vendor, config={"silence_seconds": 0.5})
@@ -130,14 +144,16 @@ async def test_an_answer_that_is_no_json_is_asked_for_again(wire: Wire, vendor: 
 async def test_a_server_that_nobody_has_is_asked_again(wire: Wire, vendor: str) -> None:
     wire.url = "http://127.0.0.1:9"
 
-    verdict = judge(await failure(wire, vendor))
+    error = await failure(wire, vendor)
 
-    assert (verdict.kind, verdict.error_type) == ("retry", "connection")
+    assert (judge(error).kind, judge(error).error_type) == ("retry", "connection")
+    assert is_turned_away(error)
 
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_a_limit_and_a_filter_are_told_as_reasons(wire: Wire, vendor: str) -> None:
-    words = ("MAX_TOKENS", "SAFETY") if vendor in ("cohere", "google") else ("length", "content_filter")
+    words = ("MAX_TOKENS", "SAFETY") if vendor in ("cohere", *GOOGLES) else ("length", "content_filter")
+    words = ("max_tokens", "guardrail_intervened") if vendor == "bedrock" else words
     told = words if vendor not in ("cohere", "groq", "mistral") else words[:1]
     wire.answers = [Answer(begins_of(vendor, word)) for word in told]
     stops: list[str] = []
@@ -150,9 +166,7 @@ async def test_a_limit_and_a_filter_are_told_as_reasons(wire: Wire, vendor: str)
 
 @pytest.mark.parametrize("vendor", WIRES)
 async def test_cancelling_hangs_up(wire: Wire, vendor: str) -> None:
-    says = says_of(f"ai:{vendor}", "never ends")
-    begun = says[: says.index(b"\n\n", says.index(b"never ends")) + 2]
-    wire.answers = [Answer(begun, whole=False, then_wait=True)]
+    wire.answers = [Answer(begins_of(vendor), whole=False, then_wait=True, chunked=vendor == "bedrock")]
     async with asking(wire, vendor) as it:
         task = asyncio.create_task(it.call("Hi"))
         async with asyncio.timeout(30):
@@ -164,7 +178,7 @@ async def test_cancelling_hangs_up(wire: Wire, vendor: str) -> None:
             del task  # with the stream that it has left
             await wire.hung_up.wait()
 
-    assert it.heard("text") == "never ends"
+    assert it.heard("text") == "Fair wi"
 
 
 def test_every_failure_of_the_library_has_a_verdict() -> None:

@@ -29,7 +29,9 @@ from longhaul.agent.values.conversation.messages import (
     UserMsg,
 )
 from longhaul.agent.values.spec.agent_spec import ModelConfig
+from longhaul.agent.values.spec.known_names import CLOUDS
 from longhaul.agent.values.spec.known_names import VENDORS as KNOWN
+from tests.activities.models.converse_wire import converse_turn
 from tests.activities.models.loops import answered, assert_each_goes_on_where_the_last_one_ended, beginnings
 from tests.activities.models.sample_requests import PIXEL, TIDES, WEATHER, called, returned
 from tests.activities.models.wire import (
@@ -45,6 +47,9 @@ from tests.activities.models.wire import (
 
 CONFIG = ModelConfig()
 PDF = "JVBERi0xLjQKJSVFT0YK"
+PLACES = {"bedrock": {"region": "us-east-1"}, "google-vertex": {"region": "us-east5", "project": "our-project"}}
+"""Of clouds."""
+GOOGLES = ("google", "google-vertex")
 
 
 @dataclass
@@ -72,6 +77,10 @@ class Asking:
         fit = fitting(request, origin_of(name, at), beginnings(name, at, messages))
         return answered(await self.call(list(fit.messages), **more), name, at, messages)
 
+    async def heard_more(self) -> None:
+        self.began.clear()
+        await self.began.wait()
+
     def _hear(self, delta: Delta) -> None:
         self.deltas.append(delta)
         self.began.set()
@@ -82,7 +91,8 @@ class Asking:
 
 @asynccontextmanager
 async def asking(wire: Wire, vendor: str, model: str = "some/model", **said: Any) -> AsyncIterator[Asking]:
-    table = {"provider": f"ai:{vendor}", "model": model, "base_url": wire.url, "api_key_env": "TEAM_KEY", **said}
+    table = {"provider": f"ai:{vendor}", "model": model, "base_url": wire.url, "api_key_env": "TEAM_KEY"}
+    table |= {**PLACES.get(vendor, {}), **said}
     providers = Providers({"TEAM_KEY": "sk-team-moss"}, (), read_profiles({"it": table}))
     try:
         yield Asking(vendor, wire.url, providers)
@@ -93,7 +103,9 @@ async def asking(wire: Wire, vendor: str, model: str = "some/model", **said: Any
 def calls_of(vendor: str, call_id: str, city: str) -> bytes:
     if vendor == "cohere":
         return cohere_calls((call_id, "weather", {"city": city}))
-    if vendor != "google":
+    if vendor == "bedrock":
+        return converse_turn(None, "", (call_id, "weather", {"city": city}))
+    if vendor not in GOOGLES:
         return chat_calls(call_id, "weather", {"city": city})
     usage = {"promptTokenCount": 21, "candidatesTokenCount": 5, "totalTokenCount": 26}
     part = {"functionCall": {"name": "weather", "args": {"city": city}, "id": call_id}, "thoughtSignature": "c2lnbmVk"}
@@ -106,8 +118,9 @@ def said_to(body: Mapping[str, Any]) -> str:
 
 def test_each_vendor_stands_in_both_lists_and_the_library_has_it() -> None:
     assert tuple(VENDORS) == KNOWN
-    for vendor in VENDORS:
-        assert infer_provider_class(vendor)
+    for vendor, about in VENDORS.items():
+        assert infer_provider_class(about.library_name or vendor)
+    assert {f"ai:{vendor}" for vendor in PLACES} == {name for name in CLOUDS if name.startswith("ai:")}
 
 
 def test_the_page_has_a_row_for_each_vendor() -> None:
@@ -117,6 +130,7 @@ def test_the_page_has_a_row_for_each_vendor() -> None:
     assert rows == [
         (name, about.key_env, about.base_url or about.base_url_env, "yes" if about.takes_pdf else "-")
         for name, about in VENDORS.items()
+        if name not in PLACES
     ]
 
 
@@ -238,8 +252,9 @@ async def test_an_answer_of_a_given_form_and_one_without_calls(wire: Wire, vendo
 
     forced, forbidden = (json.dumps(body.get("tool_choice") or body.get("toolConfig")) for body in wire.bodies)
     in_words = "fit this JSON schema" in json.dumps(wire.bodies[0])
+    offered = json.dumps(wire.bodies[1])
     assert in_words or "weather" in forced or any(word in forced.lower() for word in ("any", "required"))
-    assert "none" in forbidden.lower() or "tools" not in wire.bodies[1]
+    assert "none" in forbidden.lower() or '"tools"' not in offered
 
 
 async def test_what_deepseek_thinks_goes_back_to_it_and_to_no_other(wire: Wire) -> None:
@@ -263,9 +278,10 @@ async def test_what_deepseek_thinks_goes_back_to_it_and_to_no_other(wire: Wire) 
     assert "I think." not in json.dumps(wire.bodies[2])
 
 
-async def test_what_google_has_signed_goes_back_to_it(wire: Wire) -> None:
-    wire.answers = [Answer(calls_of("google", "c1", "Bergen")), Answer(says_of("ai:google", "Rain."))]
-    async with asking(wire, "google", "gemini-3-pro-preview") as it:
+@pytest.mark.parametrize("vendor", GOOGLES)
+async def test_what_google_has_signed_goes_back_to_it(wire: Wire, vendor: str) -> None:
+    wire.answers = [Answer(calls_of(vendor, "c1", "Bergen")), Answer(says_of(f"ai:{vendor}", "Rain."))]
+    async with asking(wire, vendor, "gemini-3-pro-preview") as it:
         messages = await it.step([UserMsg("user", "How is the weather?")])
         await it.step(messages)
 
@@ -290,7 +306,15 @@ async def test_a_gemini_call_of_another_model_is_sent_so_that_it_is_taken(wire: 
 @pytest.mark.parametrize("effort", ["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 @pytest.mark.parametrize(
     ("vendor", "model"),
-    [("google", "gemini-3-pro-preview"), ("deepseek", "deepseek-v4-pro"), ("groq", "openai/gpt-oss-120b")],
+    [
+        ("google", "gemini-3-pro-preview"),
+        ("google-vertex", "gemini-3-pro-preview"),
+        ("deepseek", "deepseek-v4-pro"),
+        ("groq", "openai/gpt-oss-120b"),
+        ("bedrock", "us.anthropic.claude-opus-4-8"),
+        ("bedrock", "openai.gpt-oss-120b-1:0"),
+        ("bedrock", "us.amazon.nova-pro-v1:0"),
+    ],
 )
 async def test_each_effort_is_sent_or_noted(wire: Wire, vendor: str, model: str, effort: str) -> None:
     wire.answers = [Answer(says_of(f"ai:{vendor}", "Aye."))] * 2
@@ -312,34 +336,29 @@ async def test_where_a_model_does_not_think_that_is_said(wire: Wire) -> None:
     }
 
 
-@pytest.mark.parametrize(("vendor", "usage", "counts"), [
-    (
-        "deepseek",
-        {"prompt_tokens": 90, "completion_tokens": 30, "prompt_tokens_details": {"cached_tokens": 64},
-         "completion_tokens_details": {"reasoning_tokens": 12}, "total_tokens": 120},
-        (90, 30, 64, 12),
-    ),
-    (
-        "google",
-        {"promptTokenCount": 90, "candidatesTokenCount": 18, "thoughtsTokenCount": 12, "cachedContentTokenCount": 64,
-         "totalTokenCount": 120},
-        (90, 30, 64, 12),
-    ),
-])  # fmt: skip
-async def test_tokens_are_counted_as_for_others(
-    wire: Wire, vendor: str, usage: dict[str, Any], counts: tuple[int, ...]
-) -> None:
-    told = (
-        chunks(google_chunk({"text": "Aye."}, reason="STOP", usageMetadata=usage), done=False)
-        if vendor == "google"
-        else chunks(chat_chunk({"content": "Aye."}), {**chat_chunk({}, "stop"), "usage": usage})
-    )
+OF_OPENAI = {
+    "prompt_tokens": 90, "completion_tokens": 30, "prompt_tokens_details": {"cached_tokens": 64},
+    "completion_tokens_details": {"reasoning_tokens": 12}, "total_tokens": 120,
+}  # fmt: skip
+OF_GOOGLE = {
+    "promptTokenCount": 90, "candidatesTokenCount": 18, "thoughtsTokenCount": 12, "cachedContentTokenCount": 64,
+    "totalTokenCount": 120,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("vendor", "usage"), [("deepseek", OF_OPENAI), ("google", OF_GOOGLE), ("google-vertex", OF_GOOGLE)]
+)
+async def test_tokens_are_counted_as_for_others(wire: Wire, vendor: str, usage: dict[str, Any]) -> None:
+    told = chunks(chat_chunk({"content": "Aye."}), {**chat_chunk({}, "stop"), "usage": usage})
+    if vendor in GOOGLES:
+        told = chunks(google_chunk({"text": "Aye."}, reason="STOP", usageMetadata=usage), done=False)
     wire.answers = [Answer(told)]
     async with asking(wire, vendor) as it:
         used = (await it.call("Hi")).usage
 
     read, wrote = used.input_tokens, used.output_tokens
-    assert (read, wrote, used.cache_input_tokens, used.reasoning_tokens) == counts
+    assert (read, wrote, used.cache_input_tokens, used.reasoning_tokens) == (90, 30, 64, 12)
 
 
 async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(wire: Wire) -> None:
@@ -355,12 +374,21 @@ async def test_a_claude_behind_a_gateway_is_marked_for_the_cache(wire: Wire) -> 
         assert "cache_control" in json.dumps(body["tools"])
 
 
-@pytest.mark.parametrize("vendor", ["openrouter", "google"])
-async def test_twelve_turns_of_calls_each_begin_with_the_one_before(wire: Wire, vendor: str) -> None:
+@pytest.mark.parametrize(
+    ("vendor", "model"),
+    [
+        ("openrouter", "some/model"),
+        ("google", "some/model"),
+        ("google-vertex", "some/model"),
+        ("bedrock", "us.amazon.nova-pro-v1:0"),
+        ("bedrock", "us.anthropic.claude-opus-4-8"),
+    ],
+)
+async def test_twelve_turns_of_calls_each_begin_with_the_one_before(wire: Wire, vendor: str, model: str) -> None:
     turns = 12
     wire.answers = [Answer(calls_of(vendor, f"c{turn}", f"Town {turn}")) for turn in range(turns)]
     messages: list[Msg] = [UserMsg("user", "How is the weather everywhere?")]
-    async with asking(wire, vendor) as it:
+    async with asking(wire, vendor, model) as it:
         for _ in range(turns):
             messages = await it.step(messages)
 

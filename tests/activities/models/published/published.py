@@ -1,6 +1,7 @@
 """Rules by which providers refuse requests, as they publish them, and a server on a real port that knows no mercy.
 
-The rules stand in `published_messages`, `published_responses`, `published_chat` and `published_google`. Each was looked
+The rules stand in `published_messages`, `published_responses`, `published_chat`, `published_google` and
+`published_converse`. Each was looked
 up on the day that it names, on the page that it names, and has a request that breaks it.
 """
 
@@ -14,8 +15,8 @@ from tests.activities.models.strict import Refused, Strict
 
 ANTHROPIC, RESPONSES, AZURE, XAI = "Anthropic", "OpenAI Responses", "Azure Responses", "xAI"
 CHAT, DEEPSEEK, KIMI, GEMINI, OPEN = "OpenAI Chat", "DeepSeek", "Kimi", "Gemini", "vLLM, OpenRouter"
-GOOGLE = "Gemini's own API"
-SERVERS = (ANTHROPIC, RESPONSES, AZURE, XAI, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN, GOOGLE)
+GOOGLE, CONVERSE = "Gemini's own API", "Bedrock Converse"
+SERVERS = (ANTHROPIC, RESPONSES, AZURE, XAI, CHAT, DEEPSEEK, KIMI, GEMINI, OPEN, GOOGLE, CONVERSE)
 OF_RESPONSES, OF_CHAT = (RESPONSES, AZURE), (CHAT, DEEPSEEK, KIMI, GEMINI, OPEN)
 
 Body = dict[str, Any]

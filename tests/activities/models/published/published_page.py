@@ -3,11 +3,17 @@
 
 from collections.abc import Sequence
 
-from tests.activities.models import published_google
+from tests.activities.models import published_converse, published_google
 from tests.activities.models.published import published_chat, published_messages, published_responses
 from tests.activities.models.published.published import SERVERS, Rule
 
-RULES = (*published_messages.RULES, *published_responses.RULES, *published_chat.RULES, *published_google.RULES)
+RULES = (
+    *published_messages.RULES,
+    *published_responses.RULES,
+    *published_chat.RULES,
+    *published_google.RULES,
+    *published_converse.RULES,
+)
 
 
 def table() -> str:

@@ -19,12 +19,13 @@ from longhaul.activities.models.requests.thinking_origin import Beginnings, chai
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolResultBlock
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import fields_of
-from tests.activities.models import published_google
+from tests.activities.models import published_converse, published_google
 from tests.activities.models.published import published_chat, published_messages, published_responses
 from tests.activities.models.published.published import (
     ANTHROPIC,
     AZURE,
     CHAT,
+    CONVERSE,
     DEEPSEEK,
     GEMINI,
     GOOGLE,
@@ -58,6 +59,12 @@ class Kind:
     family: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     """For the records: what has it think, where that has to be asked for."""
+    place: dict[str, str] = field(default_factory=dict)
+    """Of a cloud, for the profile."""
+
+
+_AWS, _ON_AWS = "bedrock-runtime.us-east-1.amazonaws.com", {"region": "us-east-1"}
+_VERTEX, _ON_VERTEX = "us-east5-aiplatform.googleapis.com", {"region": "us-east5", "project": "ours"}
 
 
 KINDS = (
@@ -78,7 +85,14 @@ KINDS = (
     Kind(GOOGLE, "gemini-3-pro", "ai:google", "generativelanguage.googleapis.com"),
     Kind(GOOGLE, "gemini-3.5-flash", "ai:google", "generativelanguage.googleapis.com"),
     Kind(GOOGLE, "gemini-2.5-pro", "ai:google", "generativelanguage.googleapis.com"),
+    Kind(GOOGLE, "gemini-3-pro", "ai:google-vertex", _VERTEX, place=_ON_VERTEX),
+    Kind(CONVERSE, "us.amazon.nova-pro-v1:0", "ai:bedrock", _AWS, place=_ON_AWS),
+    Kind(CONVERSE, "us.meta.llama4-maverick-17b-instruct-v1:0", "ai:bedrock", _AWS, place=_ON_AWS),
+    Kind(CONVERSE, "mistral.mistral-large-3-675b-instruct", "ai:bedrock", _AWS, place=_ON_AWS),
+    Kind(CONVERSE, "openai.gpt-oss-120b-1:0", "ai:bedrock", _AWS, place=_ON_AWS),
+    Kind(CONVERSE, "us.anthropic.claude-opus-4-8", "ai:bedrock", _AWS, place=_ON_AWS),
 )
+NAMES = [f"{kind.server}, {kind.model}{', Vertex' if kind.host == _VERTEX else ''}" for kind in KINDS]
 
 
 @dataclass
@@ -128,6 +142,7 @@ def providers_of(kind: Kind, profile: dict[str, Any]) -> Providers:
         "base_url": f"http://{kind.host}",
         "api_key_env": "TEAM_KEY",
         **({"family": kind.family} if kind.family else {}),
+        **kind.place,
         **profile,
     }
     places = [KeyPlace("TEAM_KEY", f"http://{kind.host}")]
@@ -150,7 +165,7 @@ async def tried(it: Asking, record: Sequence[Msg], offer: Offer) -> str:
     return ", ".join(name for name in it.server.broken if name not in allowed)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=[f"{kind.server}, {kind.model}" for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 async def test_no_record_is_refused(kind: Kind) -> None:
     failed: dict[str, str] = {}
     async with asking(kind, rules_of(kind.server)) as it:
@@ -160,7 +175,7 @@ async def test_no_record_is_refused(kind: Kind) -> None:
     assert failed == {}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=[f"{kind.server}, {kind.model}" for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 async def test_no_setting_is_refused(kind: Kind) -> None:
     failed: dict[str, str] = {}
     for about in {json.dumps(offer.profile): offer.profile for offer in OFFERS.values()}.values():
@@ -183,6 +198,7 @@ def bases() -> list[tuple[str, Body, dict[str, str]]]:
         (XAI, {**published_responses.BODY, "model": "grok-4.7"}, published_responses.SIGNED),
         *of_chat,
         (GOOGLE, published_google.BODY, published_google.SIGNED),
+        (CONVERSE, published_converse.BODY, published_converse.SIGNED),
     ]
 
 

@@ -11,9 +11,9 @@ OWN = {"deepseek": (DEEPSEEK, "deepseek-v4-pro"), "moonshotai": (KIMI, "kimi-k2.
 KINDS = {
     vendor: Kind(*OWN.get(vendor, (OPEN, "some/model")), f"ai:{vendor}", f"{vendor}.example/v1")
     for vendor in VENDORS
-    if vendor != "google"
+    if vendor not in ("bedrock", "google", "google-vertex")
 }
-"""Google's own API is no Chat Completions."""
+"""Those of Bedrock and Google are no Chat Completions."""
 
 
 @pytest.mark.parametrize("vendor", KINDS)

@@ -1,10 +1,12 @@
-"""Every stop reason that is published, by each of the three APIs: none of them is unknown, and each has its meaning."""
+"""Every stop reason that is published, by each of the APIs: none of them is unknown, and each has its meaning."""
 
 from typing import get_args
 
+import botocore.session  # type: ignore[import-untyped]
 import pytest
 from anthropic.types.beta.beta_stop_reason import BetaStopReason
 from anthropic.types.stop_reason import StopReason as ClaudeReason
+from google.genai.types import FinishReason
 from openai.types.chat.chat_completion_chunk import Choice
 from openai.types.responses.response import IncompleteDetails
 from openai.types.responses.response_status import ResponseStatus
@@ -17,6 +19,8 @@ from longhaul.activities.models.requests.output_limit import MOST_TOKENS, THINKI
 from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.spec.agent_spec import ModelConfig
+from tests.activities.models.apis.test_vendors import GOOGLES, asking
+from tests.activities.models.converse_wire import converse_turn
 from tests.activities.models.replies.stopping import (
     APIS,
     CHAT,
@@ -27,7 +31,7 @@ from tests.activities.models.replies.stopping import (
     stopping,
 )
 from tests.activities.models.sample_requests import Caller
-from tests.activities.models.wire import Answer, Wire
+from tests.activities.models.wire import Answer, Wire, chunks, google_chunk
 
 
 def words_of(annotation: object) -> set[str]:
@@ -42,6 +46,12 @@ PUBLISHED = {
     CHAT: words_of(Choice.model_fields["finish_reason"].annotation),
 }
 """As the installed SDKs have them: a newer one that knows another word fails below until the word is in the table."""
+
+OF_VENDORS = {
+    "bedrock": botocore.session.get_session().get_service_model("bedrock-runtime").shape_for("StopReason").enum,
+    **{vendor: [reason.value for reason in FinishReason] for vendor in GOOGLES},
+}
+"""The same of those that are called through pydantic-ai."""
 
 OTHERS = (
     ("eos", StopReason.END),  # Together
@@ -120,6 +130,35 @@ async def test_each_published_reason_comes_to_what_it_means(
     reply = await by_wire.call(model, "How is the wind?")
 
     assert (reply.stop, reply.stop_reason) == (MEANING[reason], reason)
+    assert reply.content == (TextBlock(text="Fair wi"),)
+
+
+MEANT_BY_VENDORS = {
+    "STOP": StopReason.END,
+    "MAX_TOKENS": StopReason.LENGTH,
+    "guardrail_intervened": StopReason.FILTERED,
+    "content_filtered": StopReason.FILTERED,
+    "SAFETY": StopReason.FILTERED,
+    "PROHIBITED_CONTENT": StopReason.FILTERED,
+    "malformed_tool_use": StopReason.PAUSED,
+    "malformed_model_output": StopReason.PAUSED,
+    "MALFORMED_FUNCTION_CALL": StopReason.PAUSED,
+    "model_context_window_exceeded": StopReason.WINDOW,
+}
+
+
+@pytest.mark.parametrize(
+    ("vendor", "reason"), [(vendor, reason) for vendor, reasons in OF_VENDORS.items() for reason in reasons]
+)
+async def test_so_do_those_of_clouds_and_google(wire: Wire, vendor: str, reason: str) -> None:
+    told = chunks(google_chunk({"text": "Fair wi"}, reason=reason), done=False)
+    wire.answers = [Answer(converse_turn(None, "Fair wi", reason=reason) if vendor == "bedrock" else told)]
+
+    async with asking(wire, vendor) as it:
+        reply = await it.call("How is the wind?")
+
+    assert is_known(reason)
+    assert reply.stop is MEANT_BY_VENDORS.get(reason, stop_of(reason))
     assert reply.content == (TextBlock(text="Fair wi"),)
 
 

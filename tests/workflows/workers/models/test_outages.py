@@ -109,7 +109,7 @@ async def test_a_provider_that_asks_for_short_pauses_is_asked_ever_more_seldom(s
 CUT = SAYS[GPT][: len(SAYS[GPT]) // 2]
 OVERLOADED = events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
 KINDS = {
-    **{f"status {status}": down(SOON, status) for status in (408, 409, 425, 429, 499, 500, 502, 503, 504, 529)},
+    **{f"status {status}": down(SOON, status) for status in (408, 409, 424, 425, 429, 499, 500, 502, 503, 504, 529)},
     "cut off": Answer(CUT, whole=False),
     "rubbish": Answer(b"data: {{{\n\n"),
 }

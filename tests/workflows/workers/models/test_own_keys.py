@@ -29,7 +29,7 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "aws-secret-broom-84",
     "ANTHROPIC_FOUNDRY_API_KEY": "foundry-key-furze-85",
     "AZURE_CLIENT_SECRET": "azure-secret-ling-86",
-    **{vendor.key_env: f"sk-{name}-of-some-length" for name, vendor in VENDORS.items()},
+    **{vendor.key_env: f"sk-{name}-of-some-length" for name, vendor in VENDORS.items() if vendor.key_env != IDENTITY},
 }
 SIGNING = {"LONGHAUL_APPROVAL_KEY": "a1:first-signer-79-of-enough-characters,a2:second-signer-80-of-enough-characters"}
 SPOKEN = {

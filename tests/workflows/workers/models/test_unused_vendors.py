@@ -17,7 +17,17 @@ from tests.activities.models.wire import Answer, chat_calls, chat_says, on_a_por
 from tests.e2e.processes import ROOT, WorkerSettings, worker
 from tests.workflows.conftest import Stage
 
-OF_THE_EXTRAS = ("pydantic_ai", "pydantic_graph", "groq", "mistralai", "google.genai", "genai_prices", "cohere")
+OF_THE_EXTRAS = (
+    "pydantic_ai",
+    "pydantic_graph",
+    "groq",
+    "mistralai",
+    "google.genai",
+    "genai_prices",
+    "cohere",
+    "boto3",
+    "botocore",
+)
 NOT_INSTALLED = f"""
 import sys
 

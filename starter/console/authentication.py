@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from longhaul.starter.serve.calls import Served
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_checks import caller_of
+from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller
 
 COOKIE = "longhaul_token"

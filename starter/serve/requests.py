@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 
+from longhaul.agent.letters.bodies import MAX_ID_CHARS
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent
@@ -21,6 +22,8 @@ from longhaul.starter.serve.problems import Problem, wrong
 from longhaul.starter.serve.request_bodies import Whose
 from longhaul.starter.serve.tokens import Caller, Tokens
 from longhaul.starter.trust import BadSettingsFile, Untrusted
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
 
 DEFAULT_AGENT = "longhaul"
 
@@ -177,3 +180,15 @@ def _spec(agent: str) -> AgentSpec | None:
 def known_agents() -> list[str]:
     """Of which a session may be begun here."""
     return sorted({DEFAULT_AGENT, *agent_names()})
+
+
+def request_id_of(call: Call, sent: str) -> str | None:
+    """By the header, or as `sent` in the body; both may say the same. Raises Problem."""
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is None:
+        return sent or None
+    if not key or len(key) > MAX_ID_CHARS:
+        raise wrong(IDEMPOTENCY_KEY, key, f"send 1 to {MAX_ID_CHARS} characters")
+    if sent not in ("", key):
+        raise wrong("request_id", sent, f"it differs from {IDEMPOTENCY_KEY}; send one of both")
+    return key

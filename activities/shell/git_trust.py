@@ -7,9 +7,11 @@ other repositories, submodules with a configuration of their own.
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from longhaul.activities.repository.git_index import UnreadableIndex, tracked_in
+from longhaul.stores.regular_files import read_regular
 from longhaul.stores.worktrees.plain_config import CONFIG_CAP_BYTES, is_plain_config
 from longhaul.stores.worktrees.plain_folder import FOREIGN
 
@@ -51,8 +53,9 @@ def _is_plain(repository: str) -> bool:
     if os.path.isdir(f"{repository}/branches") and os.listdir(f"{repository}/branches"):  # noqa: PTH112, PTH208  as above
         return False
     config = Path(repository, "config")
-    if config.exists() and (config.stat().st_size > CONFIG_CAP_BYTES or not is_plain_config(config.read_text("utf-8"))):
-        return False
+    with suppress(FileNotFoundError):
+        if not is_plain_config(read_regular(config, CONFIG_CAP_BYTES).decode("utf-8")):
+            return False
     # git looks into each submodule, and hands it none of what is set for the line.
     return not tracked_in(Path(repository, "index")).modules
 

@@ -17,7 +17,7 @@ from longhaul.agent.letters.bodies import WORKER_LACKS
 log = logging.getLogger(__name__)
 
 TOLD_AT = (8, 20)
-"""Attempts: a second and a half after the first, by when each worker was likely asked; and once more in case that the
+"""Attempts: a good second after the first, by when each worker was likely asked; and once more in case that the
 first word was lost. A session that heard it before records nothing."""
 TELL_SECONDS = 3
 LONGEST_WHY = 2_000

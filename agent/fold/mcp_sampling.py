@@ -1,7 +1,7 @@
 """Counts what a model was asked in the name of an MCP server, whatever became of the call that it was asked in."""
 
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.values.spec.sampling import Sampled
+from longhaul.agent.values.spec.mcp_sampling import Sampled
 
 
 def count(ledger: Ledger, sampled: Sampled | None) -> None:

@@ -5,38 +5,15 @@ word; what the system prompt and the tools take does not count against what is k
 the rest is made by an activity.
 """
 
-from dataclasses import dataclass
-
+from longhaul.agent.fold.context_tokens import Cut, as_reported, tokens
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.tokens import corrected
 from longhaul.agent.values.conversation.messages import ErrorInfo, Msg
 from longhaul.agent.values.spec.agent_spec import ContextConfig
-
-MASK = "[This result was left out to make room. Ask for it with the recall tool if it is needed.]"
-
 
 WORTH_PERCENT = 5
 """Of the window: less than this is not worth a summary, unless the provider refuses the context as it is."""
 GROWTH_PERCENT = 10
 """Of the window: how much must have come in before a compression that failed is tried again by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Indexes in the context, the summary not counted."""
-
-    keep_from: int
-    pinned: tuple[int, ...]
-    goal_tokens: int
-    """What the part before `keep_from` may take afterwards, the summary included."""
-
-
-def tokens(ledger: Ledger) -> int:
-    """Of the next model call's whole input: what the provider said of the last one, and what came since."""
-    counted, heard = ledger.provided.fixed_tokens + ledger.context.tokens, ledger.context.heard
-    if heard.counted < 0:
-        return _as_reported(ledger, counted)
-    return heard.reported + _as_reported(ledger, counted - heard.counted)
 
 
 def threshold(ledger: Ledger, config: ContextConfig) -> int:
@@ -67,7 +44,7 @@ def must_compress(ledger: Ledger) -> bool:
 
 def too_big_without_context(ledger: Ledger, config: ContextConfig | None = None) -> ErrorInfo | None:
     """What to tell whoever asks when the system prompt and the tools alone leave no room; None when they do."""
-    fixed = _as_reported(ledger, ledger.provided.fixed_tokens)
+    fixed = as_reported(ledger, ledger.provided.fixed_tokens)
     limit = threshold(ledger, config or ledger.spec.context_config)
     if not ledger.provided.window or fixed <= limit:
         return None
@@ -86,7 +63,7 @@ def cut(ledger: Ledger, config: ContextConfig, least: int) -> Cut | None:
         keep_from = min(_before_results(context, _newest(ledger, reserve)), _last_turn(ledger))
         pinned = tuple(index for index in range(keep_from) if _is_pinned(ledger, index))
         dropped = sum(mark.tokens for index, mark in enumerate(ledger.context.marks[:keep_from]) if index not in pinned)
-        if dropped and _as_reported(ledger, dropped + ledger.context.summary_tokens) >= least:
+        if dropped and as_reported(ledger, dropped + ledger.context.summary_tokens) >= least:
             return Cut(keep_from, pinned, _room(ledger, config, keep_from, pinned))
     return None
 
@@ -102,14 +79,14 @@ def _room(ledger: Ledger, config: ContextConfig, keep_from: int, pinned: tuple[i
     """Tokens between what stays and the threshold; at least a twentieth of the window, or nothing could be said."""
     stays = ledger.provided.fixed_tokens + sum(mark.tokens for mark in ledger.context.marks[keep_from:])
     stays += sum(ledger.context.marks[index].tokens for index in pinned)
-    return max(threshold(ledger, config) - _as_reported(ledger, stays), ledger.provided.window // 20)
+    return max(threshold(ledger, config) - as_reported(ledger, stays), ledger.provided.window // 20)
 
 
 def _newest(ledger: Ledger, reserve: int) -> int:
     """The first of the newest messages that fit the reserve together."""
     left, first = reserve, len(ledger.context.marks)
     for index in range(len(ledger.context.marks) - 1, -1, -1):
-        left -= _as_reported(ledger, ledger.context.marks[index].tokens)
+        left -= as_reported(ledger, ledger.context.marks[index].tokens)
         if left < 0:
             break
         first = index
@@ -129,7 +106,7 @@ def _last_turn(ledger: Ledger) -> int:
     context, size = ledger.state.context, 0
     for index in range(len(context) - 1, -1, -1):
         size += ledger.context.marks[index].tokens
-        if _as_reported(ledger, size) > ledger.provided.window // 3:
+        if as_reported(ledger, size) > ledger.provided.window // 3:
             break
         if context[index].get_tool_calls():
             return index
@@ -151,7 +128,3 @@ def _grown_since_failure(ledger: Ledger) -> bool:
 def _config(ledger: Ledger) -> ContextConfig:
     asked = ledger.compaction.asked
     return asked.config if asked is not None and asked.config is not None else ledger.spec.context_config
-
-
-def _as_reported(ledger: Ledger, estimate: int) -> int:
-    return corrected(estimate, ledger.context.heard.reported, ledger.context.heard.estimated)

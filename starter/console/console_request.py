@@ -10,10 +10,10 @@ from urllib.parse import quote, urlencode
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from longhaul.starter.console.authentication import PATH, Visitor
 from longhaul.starter.console.forms import SentFile
-from longhaul.starter.console.visitor import PATH, Visitor
-from longhaul.starter.serve.calls import Call, Served, path_values
 from longhaul.starter.serve.request_checks import caller_of, check_body
+from longhaul.starter.serve.requests import Call, Served, path_values
 from longhaul.starter.serve.response_bodies import Row
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.streaming import LAST_EVENT_ID

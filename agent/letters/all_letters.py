@@ -18,7 +18,6 @@ from longhaul.agent.letters import (
     doubts,
     external_results,
     hubs,
-    life,
     pausing,
     requests,
     rules,
@@ -26,6 +25,7 @@ from longhaul.agent.letters import (
     sleep,
     state_replacement,
     subagents,
+    worker_notices,
 )
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.letter import Letter, Received
@@ -228,12 +228,15 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         path="state",
     ),
     LetterRow(
-        "worker_left", bodies.TellWorkerLeft, _by_body(life.worker_left), "A worker was shut down in the midst of it"
+        "worker_left",
+        bodies.TellWorkerLeft,
+        _by_body(worker_notices.worker_left),
+        "A worker was shut down in the midst of it",
     ),
     LetterRow(
         "worker_lacks",
         bodies.TellWorkerLacks,
-        _by_body(life.worker_lacks),
+        _by_body(worker_notices.worker_lacks),
         "A worker can't do what the session waits for",
     ),
     LetterRow("child_reported", bodies.ChildReport, subagents.reported, "A sub-agent's task has ended"),

@@ -5,7 +5,7 @@ from longhaul.agent.record import Record
 from longhaul.agent.values.amount import NANOS
 from longhaul.agent.values.budget import NEW_ACCOUNT
 from longhaul.agent.values.price import MILLION
-from longhaul.agent.values.spec.sampling import Sampling
+from longhaul.agent.values.spec.mcp_sampling import Sampling
 
 
 def room_for(record: Record, sampling: Sampling, model: str) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Guesses from its bytes how large a message is for a model, where no worker has counted it yet."""
 
-from longhaul.agent.plain.tokens import outside_estimate
+from longhaul.agent.plain.token_correction import outside_estimate
 from longhaul.agent.values.conversation.messages import Msg, parts_of
 
 DATA_TOKENS = 1_600

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from longhaul.activities.shell.wrappers import program_name
-from longhaul.agent.permission.suggestions import INTERPRETERS, names
+from longhaul.agent.permission.interpreters import INTERPRETERS
 
 _ALWAYS = {
     **dict.fromkeys(("sudo", "doas", "su", "pkexec", "runas"), "acts as another user"),
@@ -15,13 +15,6 @@ _ALWAYS = {
         ("crontab", "at", "visudo", "useradd", "usermod", "passwd", "chsh"), "changes what the system runs"
     ),
 }
-_DANGEROUS_VARIABLES = names(
-    "PATH IFS ENV BASH_ENV PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PAGER EDITOR VISUAL LESSOPEN LESSCLOSE CDPATH"
-    " NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT PERL5DB RUBYOPT RUBYLIB BROWSER HOME JAVA_TOOL_OPTIONS _JAVA_OPTIONS"
-    " JDK_JAVA_OPTIONS MANPAGER MANOPT TAR_OPTIONS GREP_OPTIONS RIPGREP_CONFIG_PATH LESS LESSKEY SSH_ASKPASS CC CXX"
-    " MAKEFLAGS MFLAGS GNUMAKEFLAGS RUSTC_WRAPPER RUSTFLAGS CARGO_HOME GOFLAGS LUA_INIT R_PROFILE PHPRC GCONV_PATH"
-    " LOCPATH GLIBC_TUNABLES NLSPATH TERMINFO INPUTRC ZDOTDIR FPATH SHELL"
-)
 
 
 def danger_of(words: tuple[str, ...]) -> str:
@@ -33,15 +26,6 @@ def danger_of(words: tuple[str, ...]) -> str:
         return f"`{name}` overwrites a disk"
     check = _CHECKS.get(name)
     return "" if check is None else check(words[1:])
-
-
-def dangerous_variable(name: str) -> str:
-    """Why setting this variable for a command needs a person."""
-    if name in _DANGEROUS_VARIABLES or name.startswith(
-        ("LD_", "DYLD_", "GIT_", "PYTHON", "BASH_FUNC", "npm_config_", "NPM_CONFIG_")
-    ):
-        return f"setting {name} changes which code runs"
-    return ""
 
 
 def piped_into_interpreter(words: tuple[str, ...]) -> str:

@@ -1,0 +1,48 @@
+"""What a server says of its tools that is not so, and what it tells the model to do."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from longhaul.agent.values.conversation.messages import ToolResultState
+from tests.e2e.processes import ROOT
+from tests.workflows.conftest import Stage
+from tests.workflows.letters import calls, results
+from tests.workflows.life.test_flat_history import payload_texts
+
+pytestmark = pytest.mark.server
+
+SEEN = "everything.\\\\x1b[2J\\\\u202egnihton\\\\u200b"
+
+
+@pytest.mark.parametrize("fuse_reads", [False, True])
+async def test_a_servers_word_counts_only_where_the_operator_trusts_it(
+    unserved: Stage, tmp_path: Path, *, fuse_reads: bool
+) -> None:
+    program = {"command": sys.executable, "args": ["-m", "tests.activities.mcp.liar"], "cwd": str(ROOT)}
+    told = {"believed": {"mcp_config": program, "trusted": True}, "doubted": {"mcp_config": program}}
+    unserved.settings = unserved.settings.model_copy(update={"mcp": told})
+    marks = {name: tmp_path / name for name in told}
+    session = unserved.session(
+        calls("mcp__believed__look", path=str(marks["believed"])),
+        calls("mcp__doubted__look", path=str(marks["doubted"])),
+        {"text": "Looked."},
+        tools=(),
+        mcps=[{"name": name} for name in told],
+        permission={"mode": "explore"},
+        react_config={"fuse_reads": fuse_reads},
+    )
+    async with unserved.another_worker():
+        done = await session.reply("Look.")
+        texts = "\n".join(await payload_texts(unserved.handle(session)))
+
+    (believed, said), (doubted, refusal) = results(done)
+    assert (believed, marks["believed"].read_text()) == (ToolResultState.SUCCESS, "x")
+    assert (doubted, marks["doubted"].exists()) == (ToolResultState.DENIED, False), refusal
+    assert said == "looked"
+    assert SEEN in texts
+    assert "\x1b[2J" not in texts
+    assert "\\u001b" not in texts
+    assert "\u202e" not in texts
+    assert "\u200b" not in texts
