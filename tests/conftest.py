@@ -34,7 +34,7 @@ from tests.suite.skips import pytest_runtest_makereport
 
 __all__ = ["pytest_runtest_makereport"]
 
-pytest_plugins = ["tests.suite.reports"]
+pytest_plugins = ["tests.suite.hangs", "tests.suite.reports"]
 
 Found = TypeVar("Found")
 

@@ -1,0 +1,43 @@
+"""A test that no signal reaches ends, and the others are run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HANGS = """
+import signal, threading
+import pytest
+import tests.suite.hangs
+
+tests.suite.hangs.HANG_SECONDS = 1.0
+
+@pytest.fixture
+def deaf():
+    yield
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    threading.Event().wait()
+
+@pytest.mark.timeout(1)
+def test_hangs_behind_its_failure(deaf): raise ValueError("fog")
+
+@pytest.mark.timeout(1)
+def test_hangs(deaf): pass
+
+def test_is_run_too(): pass
+"""
+
+
+def test_what_hangs_is_ended_with_what_it_was_doing(tmp_path: Path) -> None:
+    (tmp_path / "test_hangs.py").write_text(HANGS)
+    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "tests.suite.hangs", "-o", "timeout=30"]
+
+    run = subprocess.run(
+        [*command, "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert "crashed while running 'test_hangs.py::test_hangs'" in run.stdout
+    assert "crashed while running 'test_hangs.py::test_hangs_behind_its_failure'" in run.stdout
+    assert "3 failed, 2 passed" in run.stdout
+    assert run.stderr.count("in deaf") == 2
