@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from longhaul.activities.process.sandbox import bwrap_problem
+from longhaul.activities.process.threads import NotingPool
 from longhaul.starter.hosting.own_process import new_event_loop
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
@@ -130,6 +132,19 @@ def mariadb_url() -> Iterator[str]:
     """An empty MariaDB database, shared by all tests."""
     with mariadb_server(found("mariadb", find_mariadb)) as url:
         yield url
+
+
+OWN_THREADS = 2
+
+
+@pytest.fixture
+async def own_threads() -> AsyncIterator[int]:
+    """How few threads the loop has of its own until the test is over. It is the loop of all tests: with so few left to
+    them, one that waits for another in threads waits for ever."""
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(NotingPool(OWN_THREADS))
+    yield OWN_THREADS
+    loop.set_default_executor(ThreadPoolExecutor())
 
 
 @pytest.fixture(scope="session")

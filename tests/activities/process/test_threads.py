@@ -13,9 +13,8 @@ import pytest
 from longhaul.activities.context import prompt_hooks
 from longhaul.activities.context.prompt_hooks import PromptContext, PromptHooks
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.process.threads import NotingPool, in_own_thread, in_thread
+from longhaul.activities.process.threads import in_own_thread, in_thread
 
-OF_THE_LOOP = 2
 EXIT = """
 import asyncio, os, threading
 from longhaul.activities.process.threads import NotingPool
@@ -54,12 +53,11 @@ async def _files(ends: threading.Event) -> None:
 
 @pytest.mark.parametrize("hanging", [_hook, _own, _files])
 async def test_what_hangs_leaves_the_loops_own_threads_to_others(
-    hanging: Callable[[threading.Event], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+    hanging: Callable[[threading.Event], Awaitable[None]], monkeypatch: pytest.MonkeyPatch, own_threads: int
 ) -> None:
     monkeypatch.setattr(prompt_hooks, "HOOK_SECONDS", 0.1)
-    asyncio.get_running_loop().set_default_executor(NotingPool(OF_THE_LOOP))
     ends = threading.Event()
-    begun = [asyncio.ensure_future(hanging(ends)) for _ in range(OF_THE_LOOP + 1)]
+    begun = [asyncio.ensure_future(hanging(ends)) for _ in range(own_threads + 1)]
     try:
         await asyncio.sleep(0.5)
         async with asyncio.timeout(5):
