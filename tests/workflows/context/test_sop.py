@@ -12,7 +12,7 @@ from longhaul.stores.memories.sqlite_memories import SqliteMemories
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.hubs.rooms import heard
-from tests.workflows.letters import calls
+from tests.workflows.letters import calls, until
 
 pytestmark = pytest.mark.server
 
@@ -81,8 +81,11 @@ async def the_room(stage: Stage, ana: Session, ben: Session) -> None:
         await hub.agents(ana)[0].reply("Say something")
         await hub.broadcast("The harbour closes.")
 
-    assert (await heard(ben))[-2:] == ["ana: The tide turns.", "user: The harbour closes."]
-    assert (await heard(ana))[-1] == "user: The harbour closes."
+    async def told() -> bool:
+        by_hand = (await heard(ana))[-1] == "user: The harbour closes."
+        return by_hand and (await heard(ben))[-2:] == ["ana: The tide turns.", "user: The harbour closes."]
+
+    await until(told)
 
 
 @pytest.mark.timeout(120)
