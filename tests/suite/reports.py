@@ -1,7 +1,10 @@
 """A plugin: reports of tests that run in processes of their own are made and arrive, whatever else is parsed or logged
 meanwhile; and why pytest itself broke off is written down, for it stands far above the end of a log."""
 
+import ast
+import functools
 import gc
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -28,18 +31,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Causes(config.rootpath / ".pytest_cache"))
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure's report parses the test. Before 3.11.8 and 3.12.2 Python counts for all at once how deep a tree is: a
-    collection in the midst, which calls back and lets other threads parse, breaks pytest off with a SystemError
-    (github.com/python/cpython/issues/106905)."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        if collects:
-            gc.enable()
+# pytest parses what it reports and each module that it rewrites. Before 3.11.8 and 3.12.2 Python counts for all at once
+# how deep a tree is: a collection in the midst, which calls back and lets other threads parse, breaks pytest off with
+# a SystemError (github.com/python/cpython/issues/106905).
+if sys.version_info < (3, 12, 2):
+    _parse = ast.parse
+
+    @functools.wraps(_parse)
+    def _parse_without_collecting(*given: Any, **named: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return _parse(*given, **named)
+        finally:
+            if collects:
+                gc.enable()
+
+    ast.parse = _parse_without_collecting
 
 
 @pytest.hookimpl(wrapper=True)
