@@ -4,12 +4,18 @@ import pytest
 
 from longhaul.agent.plain.gist import gist as gist_of
 
+SCOUT = "agent: scout, task: Count the boats., background: true"
+
 
 @pytest.mark.parametrize(
     ("arguments", "gist"),
     [
         ('{"timeout": 3, "command": "ls"}', "ls"),
-        ('{"article": "lamp"}', '{"article": "lamp"}'),
+        ('{"article": "lamp"}', "lamp"),
+        ('{"for": "3h"}', "3h"),
+        ('{"agent": "scout", "task": "Count the boats.", "background": true}', SCOUT),
+        ('{"event": "dusk", "timeout": 60}', "event: dusk, timeout: 60"),
+        ('{"subtask_idx": [0, 2]}', "[0, 2]"),
         ("{}", ""),
         ("[1]", "[1]"),
         ("{broken", "{broken"),
