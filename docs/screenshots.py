@@ -73,6 +73,30 @@ PLAN = """# Mend the red test
 Nothing else is changed.
 """
 PLANS = {"text": "This is my plan.", "tool_calls": [{"id": "plan-1", "name": "plan_exit", "input": {"plan": PLAN}}]}
+LEAD = """name = "harbour"
+tools = ["Read"]
+[agents.surveyor]
+description = "measures; changes nothing"
+model = "scripted:{folder}/surveyor.jsonl"
+tools = ["Bash"]
+[agents.watchman]
+description = "waits for the tide"
+model = "scripted:{folder}/watchman.jsonl"
+tools = ["sleep"]
+"""
+CHILDREN: dict[str, dict[str, Any]] = {
+    "surveyor": {"tool_calls": [{"name": "Bash", "input": {"command": "make soundings"}}]},
+    "watchman": {"tool_calls": [{"name": "sleep", "input": {"for": "8h"}}]},
+}
+LEADS: tuple[dict[str, Any], ...] = (
+    {
+        "text": "The surveyor measures, and the watchman looks when the tide is low.",
+        "tool_calls": [
+            {"name": "Agent", "input": {"agent": "surveyor", "task": "Take the soundings of the north quay."}},
+            {"name": "Agent", "input": {"agent": "watchman", "task": "Look at the quay when the tide is low."}},
+        ],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +130,9 @@ def park_a_session(
     session: str = "red-test",
     agent: str = AGENT,
     replies: tuple[dict[str, Any], ...] = REPLIES,
+    *flags: str,
 ) -> str:
-    """A session that waits for a person; returns its workflow's id."""
+    """A session that waits for a person; returns its workflow's id. `flags`: more of `longhaul run`."""
     project, script, written = folder / "project", folder / f"{session}.jsonl", folder / "agents" / f"{session}.toml"
     for place in (project, written.parent):
         place.mkdir(exist_ok=True)
@@ -115,7 +140,7 @@ def park_a_session(
     (project / "test_sums.py").write_text(TEST, encoding="utf-8")
     script.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
     asked = [str(LONGHAUL), "--address", address, "run", "Mend the red test.", "--session", session, "--user", "ana"]
-    asked += ["--model", f"scripted:{script}", "--agent", str(written)]
+    asked += ["--model", f"scripted:{script}", "--agent", str(written), *flags]
     # Without a terminal it parks.
     subprocess.run(asked, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
     listed = subprocess.check_output([str(LONGHAUL), "--address", address, "sessions", "--json"], text=True)
@@ -167,13 +192,18 @@ def of_the_console(inbox: str, browser: Browser) -> Iterator[Picture]:
     yield Picture("console-context", f"{session}/context?{whose}", "tokens", 900, 280)
     yield Picture("console-events", f"{session}/log?{whose}", "waits for a person", 900, 760)
     yield Picture("console-change", f"{session}/change?{whose}", "Rules in force", 900, 1310)
-    yield Picture("console-sessions", f"{inbox}/sessions", "red-test", 900, 360)
     yield Picture("console-start", f"{inbox}/start", "Start", 900, 740)
     yield Picture("console-workers", f"{inbox}/workers", "Seen", 900, 300)
 
 
 def of_a_plan(inbox: str) -> Picture:
     return Picture("console-plan", f"{inbox}/s/planner/a-plan/call?id=plan-1&user=ana", "Allow", 900, 700)
+
+
+def of_a_lead(inbox: str) -> Iterator[Picture]:
+    """Its page, and the list with its sub-agents, one of which sleeps."""
+    yield Picture("console-lead", f"{inbox}/s/harbour/the-quay?user=ana", "Sub-agents at work", 900, 760)
+    yield Picture("console-sessions", f"{inbox}/sessions", "asleep", 900, 520)
 
 
 def of_temporal(ui: str, page: str) -> Iterator[Picture]:
@@ -227,6 +257,11 @@ def main() -> int:
                     take(browser, picture)
                 park_a_session(address, folder, "a-plan", PLANNER, (PLANS,))
                 take(browser, of_a_plan(inbox))
+                for child, reply in CHILDREN.items():
+                    (folder / f"{child}.jsonl").write_text(json.dumps(reply), encoding="utf-8")
+                park_a_session(address, folder, "the-quay", LEAD.format(folder=folder), LEADS, "--detach")
+                for picture in of_a_lead(inbox):
+                    take(browser, picture)
             with console(address, folder, ui, "serve") as served:
                 take(browser, Picture("console-sign-in", f"{served}/console", "Token", 900, 300))
             browser.close()
