@@ -79,14 +79,24 @@ def query(
 
 def by_ids(workflow_ids: Iterable[str]) -> str:
     """The query for the sessions of these ids that are open. One that the server might misread is left out."""
-    plain = sorted(one for one in workflow_ids if one.isprintable() and not {"'", '"', "\\"} & {*one})
+    plain = sorted(filter(_is_plain, workflow_ids))
     wanted = ", ".join(f"'{one}'" for one in plain)
     return f"{query()} AND WorkflowId IN ({wanted})" if plain else ""
+
+
+def open_below(workflow_id: str) -> str:
+    """The query for the sub-agents that are open in the tree with this head; empty for an id that the server might
+    misread."""
+    return f"{query()} AND RootWorkflowId = '{workflow_id}'" if _is_plain(workflow_id) else ""
 
 
 def in_doubt(query: str) -> str:
     """Of the sessions that a query finds, those that do not wait, and of which a call is in doubt."""
     return f"{query} AND {STATUS.name} != 'waiting' AND {TOOLS.name} IS NOT NULL"
+
+
+def _is_plain(workflow_id: str) -> bool:
+    return workflow_id.isprintable() and not {"'", '"', "\\"} & {*workflow_id}
 
 
 def _narrowed(attribute: str, wanted: str | None) -> str:

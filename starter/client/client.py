@@ -21,7 +21,7 @@ from longhaul.starter.client.inbox import Inbox, gather
 from longhaul.starter.client.memories import KnowledgeOfWorkers, MemoriesOfUser
 from longhaul.starter.client.rules import RulesOfUser
 from longhaul.starter.client.schedules import Schedules
-from longhaul.starter.client.session import Session
+from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.reach.hashed_ids import Naming
@@ -201,7 +201,6 @@ class Longhaul:
 
     def attach(self, card: SessionCard) -> Session:
         """The session behind a row."""
-        spec = AgentSpec(name=card.agent[:200] or "unknown")
-        session = Session(self.client, self.settings, card.session_id, card.user_id, spec, card.workflow_id)
+        session = of_card(self.client, self.settings, card)
         session.hooks.parent = self.hooks
         return session

@@ -19,6 +19,7 @@ from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.views.event import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client import compacting
+from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
 from longhaul.starter.client.reading.asking import Asking
 from longhaul.starter.client.reading.following import Following
@@ -101,6 +102,8 @@ class Session(Steering):
             lambda above, child: Session(
                 client, settings, child.session_id, above.user, AgentSpec(name=child.agent), child.workflow_id
             ),
+            lambda card: of_card(client, settings, card),
+            client.list_workflows,
         )
         """With all sub-agents below it that are open."""
 
@@ -438,3 +441,9 @@ def _asked(
     if structured_model is not None:
         body["structured_schema"] = asked_schema(structured_model)
     return body
+
+
+def of_card(client: Client, settings: Settings, card: SessionCard) -> Session:
+    """The session behind a row of the server's index."""
+    spec = AgentSpec(name=card.agent[:200] or "unknown")
+    return Session(client, settings, card.session_id, card.user_id, spec, card.workflow_id)

@@ -1,16 +1,19 @@
 """A session with all sub-agents below it: what waits anywhere in it is found, and answered, from the root."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
+from longhaul.starter.client.cards import SessionCard, listed, open_below
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.workflows.contract import PendingCall
 
 if TYPE_CHECKING:
+    from temporalio.client import WorkflowExecution
+
     from longhaul.starter.client.session import Session
 
 AT_ONCE = 20
@@ -27,13 +30,33 @@ class WaitingBelow:
     """From the root down: each session above, and the call there that gave the task. Empty for the root's own."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenBelow:
+    """A sub-agent that is open, as the server's index tells of it."""
+
+    session: "Session"
+    card: SessionCard
+    asks: tuple[PendingCall, ...]
+    """What it waits for somebody for, not what it sleeps for. As far as there is room in the index."""
+    is_lead: bool
+    """Whether it has sub-agents of its own that are open."""
+
+
 class SessionTree:
     """Get it from `Session.tree`. Whatever asks sub-agents raises as `Session.status` does, but for one that has closed
     meanwhile: it waits for nobody."""
 
-    def __init__(self, root: "Session", opened: Callable[["Session", Child], "Session"]) -> None:
+    def __init__(
+        self,
+        root: "Session",
+        opened: Callable[["Session", Child], "Session"],
+        attached: Callable[[SessionCard], "Session"],
+        index: "Callable[[str], AsyncIterator[WorkflowExecution]]",
+    ) -> None:
         self._root = root
         self._opened = opened
+        self._attached = attached
+        self._index = index
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def pending(self) -> list[WaitingBelow]:
@@ -41,6 +64,20 @@ class SessionTree:
         then in the order in which they were started. A decision is bound to what is shown here, as everywhere. One
         whose task has ended is open where something is still wanted of it, as of a call in doubt."""
         return await self._below(self._root, ())
+
+    async def open_below(self) -> list[OpenBelow]:
+        """All sub-agents that are open below the head of a tree. None is asked: the index may be a moment late."""
+        if not (wanted := open_below(self._root.workflow_id)):
+            return []
+        rows = [row async for row in self._index(wanted) if row.id != self._root.workflow_id]
+        leads = {row.parent_id for row in rows}
+        found = list[OpenBelow]()
+        for row in rows:
+            card, waits = await listed(row)
+            calls = waits.calls if waits is not None else ()
+            asks = tuple(call for call in calls if not call.wakes_at and not call.event)
+            found.append(OpenBelow(self._attached(card), card, asks, row.id in leads))
+        return found
 
     async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
         """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. A limit that is

@@ -20,6 +20,7 @@ from longhaul.starter.cli.terminal.last_turns import last_turns, shown_again
 from longhaul.starter.cli.terminal.paused_session import PausedSession
 from longhaul.starter.cli.terminal.reply_printer import ReplyPrinter
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.terminal.sub_agents import SubAgents
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
@@ -54,20 +55,23 @@ class Conversation:
         """The reply that Ctrl-C is for; None while there is none."""
         self.has_begun = False
         """Something was asked, now or before: one can come back to it."""
-        self._interrupted = False
+        self.interrupted = False
         """An interrupt is under way: a question asked now would block its being sent."""
-        self._left: set[str] = set()
+        self.left: set[str] = set()
         """Calls that the person does not want to be asked about again."""
         self._seen = 0
         """Number of the last event that was taken."""
         self._gone = asyncio.Event()
         """Set when the question that is open needs no answer any more."""
+        self._below: dict[str, Conversation] = {}
+        """By workflow id: with sub-agents that have asked something here."""
 
     async def see_through(self, reply_id: str, start: int) -> Outcome:
         """Show events from `start` on, until the reply ends or nothing goes on without an answer from elsewhere."""
-        self.reply_id, self._interrupted, self.has_begun = reply_id, False, True
+        self.reply_id, self.has_begun = reply_id, True
+        self._may_ask()
         printer = ReplyPrinter(self._screen, self.session, reply_id)
-        paused = PausedSession(self.session, self._screen)
+        paused, sub_agents = PausedSession(self.session, self._screen), SubAgents(self.session)
         async with aclosing(self.session.following(start)) as following, self._screen.lively(), printer.watched():
             while True:
                 for event in await following.next():
@@ -76,6 +80,8 @@ class Conversation:
                         reply_id = await self._take(printer, reply_id, event)
                 if printer.ended:
                     return await self._ended(reply_id)
+                if printer.delegates and (waiting := await self._wait_below(sub_agents)):
+                    return Outcome("waiting", await self._so_far(reply_id), waiting)
                 if not following.is_fresh:
                     continue
                 if pending := await self._standing_still(printer, reply_id):
@@ -104,18 +110,27 @@ class Conversation:
 
     async def interrupt(self) -> None:
         """End our reply; says why where that can't be done."""
-        self._interrupted = True
-        self._gone.set()
+        for one in (self, *self._below.values()):
+            one.ask_no_more()
         self._screen.remark(Text("interrupting (Ctrl-C again leaves at once)"))
         try:
             await self.session.interrupt(reply_id=self.reply_id)
         except (NoSession, Refused) as refusal:
-            self._interrupted = False
+            self.interrupted = False
             self._screen.remark(Text(harmless(str(refusal))))
+
+    def _may_ask(self) -> None:
+        for one in (self, *self._below.values()):
+            one.interrupted = False
+
+    def ask_no_more(self) -> None:
+        self.interrupted = True
+        self._gone.set()
 
     def ask_again(self, call_id: str = "") -> None:
         """About what was left for later, too; or about that call alone."""
-        self._left -= {call_id} if call_id else set(self._left)
+        for one in (self, *self._below.values()):
+            one.left -= {call_id} if call_id else set(one.left)
 
     async def of_request(self, reply_id: str) -> str | None:
         """The reply that a request is a part of; None when that one has ended, so that it was seen."""
@@ -154,7 +169,7 @@ class Conversation:
     async def _standing_still(self, printer: ReplyPrinter, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
         may_wait = printer.asked or printer.doubted or not printer.begun
-        if self._interrupted or printer.running or printer.decided or not may_wait:
+        if self.interrupted or printer.running or printer.decided or not may_wait:
             return []
         pending = await self.session.pending()
         if (
@@ -168,25 +183,56 @@ class Conversation:
         """Ask the person about each call, and send the answers in one letter; False when nothing was decided."""
         if not self._screen.answers:
             return False
-        asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self._left]
+        asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self.left]
         if len(asked) > 1:
             self._screen.show(*render_pending.call_list(asked))
         answers: list[tuple[PendingCall, Allow | Deny]] = []
         answer: Allow | Deny | Leave | None = Leave()
         for place, call in enumerate(asked, 1):
             number = f"{place} of {len(asked)}: " if len(asked) > 1 else ""
-            answer = None if self._interrupted else await self._ask(call, number)
+            answer = None if self.interrupted else await self._ask(call, number)
             if answer is None:
                 break
             if isinstance(answer, Leave):
-                self._left.add(call.call_id)
+                self.left.add(call.call_id)
                 continue
             answers.append((call, answer))
             if isinstance(answer, Allow) and (answer.rules or answer.input):
                 break  # a rule may answer the next question too, and an edit may be refused: that is seen first
-        if answers and not self._interrupted:
+        if answers and not self.interrupted:
             await self._send(printer, answers)
         return bool(answers) or answer is None
+
+    async def _wait_below(self, sub_agents: SubAgents) -> tuple[PendingCall, ...]:
+        """Have the person answer what sub-agents ask, or say what it is; returns what they wait for when nothing moves
+        without an answer from elsewhere."""
+        asking, stands_still = await sub_agents.asking()
+        answered = False
+        for each in asking:
+            name = each.card.workflow_id
+            below = self._below.setdefault(name, Conversation(each.session, self._screen, self._approver))
+            if any(call.call_id not in below.left for call in each.asks):
+                answered = await below.answer_as_sub_agent() or answered
+            if below.interrupted:
+                self.interrupted = True
+            if self.interrupted:
+                return ()
+        waits = stands_still and not answered
+        return tuple(call for each in asking for call in each.asks) if waits else ()
+
+    async def answer_as_sub_agent(self) -> bool:
+        """Whether something was answered, or nothing has to be any more. What was not is said once, with the commands
+        that answer it."""
+        try:
+            self._seen = await newest_event(self.session)
+            pending = [call for call in await self.session.pending() if call.call_id not in self.left]
+        except NoSession:
+            return True
+        if not pending or await self._decide(ReplyPrinter(self._screen, self.session, ""), pending):
+            return True
+        self.left |= {call.call_id for call in pending}
+        self._screen.show(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
+        return False
 
     async def _ask(self, call: PendingCall, number: str) -> Allow | Deny | Leave | None:
         """What the person decides; None when nobody has to any more, or all of it is interrupted."""
@@ -198,7 +244,7 @@ class Conversation:
             return None
         except KeyboardInterrupt:
             # The loop has noted the signal too: it sends the interrupt as soon as it may run again.
-            self._interrupted = True
+            self.interrupted = True
             return None
         finally:
             watch.cancel()

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import DataBlock, FinishedReason, ToolResultState
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.subagents import AGENT
 from longhaul.agent.views.budget import CALL_ID
 from longhaul.agent.views.event import AgentEvent
 from longhaul.starter import render
@@ -54,6 +55,11 @@ class ReplyPrinter:
         """By call: the diff that whoever allowed it has just read."""
         self._failure = ""
         """What was said last of a model that failed; the reply that ends with it need not say it again."""
+
+    @property
+    def delegates(self) -> bool:
+        """Whether nothing runs but tasks of sub-agents."""
+        return bool(self.running) and all(self._calls.get(call_id, ("",))[0] == AGENT for call_id in self.running)
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:

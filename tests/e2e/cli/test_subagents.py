@@ -11,9 +11,12 @@ import pytest
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
+from tests.e2e.terminal import Terminal, at_a_terminal
 from tests.workflows.letters import until
 
 pytestmark = pytest.mark.server
+
+QUESTION = "[q] later:"
 
 
 def script(path: Path, *lines: dict[str, Any]) -> str:
@@ -56,3 +59,69 @@ async def test_what_a_sub_agent_asks_is_listed_with_its_path_and_answered_at_the
     assert "sub-agent scribe: success\n" in after
     assert "longhaul approve" not in after
     assert "sub-agent: lead › scribe\n" in cli("show", "moon-log.t1").out
+
+
+def two_scribes(tmp_path: Path, *, sleeps: bool = False) -> str:
+    """An agent file: a lead with two tasks for scribes, of which the second one sleeps, or asks as the first one."""
+    first, second = ({"id": f"w{n}", "name": "Write", "input": {"file_path": f"{n}.txt", "content": n}} for n in "12")
+    naps = {"id": "n1", "name": "sleep", "input": {"for": "1h"}}
+    tasks = [{"id": f"t{n}", "name": "Agent", "input": {"agent": f"scribe{n}", "task": "Write."}} for n in "12"]
+    lines = ['name = "lead"', "tools = []"]
+    model = script(tmp_path / "lead.jsonl", {"tool_calls": tasks}, {"text": "Both have written."})
+    lines.append(f'model = "{model}"')
+    for number, calls in (("1", [first]), ("2", [naps if sleeps else second])):
+        own = script(tmp_path / f"{number}.jsonl", {"tool_calls": calls}, {"text": "Written."})
+        lines += [f"[agents.scribe{number}]", f'model = "{own}"', 'tools = ["Write", "sleep"]']
+    (tmp_path / "lead.toml").write_text("\n".join(lines))
+    return str(tmp_path / "lead.toml")
+
+
+def test_without_a_terminal_it_is_said_what_sub_agents_ask_and_nothing_is_waited_for_that_nobody_answers(
+    cli: Cli, tmp_path: Path
+) -> None:
+    ended = cli("run", "Write", "--session", "two", "--agent", two_scribes(tmp_path))
+    again = cli("run", "More", "--session", "three", "--agent", two_scribes(tmp_path), "--json")
+
+    assert ended.code == again.code == 3
+    assert ended.out.count("of lead › scribe") == 2
+    approvals = re.findall(r"longhaul (approve two.t\d w\d --seen=.*)", ended.out)
+    assert len(approvals) == 2
+    assert sorted(call["path"] for call in again.document["pending"]) == [
+        "lead › scribe1 › Write",
+        "lead › scribe2 › Write",
+    ]
+    for approval in approvals:
+        assert cli(*shlex.split(approval)).code == 0
+    assert (tmp_path / "1.txt").read_text() == "1"
+
+
+def test_at_a_terminal_sub_agents_ask_on_the_spot(cli: Cli, tmp_path: Path) -> None:
+    seen = at_a_terminal(
+        cli,
+        "run",
+        "Write",
+        "--session",
+        "spot",
+        "--agent",
+        two_scribes(tmp_path),
+        answers=[(QUESTION, "y"), (QUESTION, "y")],
+    )
+
+    assert seen.code == 0, seen.text
+    assert "of lead › scribe1 › Write" in seen.shown
+    assert "of lead › scribe2 › Write" in seen.shown
+    assert "Both have written." in seen.shown
+
+
+def test_what_is_left_for_later_is_not_asked_again_while_another_sleeps(cli: Cli, tmp_path: Path) -> None:
+    """It is interrupted in the end: a sleeper wakes by itself, so that the reply waits for it."""
+    agent = two_scribes(tmp_path, sleeps=True)
+    with Terminal(cli, "run", "Write", "--session", "later", "--agent", agent) as terminal:
+        terminal.until(QUESTION)
+        terminal.presses("q")
+        terminal.until("longhaul approve later.t1 w1")
+        terminal.presses("\x03")
+        seen = terminal.end()
+
+    assert seen.shown.count("may it do this?") == 1
+    assert seen.code == 130

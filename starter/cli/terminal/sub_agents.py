@@ -1,0 +1,36 @@
+"""What sub-agents wait for while their lead has nothing to do but wait for them: looked up in the server's index, which
+asks no session."""
+
+import time
+from collections.abc import Sequence
+
+from longhaul.starter.client.session import Session
+from longhaul.starter.client.tree import OpenBelow
+
+SHORTEST_PAUSE_SECONDS = 3.0
+LONGEST_PAUSE_SECONDS = 30.0
+"""Between looks; a fifth of the time that nothing has changed."""
+
+
+class SubAgents:
+    """Of one reply of a lead."""
+
+    def __init__(self, lead: Session) -> None:
+        self._lead = lead
+        self._asking: list[str] = []
+        self._changed_at = self._looked_at = time.monotonic()
+
+    async def asking(self) -> tuple[Sequence[OpenBelow], bool]:
+        """Those that wait for somebody, and whether nothing below the lead moves until they are answered; nobody
+        where it is too early to look again."""
+        now = time.monotonic()
+        pause = min(max((now - self._changed_at) / 5, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+        if now - self._looked_at < pause:
+            return (), False
+        self._looked_at = now
+        below = await self._lead.tree.open_below()
+        found = [each for each in below if each.asks]
+        calls = sorted(f"{each.card.workflow_id} {call.call_id}" for each in found for call in each.asks)
+        if calls != self._asking:
+            self._asking, self._changed_at = calls, now
+        return found, bool(found) and all(each.asks or each.is_lead for each in below)
