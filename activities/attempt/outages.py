@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 
 from temporalio import activity
@@ -31,6 +32,9 @@ LONG_PAUSE_SECONDS = 2.0
 """A provider that asks for so much is told of before `FIRST_TOLD` too: somebody looks at a session that stands."""
 TELL_SECONDS = 3
 
+_begun: ContextVar[float] = ContextVar("longhaul_attempt_begun")
+"""When this attempt began, on the worker's monotonic clock."""
+
 
 class ProviderAway(ApplicationError):
     """The provider can't be reached, is overloaded, or limits calls: it is tried again."""
@@ -46,15 +50,21 @@ async def waited_out(failure: ApplicationError, wait_seconds: float) -> Applicat
     pause = pause_seconds(info.attempt, told, info.retry_policy or _AT_FIRST)
     if not is_patient():
         return ApplicationError(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
-    next_at, until = time.time() + pause, info.scheduled_time.timestamp() + wait_seconds
+    now, scheduled = _now(info), info.scheduled_time.timestamp()
+    next_at, until = now + pause, scheduled + wait_seconds
     if next_at > until:
-        waited = timedelta(seconds=round(time.time() - info.scheduled_time.timestamp()))
+        waited = timedelta(seconds=round(now - scheduled))
         sentence = f"{failure.message} It was tried {info.attempt} times in {waited} (h:m:s), and outage_wait_seconds"
         return failed_for_good(failure.type or "connection", f"{sentence} allows no more.")
     early = info.attempt < FIRST_TOLD and told >= LONG_PAUSE_SECONDS
     if early or info.attempt == FIRST_TOLD or info.attempt % TOLD_EACH == 0:
         await _tell_session(failure.message, next_at, until)
     return ProviderAway(failure.message, type=failure.type, next_retry_delay=timedelta(seconds=pause))
+
+
+def _now(info: activity.Info) -> float:
+    """By the server's clock, as all that it is compared with: a worker's may be hours ahead, and would give up."""
+    return info.started_time.timestamp() + time.monotonic() - _begun.get(time.monotonic())
 
 
 def is_patient() -> bool:
@@ -70,6 +80,7 @@ def is_patient() -> bool:
 async def counted(retries: int, earlier: EarlierAttempts) -> AsyncIterator[None]:
     """What is no outage is tried no more often than elsewhere, also in a call that may wait for hours: a worker that
     lacks something, a defect, and a call that takes its worker down each time."""
+    _begun.set(time.monotonic())
     over = is_patient() and activity.info().attempt > retries
     if over and earlier.lost_in_a_row > retries:
         raise failed_for_good("internal", "The workers that made the model call were lost each time.")

@@ -1,10 +1,14 @@
-"""How long the pauses between the tries of a model call are."""
+"""How long the pauses between the tries of a model call are, and when it is given up."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
+from longhaul.activities.attempt.outages import ProviderAway, waited_out
 from longhaul.activities.models.failures.retries import pause_seconds
 
 POLICY = RetryPolicy(initial_interval=timedelta(seconds=0.2), maximum_interval=timedelta(seconds=120))
@@ -31,3 +35,24 @@ def test_a_pause_is_the_longer_of_what_is_asked_for_and_the_growing_one(
     assert shortest <= min(pauses)
     assert max(pauses) <= longest
     assert len(pauses) > 100, "calls that failed together come back together"
+
+
+@pytest.mark.parametrize("ahead_hours", [-3, 0, 3])
+@pytest.mark.parametrize(("waited_seconds", "is_over"), [(5, False), (1_900, True)])
+async def test_how_long_was_waited_is_counted_by_the_servers_clock(
+    ahead_hours: int, waited_seconds: float, *, is_over: bool
+) -> None:
+    started = datetime.now(UTC) - timedelta(hours=ahead_hours)
+    environment = ActivityEnvironment()
+    environment.info = replace(
+        environment.info,
+        attempt=2,
+        retry_policy=replace(POLICY, maximum_attempts=0),
+        scheduled_time=started - timedelta(seconds=waited_seconds),
+        started_time=started,
+    )
+
+    ended = await environment.run(waited_out, ApplicationError("The tide is out."), 1_800.0)
+
+    assert isinstance(ended, ProviderAway) is not is_over
+    assert ended.non_retryable is is_over
