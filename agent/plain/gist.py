@@ -8,21 +8,18 @@ _TELLING = ("command", "file_path", "pattern", "path", "url", "query")
 
 
 def gist(arguments: str) -> str:
-    """The telling argument of a call's JSON arguments, an only one by itself, several as `name: value, name: value`;
-    what is not a JSON object comes back as it is."""
+    """The telling argument of a call's JSON arguments, an only text by itself, others as `name: value, name: value`.
+    What is not a JSON object comes back as it is."""
     given = parsed(arguments)
     if given is None:
         return arguments
     for name in _TELLING:
         if isinstance(given.get(name), str):
             return str(given[name])
-    if len(given) == 1:
-        return _in_words(*given.values())
-    return ", ".join(f"{name}: {_in_words(value)}" for name, value in given.items())
-
-
-def _in_words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    texts = {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in given.items()}
+    if list(given.values()) == list(texts.values()) and len(texts) == 1:
+        return "".join(texts.values())
+    return ", ".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def parsed(arguments: str) -> dict[str, Any] | None:

@@ -1,5 +1,5 @@
-"""What sub-agents wait for while their lead has nothing to do but wait for them: looked up in the server's index, which
-asks no session."""
+"""Finds the sub-agents that wait for somebody, while their lead only waits for them: in the server's index, without
+asking a session."""
 
 import time
 from collections.abc import Sequence
