@@ -36,7 +36,7 @@ from tests.suite.skips import pytest_runtest_makereport
 
 __all__ = ["pytest_runtest_makereport"]
 
-pytest_plugins = ["tests.suite.hangs", "tests.suite.reports"]
+pytest_plugins = ["tests.suite.reports", "tests.suite.hangs"]
 
 Found = TypeVar("Found")
 

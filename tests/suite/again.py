@@ -20,6 +20,8 @@ MOST_CHARACTERS = 8_000
 """Of the cause."""
 FAILED = 1
 """pytest's code for tests that failed; larger ones are of a run that broke off."""
+INTERRUPTED = 2
+"""pytest's code for a run that was ended from outside: by a person, or with a cause by tests/suite/hangs.py."""
 BROKE = 3
 """pytest's code for an error of its own: of a plugin, or of a signal that struck outside a test."""
 SECOND_RUN = "LONGHAUL_SECOND_RUN"
@@ -44,11 +46,12 @@ def broke_off(cache: Path) -> str:
     return cause[-MOST_CHARACTERS:]
 
 
-def verdict(codes: list[int], failed: list[str]) -> str:
-    """`passed`, `failed`, `again` for the failed tests, or `whole` for all of them."""
+def verdict(codes: list[int], failed: list[str], cause: str = "") -> str:
+    """`passed`, `failed`, `again` for the failed tests, or `whole` for all of them. `cause`: why pytest broke off."""
     if not any(codes):
         return "passed"
-    if max(codes) == BROKE and SECOND_RUN not in os.environ:
+    broke = max(codes) == BROKE or (max(codes) == INTERRUPTED and cause)
+    if broke and SECOND_RUN not in os.environ:
         return "whole"
     return "again" if max(codes) == FAILED and 0 < len(failed) <= MOST else "failed"
 
@@ -57,7 +60,7 @@ def main(codes: list[int], root: Path) -> int:
     failed = failed_tests(root / ".pytest_cache")
     if cause := broke_off(root / ".pytest_cache"):
         print(f"\npytest broke off:\n{cause}", flush=True)
-    match verdict(codes, failed):
+    match verdict(codes, failed, cause):
         case "passed":
             return 0
         case "failed":

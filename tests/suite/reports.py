@@ -6,7 +6,6 @@ import functools
 import gc
 import sys
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,19 +15,25 @@ CAUSE = "broke_off.txt"
 
 
 class Causes:
-    """Writes down what broke pytest off: below the folder that it runs in."""
+    """Writes down what broke pytest off."""
 
-    def __init__(self, cache: Path) -> None:
-        self.cache = cache
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
 
     def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.cache.mkdir(exist_ok=True)
-        with (self.cache / CAUSE).open("a", encoding="utf-8", errors="backslashreplace") as written:
-            written.write(f"{excinfo.typename}: {excrepr}\n")
+        write_cause(self.config, f"{excinfo.typename}: {excrepr}")
+
+
+def write_cause(config: pytest.Config, cause: str) -> None:
+    """Below the folder that pytest runs in."""
+    cache = config.rootpath / ".pytest_cache"
+    cache.mkdir(exist_ok=True)
+    with (cache / CAUSE).open("a", encoding="utf-8", errors="backslashreplace") as written:
+        written.write(f"{cause}\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Causes(config.rootpath / ".pytest_cache"))
+    config.pluginmanager.register(Causes(config))
 
 
 # pytest parses what it reports and each module that it rewrites. Before 3.11.8 and 3.12.2 Python counts for all at once

@@ -33,9 +33,13 @@ def test_only_a_few_failures_of_runs_that_went_to_their_end_are_tried_again(
 
 
 def test_a_second_run_that_breaks_off_too_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SECOND_RUN, raising=False)
+    assert verdict([2, 0], FEW[:1], "nothing was heard") == "whole"
+
     monkeypatch.setenv(SECOND_RUN, "1")
 
     assert verdict([3, 0], FEW[:1]) == "failed"
+    assert verdict([2, 0], FEW[:1], "nothing was heard") == "failed"
 
 
 def test_why_pytest_broke_off_is_told_once(tmp_path: Path) -> None:
