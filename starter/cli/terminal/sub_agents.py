@@ -10,6 +10,7 @@ from longhaul.starter.client.tree import OpenBelow
 SHORTEST_PAUSE_SECONDS = 3.0
 LONGEST_PAUSE_SECONDS = 30.0
 """Between looks; a fifth of the time that nothing has changed."""
+IDLE, WORKING = "idle", "working"
 
 
 class SubAgents:
@@ -28,9 +29,11 @@ class SubAgents:
         if now - self._looked_at < pause:
             return (), False
         self._looked_at = now
-        below = await self._lead.tree.open_below()
-        found = [each for each in below if each.asks]
+        # One that is idle has ended its task, and one that works on goes on without what is asked of it.
+        below = [each for each in await self._lead.tree.open_below() if each.card.status != IDLE]
+        found = [each for each in below if each.asks and each.card.status != WORKING]
         calls = sorted(f"{each.card.workflow_id} {call.call_id}" for each in found for call in each.asks)
         if calls != self._asking:
             self._asking, self._changed_at = calls, now
-        return found, bool(found) and all(each.asks or each.is_lead for each in below)
+            return found, False  # another one may have begun that the index does not know yet
+        return found, bool(found) and all(each in found or each.is_lead for each in below)
