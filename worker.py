@@ -25,8 +25,8 @@ from longhaul.activities.attempt.fused_reads import FusedBounds
 from longhaul.activities.attempt.missing_capabilities import Lacking
 from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.secrets import WorkerSecrets
-from longhaul.activities.attempt.shutdown import Departures
 from longhaul.activities.attempt.streaming import Waking, waking_through
+from longhaul.activities.attempt.worker_departure import Departures
 from longhaul.activities.attempt.worker_keys import own_keys
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.await_command import Awaiting

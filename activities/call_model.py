@@ -27,7 +27,7 @@ from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.privacy import for_a_person
-from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.replies.half_said import HalfSaid

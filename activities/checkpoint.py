@@ -11,7 +11,7 @@ from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.activities.attempt import measured, own_session
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.shutdown import while_polling
+from longhaul.activities.attempt.worker_departure import while_polling
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifying import Notifying
 from longhaul.activities.recovery import readout

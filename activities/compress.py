@@ -28,7 +28,7 @@ from longhaul.activities.context.prompt_digests import Specs
 from longhaul.activities.contract import COMPRESS, CompressInput
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.failures.privacy import for_a_person
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.said_once import MOST_NOTES

@@ -21,7 +21,7 @@ from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.memory.retrieval import Retrieval
 from longhaul.activities.middlewares.wrapping import Wrapping, newest_text
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.providers import Providers
 from longhaul.activities.models.requests.output_limit import most_written
 from longhaul.activities.telemetry.prices import Prices

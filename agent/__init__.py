@@ -39,7 +39,7 @@ is carried (`agent.life.rollover_state`).
     Close      end a session that nobody has needed for long
 
 Whoever drives it (a Temporal workflow, or a loop in a test) does the step, records what came of it, and asks
-again. What comes from outside goes through `agent.reception`, which answers with entries or with a reason why
+again. What comes from outside goes through `agent.letter_reception`, which answers with entries or with a reason why
 not.
 
 Nothing in this package reads a clock, a file, the environment or a random number; times and ids are given to

@@ -6,7 +6,6 @@ writes down what came of it, and asks again. So every rule about the order of th
 
 from itertools import islice
 
-from longhaul.agent.decisions.approval_validity import has_aged, must_examine, must_judge_again
 from longhaul.agent.decisions.asked_together import ahead_of, foreseen, is_unsettled, judged, unjudged
 from longhaul.agent.decisions.background import to_take_over
 from longhaul.agent.decisions.budget import within_budget
@@ -14,6 +13,7 @@ from longhaul.agent.decisions.checkpoints import should_save
 from longhaul.agent.decisions.compaction import must_compress, next_cut, too_big_without_context
 from longhaul.agent.decisions.continuations import too_often
 from longhaul.agent.decisions.fallback_model import next_model, without_a_model
+from longhaul.agent.decisions.findings_validity import has_aged, must_examine, must_judge_again
 from longhaul.agent.decisions.fused_reads import are_fused
 from longhaul.agent.decisions.hubs import to_tell_hub
 from longhaul.agent.decisions.idle_timeout import close, idle_for_long

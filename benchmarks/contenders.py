@@ -16,7 +16,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.settings import Settings
 

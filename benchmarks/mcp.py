@@ -24,7 +24,7 @@ from benchmarks.pages import publish, table
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.values.spec.mcp import MCPClient
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 

@@ -19,7 +19,7 @@ from benchmarks.measure import cpu_ms, history, memory_bytes
 from benchmarks.one_worker import Stage, one_worker
 from benchmarks.pages import with_section
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 

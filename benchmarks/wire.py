@@ -27,7 +27,7 @@ from benchmarks.pages import publish, table
 from benchmarks.peers.sides import PROGRAMS, Peer, Serving
 from benchmarks.peers.venvs import python_of
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 
 SERVER = Path(__file__).with_name("wire_server.mjs")

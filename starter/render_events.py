@@ -7,7 +7,7 @@ from rich.text import Text
 
 from longhaul.agent.values.budget import Lack
 from longhaul.agent.values.conversation.stop_reasons import WHERE
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall

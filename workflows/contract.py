@@ -33,7 +33,7 @@ from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.subagents import Child, Parent
 from longhaul.agent.views.budget import BudgetStanding
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.plan import PlanStanding
 from longhaul.workflows.encryption import owner_of as owner_of
 from longhaul.workflows.outages import Outage as Outage

@@ -1,6 +1,6 @@
 """AgentSession: one session's life as a workflow. It asks `agent/` what is next, does it, and writes it down.
 
-Nothing is decided here: `run` interprets steps, the handlers put letters through `agent.reception`, the queries
+Nothing is decided here: `run` interprets steps, the handlers put letters through `agent.letter_reception`, the queries
 read the record.
 """
 
@@ -18,12 +18,12 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.decisions.rollover import Load
     from longhaul.agent.decisions.subagents import ends_with_report
     from longhaul.agent.entries import every as e
+    from longhaul.agent.letter_reception import receive
     from longhaul.agent.letters.bodies import Unusable
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
     from longhaul.agent.life.rollover_state import carry
     from longhaul.agent.plain.ids import reply_id
-    from longhaul.agent.reception import receive
     from longhaul.agent.steps import (
         Act,
         Answer,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from longhaul.activities.contract import SnapshotPage
 from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.record import Record
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.workflows.contract import PAGE_BYTES
 
 KEPT_SNAPSHOTS = 3

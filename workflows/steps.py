@@ -24,7 +24,7 @@ from longhaul.agent.steps import HandleInterrupt, Memorise, Probe, Report, Tell,
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import holder_of
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.workflows import activity_failures, activity_options, within_task
 from longhaul.workflows.background import Background
 from longhaul.workflows.fused_reads import FusedReads

@@ -8,7 +8,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.entries import every as e
 from longhaul.agent.life.rollover_state import carry
 from longhaul.agent.record import Record
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.workflows import activity_options
 from longhaul.workflows.running_activities import at_once
 

@@ -11,7 +11,7 @@ from temporalio.common import RetryPolicy
 
 from longhaul.activities.analysis.analyzer import Case, Finding
 from longhaul.activities.compression.rendering import pieces_of
-from longhaul.activities.models.failures.retries import as_verdict, pause_seconds
+from longhaul.activities.models.failures.retry_errors import as_verdict, pause_seconds
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.structured_output import answer_of
 from longhaul.agent.values.conversation.messages import Msg, UserMsg

@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from longhaul.activities.attempt import own_session
-from longhaul.activities.attempt.shutdown import call_id_of
+from longhaul.activities.attempt.worker_departure import call_id_of
 from longhaul.activities.contract import NOT_HERE
 from longhaul.agent.letters.bodies import WORKER_LACKS
 

@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
-from longhaul.activities.models.failures.retries import failed_for_good, pause_seconds
+from longhaul.activities.models.failures.retry_errors import failed_for_good, pause_seconds
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
 log = logging.getLogger(__name__)

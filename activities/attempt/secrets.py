@@ -12,8 +12,8 @@ from typing import Any
 
 from longhaul.activities.attempt import secret_marks
 from longhaul.activities.attempt.attached_secrets import left_out, out_of_attachment
-from longhaul.activities.masking.extras import without_secret_extras, without_secrets
 from longhaul.activities.masking.masker import Masker, mark
+from longhaul.activities.masking.provider_extras import without_secret_extras, without_secrets
 from longhaul.activities.shell.environment_variables import dangerous_variable
 from longhaul.activities.tool import ToolError
 from longhaul.agent.permission.facts import CallFacts

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.compression.condensers import masked
 from longhaul.activities.compression.view import Condensation, Condenser, View
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.conversation.messages import Msg
 

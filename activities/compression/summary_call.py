@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.compression.fitting import answer_room, fitted
 from longhaul.activities.compression.view import Count, CountFor, Question, SummaryAnswer
 from longhaul.activities.models.failures.failure_classification import judge
-from longhaul.activities.models.failures.retries import as_verdict, failed_for_good
+from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
 from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg

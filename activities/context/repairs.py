@@ -8,8 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import assert_never
 
+from longhaul.activities.context.accepted_images import is_text_only, too_large_among
 from longhaul.activities.context.attachments import looked_into
-from longhaul.activities.context.image_limits import is_text_only, too_large_among
 from longhaul.activities.models.failures.failure_classification import refusal_in
 from longhaul.activities.models.failures.refusals import RefusedContent
 from longhaul.activities.models.model import ModelReply, ModelRequest

@@ -19,7 +19,7 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.mcp.allowed_servers import OfferedServers, Server
 from longhaul.activities.mcp.connections import IDLE_SECONDS, Connections
 from longhaul.activities.mcp.failures import NotOffered, ServerBusy, ServerFailure
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.tools.absent import AbsentTool
 from longhaul.activities.tools.registry import Toolbox

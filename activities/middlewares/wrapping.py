@@ -21,7 +21,7 @@ from longhaul.activities.middlewares.chain import MiddlewareFailed, around, boun
 from longhaul.activities.middlewares.middleware import AskModel, Interruption, Middleware, Stopped, ToolUse, defines
 from longhaul.activities.middlewares.registry import Middlewares
 from longhaul.activities.middlewares.runtime import RuntimeContext
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.agent.values.conversation.hints import hint_message

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, Literal, Protocol
 
-from longhaul.activities.models.replies.stop_reasons import stop_of
+from longhaul.activities.models.replies.stop_reason_table import stop_of
 from longhaul.agent.values.conversation.messages import Msg, TextBlock, ThinkingBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.stop_reasons import StopReason
 from longhaul.agent.values.conversation.tools import ToolDescriptor

@@ -7,7 +7,7 @@ from dataclasses import replace
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import SamplingLeave
-from longhaul.activities.models.failures.retries import as_verdict
+from longhaul.activities.models.failures.retry_errors import as_verdict
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.agent.values.conversation.messages import Msg, Usage
 from longhaul.agent.values.spec.mcp_sampling import Sampled

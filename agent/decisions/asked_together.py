@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from longhaul.agent.decisions.approval_validity import must_judge_again
 from longhaul.agent.decisions.call_verdicts import judge
+from longhaul.agent.decisions.findings_validity import must_judge_again
 from longhaul.agent.decisions.session_tools.sleep_tools import SLEEP_TOOL, WAIT_FOR_TOOL
 from longhaul.agent.entries.calls import Verdict
 from longhaul.agent.fold.ledger.agent_state import OpenCall

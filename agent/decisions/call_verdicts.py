@@ -1,7 +1,7 @@
 """From a call's facts to the verdict on it: permission, what a person said before, and whether to look again."""
 
 from longhaul.agent.decisions import background
-from longhaul.agent.decisions.approval_validity import findings_hold, terms_hold
+from longhaul.agent.decisions.findings_validity import findings_hold, terms_hold
 from longhaul.agent.decisions.structured_output import verdict_on
 from longhaul.agent.decisions.subagents import why_not
 from longhaul.agent.entries.every import Ruling, Verdict

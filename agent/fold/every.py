@@ -17,6 +17,7 @@ from longhaul.agent.fold import (
     deadlines,
     doubts,
     hubs,
+    message_ends,
     prepared,
     repairs,
     requests,
@@ -24,7 +25,6 @@ from longhaul.agent.fold import (
     session_tools,
     signed_approvals,
     sleep,
-    stop_reasons,
     subagents,
 )
 from longhaul.agent.fold import life as kept
@@ -166,13 +166,13 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         repairs.apply(ledger, entry.repair)
     context.note_adjusted(ledger, entry)
     if entry.stop in REFUSALS:
-        stop_reasons.refused(ledger, entry)
+        message_ends.refused(ledger, entry)
         return
     reply = ledger.current
     ledger.spent.model_calls += 1
     usage = entry.message.usage or Usage()
     _hear(ledger, entry, usage)
-    told = {"id": reply.reply_id, "created_at": iso(entry.at), **stop_reasons.mark(entry)}
+    told = {"id": reply.reply_id, "created_at": iso(entry.at), **message_ends.mark(entry)}
     message = entry.message.model_copy(update=told)
     ledger.append((message,), entry.digest, entry.tokens)
     # An Observed may have come while the model was thinking: it stands before this message, and the digest
@@ -181,10 +181,10 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         ledger.context.anchor = Anchor(entry.context_digest, entry.context_length)
     reply.usage, ledger.spent.usage = reply.usage + usage, ledger.spent.usage + usage
     reply.failed_models, reply.overflow = [], ""
-    stop_reasons.broke_off(ledger, entry)
+    message_ends.broke_off(ledger, entry)
     for block in message.get_tool_calls():
         ledger.calls.names[block.id] = block.name
-        facts = stop_reasons.facts_of(entry, message, block.id)
+        facts = message_ends.facts_of(entry, message, block.id)
         ledger.keep_unmarked(block.id, entry.unmarked.get(block.id, ""))
         reply.calls[block.id] = OpenCall(
             block=block,
@@ -195,8 +195,8 @@ def _model_said(ledger: Ledger, entry: e.ModelSaid) -> None:
         )
     if entry.dropped_calls:
         ledger.context.deferred.extend(stamped((hint_message(too_many(entry.dropped_calls), "calls"),), entry))
-    asked_again = stop_reasons.goes_on(ledger, entry) or circles.note_words(ledger, message)
-    reply.answered = not reply.calls and not asked_again and not stop_reasons.lacks_its_form(reply)
+    asked_again = message_ends.goes_on(ledger, entry) or circles.note_words(ledger, message)
+    reply.answered = not reply.calls and not asked_again and not message_ends.lacks_its_form(reply)
     reply.cur_iter += not reply.calls
 
 

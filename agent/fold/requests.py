@@ -4,7 +4,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from longhaul.agent.entries import every as e
-from longhaul.agent.fold import background, calls, hubs, repairs, signed_approvals, sleep, stop_reasons
+from longhaul.agent.fold import background, calls, hubs, message_ends, repairs, signed_approvals, sleep
 from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import KEPT_REQUESTS, Ledger
@@ -149,7 +149,7 @@ def _finish(ledger: Ledger, entry: e.ReplyFinished) -> None:
         started_at=reply.started_at,
     )
     _keep(ledger, ended)
-    if stop_reasons.leaves_out_refused(ledger, entry.reason):
+    if message_ends.leaves_out_refused(ledger, entry.reason):
         repairs.leave_out_unanswered(ledger)
         ledger.context.reminders = standing_hints(ledger)
     hubs.reply_ended(ledger, reply.reply_id)

@@ -13,7 +13,7 @@ from longhaul.agent.fold.ledger.call_id_filter import forget
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.agent.views.events import EventFold
 
 

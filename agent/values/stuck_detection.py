@@ -1,5 +1,5 @@
-"""The watch tells whether an agent goes round in circles: what is remembered of its turns, and when it is told or
-stopped.
+"""The watch tells whether an agent goes round in circles: what a user sets about it, what is remembered of its turns,
+and when it is told or stopped.
 
 Of each turn a digest is kept, made when it ends, and compared with the two before it: the work of a step does not
 grow with the session. The counts are OpenHands' own, over turns instead of single calls.
@@ -7,10 +7,10 @@ grow with the session. The counts are OpenHands' own, over turns instead of sing
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.values import OpenValue, sparse
+from longhaul.agent.plain.values import Many, OpenValue, Value, sparse
 from longhaul.agent.values.conversation.messages import (
     DataBlock,
     ErrorInfo,
@@ -20,12 +20,37 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.stuck_config import StuckConfig
 
 DIGEST_CHARS = 16
 _FAILURES = (ToolResultState.ERROR, ToolResultState.DENIED)
 
 Pattern = Literal["", "same_result", "same_error", "ping_pong", "monologue", "empty_replies"]
+
+
+class StuckConfig(Value):
+    """How often in a row something may happen until the reply ends as stuck. A turn is a model call and its results."""
+
+    enabled: bool = sparse(True)
+    same_result: int = sparse(4, ge=2, le=1_000)
+    """Turns with the same calls and the same results."""
+    same_error: int = sparse(4, ge=2, le=1_000)
+    """Turns with the same calls, all of which fail, whatever the errors say."""
+    ping_pong: int = sparse(6, ge=4, le=1_000)
+    """Turns that go to and fro between the same two, with the same results."""
+    monologue: int = sparse(3, ge=2, le=1_000)
+    """Replies without any call, each to a request without a message."""
+    empty_replies: int = sparse(3, ge=1, le=1_000)
+    """Messages of the model without a word or a call; after each one before the last it is asked again."""
+    warn_after: int = sparse(3, ge=2, le=1_000)
+    """Turns of a pattern after which the model is told of it; one turn before the limit at the latest."""
+    polling: Many[str] = sparse((), max_length=100)
+    """Tools that are called again and again on purpose: turns with calls of these alone are not counted."""
+
+    @model_validator(mode="after")
+    def _tools_have_names(self) -> "StuckConfig":
+        if not all(self.polling):
+            raise ValueError("polling: an empty name; list names of tools")
+        return self
 
 
 class Turn(OpenValue):

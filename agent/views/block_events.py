@@ -14,7 +14,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolCallBlock,
     ToolResultBlock,
 )
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 
 
 def of(block: ContentBlock, block_id: str) -> Iterator[AgentEvent]:

@@ -5,13 +5,13 @@ from typing import Any, assert_never
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.entries.repairs import Repair
-from longhaul.agent.fold.stop_reasons import refusal
+from longhaul.agent.fold.message_ends import refusal
 from longhaul.agent.plain.times import iso
 from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, StopReason
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.agent.values.plan_notebook import PlanChange
 from longhaul.agent.views import block_events
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 
 
 def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0912  one per kind of event

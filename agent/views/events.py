@@ -26,7 +26,7 @@ from longhaul.agent.values.conversation.server_questions import in_words
 from longhaul.agent.values.conversation.stop_reasons import REFUSALS, ends_as
 from longhaul.agent.views import block_events
 from longhaul.agent.views.custom_events import adjusted, changes, custom, customs, prepared, repaired, stopped
-from longhaul.agent.views.event import AgentEvent, EventsSoFar, EventType
+from longhaul.agent.views.event_types import AgentEvent, EventsSoFar, EventType
 
 
 class EventFold:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from longhaul.agent.entries import every as e
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.fold.stop_reasons import facts_of
+from longhaul.agent.fold.message_ends import facts_of
 from longhaul.agent.permission.confirmation_policy import stricter
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts

@@ -15,7 +15,7 @@ from docs.making.tables import Json, cell, docstring, meaning, referred_by, rows
 from longhaul.activities.models.script.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import OF_A_FOLDER, PREFIX, Settings

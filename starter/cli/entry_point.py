@@ -2,7 +2,7 @@
 
 import sys
 
-from longhaul.agent.plain.extras import missing
+from longhaul.agent.plain.optional_dependencies import missing
 
 MISUSE = 2
 """As `exit_codes.Exit`, which needs more than is there."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.asking import SILENT_SECONDS, NoSession
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.session import Session

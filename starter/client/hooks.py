@@ -4,7 +4,7 @@ from typing import Any
 
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.agent.plain.hooks import Hooks
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.stores.loading import found_at, names_in
 
 CLIENT_POINTS = ("reply", "observe", "print")

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.asking import NoReply
 from longhaul.starter.client.reading.event_deduplication import ToldOnce
 from longhaul.starter.client.reading.following import LONGEST_WITH_STREAM_SECONDS, Following

@@ -16,7 +16,7 @@ from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.client import compacting
 from longhaul.starter.client.cards import SessionCard

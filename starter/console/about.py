@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from longhaul.agent.permission.preview import brief
 from longhaul.agent.values.amount import NANOS, ModelSpent
 from longhaul.agent.values.conversation.messages import Usage
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter import render_events
 from longhaul.starter.console.console_request import NAMED, Visit

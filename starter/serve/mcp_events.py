@@ -1,6 +1,6 @@
 """Tells what happened in a session since an event, as text for whoever reads no events."""
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.visible import harmless
 

@@ -13,7 +13,7 @@ from contextlib import aclosing, asynccontextmanager
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.asking import NoReply, NoSession
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.reading.questions import Until

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.agent.permission.secret_files import secret_globs
-from longhaul.stores.worktrees.linked import Repository
 from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain, text_of
+from longhaul.stores.worktrees.repositories import Repository
 
 SECONDS = 60.0
 """For one run of git; a repository may be of any size, and a file in it a pipe."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from longhaul.agent.permission.secret_files import is_secret
 from longhaul.stores.worktrees.git import Git, git_for
-from longhaul.stores.worktrees.linked import Repository, repository_at
 from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.repositories import Repository, repository_at
 
 SNAPSHOTS = "refs/longhaul/"
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")

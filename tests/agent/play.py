@@ -13,6 +13,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.entries.notices import Given
 from longhaul.agent.fold.context_tokens import Cut
+from longhaul.agent.letter_reception import receive
 from longhaul.agent.letters.bodies import Confirm, Unusable
 from longhaul.agent.letters.letter import Letter
 from longhaul.agent.letters.signed_approvals import settle
@@ -20,7 +21,6 @@ from longhaul.agent.letters.signing import Key, why_not
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.permission.facts import CallFacts, PathFact
 from longhaul.agent.plain.canonical import chain_digest
-from longhaul.agent.reception import receive
 from longhaul.agent.record import Record
 from longhaul.agent.steps import (
     Act,
@@ -68,8 +68,8 @@ from longhaul.agent.values.conversation.stop_reasons import REFUSALS, StopReason
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.values.stuck_detection import StuckConfig
+from longhaul.agent.views.event_types import EventsSoFar
 
 TOOLS = (
     ToolDescriptor(name="Look", read_only=True, concurrency_safe=True, effect=Effect.READ),

@@ -46,8 +46,7 @@ from longhaul.agent.values.deadlines import Deadline
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.agent.values.spec.heartbeat_timeout import heartbeat_seconds
 from longhaul.agent.values.spec.knowledge import Knowledge
-from longhaul.agent.values.stuck_config import StuckConfig
-from longhaul.agent.values.stuck_detection import Watch, with_call
+from longhaul.agent.values.stuck_detection import StuckConfig, Watch, with_call
 from tests.agent.play import Play, calls, text
 from tests.house.syntax import tree_of
 

@@ -34,9 +34,9 @@ from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import ContextConfig, ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.values.tool_groups import ToolGroup
-from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.agent.views.events import EventFold
 from longhaul.starter.client.feed import CLOSED
 from longhaul.starter.client.reading.event_deduplication import WITHDRAWN

@@ -29,7 +29,7 @@ LONGER_FILES: dict[str, str] = {
     "starter/client/session.py": "all that a caller may ask of a session stands on one page",
     "workflows/contract.py": "all that a session and those who ask it must agree on, in one list",
     "activities/contract.py": "all that crosses between workflow and activities, in one list",
-    "agent/views/event.py": "one event, and a class for each of its types",
+    "agent/views/event_types.py": "one event, and a class for each of its types",
     "starter/cli/terminal/conversation.py": "one conversation at one terminal, from its first line to its end",
     "agent/letters/bodies.py": "all that may be asked from outside, in one list",
     "workflows/activity_options.py": "every timeout and retry policy, in one list",

@@ -60,11 +60,11 @@ def test_every_name_is_on_the_page_once_with_a_line() -> None:
 def test_every_class_of_event_and_every_error_is_a_name() -> None:
     script = (
         "import json, longhaul\n"
-        "from longhaul.agent.views import event\n"
+        "from longhaul.agent.views import event_types\n"
         "import longhaul.worker, longhaul.starter.serve.application, longhaul.starter.client.client\n"
         "def below(kind):\n"
         "    return {kind}.union(*map(below, kind.__subclasses__()))\n"
-        "met = below(event.AgentEvent) | below(longhaul.LonghaulError)\n"
+        "met = below(event_types.AgentEvent) | below(longhaul.LonghaulError)\n"
         "print(json.dumps([one.__name__ for one in met if '.starter.cli.' not in one.__module__]))"
     )
     met = json.loads(in_a_new_process(script))

@@ -20,7 +20,7 @@ from docs.making.tables import rows, schemas_of
 from longhaul.activities.models.script.script import ScriptLine
 from longhaul.agent.entries.every import AnyEntry
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
-from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.cli.main import app
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import PREFIX, Settings

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.render_events import asked, decided, line_of, stillness
 
 

@@ -21,7 +21,7 @@ from longhaul.activities.models.providers import Providers
 from longhaul.activities.recovery import readout
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading import asking
 from longhaul.starter.client.session import Session

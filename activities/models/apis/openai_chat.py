@@ -15,7 +15,7 @@ from longhaul.activities.models.apis.streams import finish, read_all, silence_of
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import is_told_to_reason, profiled
 from longhaul.activities.models.replies.assembly import Assembly
-from longhaul.activities.models.replies.stop_reasons import REFUSAL
+from longhaul.activities.models.replies.stop_reason_table import REFUSAL
 from longhaul.activities.models.replies.usage import usage_of_chunk
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_chat

@@ -14,7 +14,7 @@ from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.profiles import profiled
 from longhaul.activities.models.replies.assembly import Assembly
-from longhaul.activities.models.replies.stop_reasons import REFUSAL
+from longhaul.activities.models.replies.stop_reason_table import REFUSAL
 from longhaul.activities.models.replies.usage import openai_usage
 from longhaul.activities.models.requests.openai_parts import is_reasoning_model
 from longhaul.activities.models.requests.sampling_parameters import noted, refused_by_responses

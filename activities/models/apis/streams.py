@@ -12,7 +12,7 @@ from longhaul.activities.models.failures.errors import IncompleteStreamError, Pr
 from longhaul.activities.models.failures.status_table import STATUS_OF_TYPE
 from longhaul.activities.models.model import ModelReply, ModelRequest
 from longhaul.activities.models.replies.assembly import Assembly, Block
-from longhaul.activities.models.replies.stop_reasons import has_failed, tells_nothing
+from longhaul.activities.models.replies.stop_reason_table import has_failed, tells_nothing
 from longhaul.activities.models.requests.arrangement import call_ids
 from longhaul.activities.models.requests.text import scrub
 from longhaul.agent.values.conversation.messages import Usage

@@ -36,7 +36,7 @@ from longhaul.activities.models.failures.errors import IncompleteStreamError, Pr
 from longhaul.activities.models.failures.privacy import for_a_person
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
 from longhaul.activities.models.replies.assembly import Assembly
-from longhaul.activities.models.replies.stop_reasons import is_known
+from longhaul.activities.models.replies.stop_reason_table import is_known
 from longhaul.activities.models.requests.structured_output import NOT_FORCED, forced_or_in_words, in_words
 from longhaul.activities.models.sign_in import signing_in
 from longhaul.agent.values.conversation.messages import Usage

@@ -36,7 +36,7 @@ from longhaul.agent.values.spec.profiles import ModelProfile, check_names
 from longhaul.agent.values.spec.skills import LOADER, SKILL_TOOL
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.spec.workspace import Seal, Workspace
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
 

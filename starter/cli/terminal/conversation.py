@@ -10,7 +10,7 @@ from typing import Any, cast
 from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render_pending, render_session
 from longhaul.starter.cli.exit_codes import Outcome, outcome_of
 from longhaul.starter.cli.session_lookup import flags_of

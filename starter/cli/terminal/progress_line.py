@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.terminal.running_calls import moment, seconds
 from longhaul.starter.visible import one_line
 

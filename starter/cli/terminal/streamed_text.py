@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.text_writers import PIECES, PlainWriter, TextWriter
 from longhaul.starter.client.reading.following import UNAVAILABLE

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from rich.text import Text
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit
 from longhaul.starter.cli.session_lookup import Name, connected, find_session, flags_of

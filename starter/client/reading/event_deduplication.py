@@ -6,7 +6,7 @@ delta is the rest of it, perhaps nothing, and `whole` is all of it.
 
 from dataclasses import dataclass, field
 
-from longhaul.agent.views.event import AgentEvent, Live
+from longhaul.agent.views.event_types import AgentEvent, Live
 from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 
 WITHDRAWN = "withdrawn"

@@ -8,7 +8,7 @@ looked at with growing pauses (`glance`), and the session asked when it has reco
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.hooks import Printing
 from longhaul.starter.client.reading.glance import Moves
 from longhaul.starter.client.reading.live_events import LiveEvents

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from longhaul.agent.views.event import AgentEvent, EventType, Live
+from longhaul.agent.views.event_types import AgentEvent, EventType, Live
 from longhaul.stores.streams.items import PIECES, Item, model_call, tool_call
 from longhaul.workflows.contract import EventPage
 

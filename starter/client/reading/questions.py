@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Literal
 
 from longhaul.agent.values.conversation.messages import ToolCallBlock, ToolCallState, ToolResultState
-from longhaul.agent.views.event import AgentEvent, EventType
+from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.client.reading.asking import NoReply
 from longhaul.starter.client.reading.following import Following
 from longhaul.workflows.contract import PendingCall, ReplyResult

@@ -8,7 +8,7 @@ from longhaul.agent.life.rollover_state import Carried
 from longhaul.agent.plain.pages import Pages
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.structured_output import answered_in
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.trajectory import Trajectory, TrajectoryEvent
 from longhaul.starter.client.reading.asking import Asking, NoSession

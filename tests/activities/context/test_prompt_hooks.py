@@ -7,7 +7,7 @@ import pytest
 
 from longhaul.activities.context.prompt_hooks import HookSetupError, PromptContext, PromptHook, PromptHooks, load_hooks
 from longhaul.activities.models.failures.errors import SetupError
-from longhaul.activities.models.failures.retries import as_verdict
+from longhaul.activities.models.failures.retry_errors import as_verdict
 from longhaul.agent.values.conversation.messages import ErrorInfo
 
 HERE = "tests.activities.context.test_prompt_hooks"

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities.masking.logs import mask_logs
 from longhaul.activities.masking.masker import Masker
-from longhaul.activities.models.failures.retries import failed_for_good
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import JsonLines, about, fields
 from longhaul.starter.telemetry.metrics import BadTelemetrySetting

@@ -8,9 +8,9 @@ from longhaul.agent.record import Record
 from longhaul.agent.steps import HandleInterrupt, Idle, Park
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.views.event import AgentEvent, EventsSoFar
+from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import Play, calls, spec_with, spoken, text
 

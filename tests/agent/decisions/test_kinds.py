@@ -4,7 +4,7 @@ from longhaul.agent.entries import every as e
 from longhaul.agent.steps import Compress, Join, Remind, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, FinishedReason, ThinkingBlock
 from longhaul.agent.values.spec.agent_spec import ReActConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from tests.agent.fold.test_compaction import OVERFLOW, looking
 from tests.agent.play import SPEC, Play, calls, text
 

@@ -20,7 +20,7 @@ from longhaul.agent.values.plan_texts import NO_PLAN, standing_text
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import NotebookPlan, Task, TasksContext
 from longhaul.agent.values.tool_groups import hidden
-from longhaul.agent.views.event import AgentEvent, EventsSoFar
+from longhaul.agent.views.event_types import AgentEvent, EventsSoFar
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.plan import plan_standing, plans_over
 from tests.agent.decisions.test_tasks import hints, todos

@@ -12,9 +12,9 @@ from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolC
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.spec.agent_spec import AgentSpec
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, TOOLS, Line, Play, calls, spec_with, text
 

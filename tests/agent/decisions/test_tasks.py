@@ -15,7 +15,7 @@ from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.values.tasks import BadTodos, Task, TasksContext, Todo, progress, replaced, tasks_text
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, TOOLS, Play, text
 

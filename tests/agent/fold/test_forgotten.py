@@ -11,7 +11,7 @@ from longhaul.agent.fold.ledger.ledger_values import Forgotten
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolCallBlock
-from longhaul.agent.views.event import EventsSoFar
+from longhaul.agent.views.event_types import EventsSoFar
 from tests.agent.play import SPEC
 
 OPENED = e.SessionOpened(seq=1, session_id="s", spec=SPEC)

@@ -14,7 +14,7 @@ from longhaul.agent.values.conversation.messages import (
     ToolResultBlock,
     ToolResultState,
 )
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Play, calls, text
 

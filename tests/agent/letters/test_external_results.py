@@ -7,7 +7,7 @@ import pytest
 from longhaul.agent.plain.result_schema import unusable, wrong_places
 from longhaul.agent.steps import TakeIn
 from longhaul.agent.values.conversation.tools import ToolDescriptor
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import TOOLS, Play, calls, text
 

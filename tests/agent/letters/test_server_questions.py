@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.server_questions import ServerAsked, Ser
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from longhaul.agent.views.waits import Waited, waits_ended
 from tests.agent.play import RULES, SPEC, TOOLS, Play, calls, text

@@ -4,8 +4,14 @@ from typing import get_args
 
 import pytest
 
-from longhaul.agent.views import event as told
-from longhaul.agent.views.event import CLASSES, AgentEvent, EventType, RequireUserConfirmEvent, TextBlockDeltaEvent
+from longhaul.agent.views import event_types as told
+from longhaul.agent.views.event_types import (
+    CLASSES,
+    AgentEvent,
+    EventType,
+    RequireUserConfirmEvent,
+    TextBlockDeltaEvent,
+)
 from longhaul.workflows.contract import EventPage
 
 

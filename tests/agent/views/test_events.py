@@ -4,7 +4,7 @@ from longhaul.agent.entries.every import CallUnsettled
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.events import EventFold
 from tests.agent.play import SPEC, Line, Play, calls, text
 

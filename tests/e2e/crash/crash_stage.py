@@ -19,7 +19,7 @@ from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.agent.values.permission import PermissionContext, PermissionRule
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.settings import Settings

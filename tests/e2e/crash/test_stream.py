@@ -12,8 +12,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from longhaul.agent.views.event import AgentEvent
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.starter.client.reading.following import UNAVAILABLE
 from longhaul.starter.client.reading.live_events import RESTARTED
 from longhaul.starter.provision.dev_server import DevServer

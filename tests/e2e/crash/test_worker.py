@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
 from tests.e2e.processes import WorkerProcess, running_with, worker

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.terminal.bottom_lines import BottomLines
 from longhaul.starter.cli.terminal.markdown import MarkdownText
 from longhaul.starter.cli.terminal.progress_line import ProgressLine

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longhaul.agent.views.event import AgentEvent, Live
+from longhaul.agent.views.event_types import AgentEvent, Live
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.terminal.streamed_text import LINES_SHOWN, StreamedText
 

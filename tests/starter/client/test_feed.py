@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from itertools import pairwise
 from typing import cast
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.feed import BUFFERED_EVENTS, CLOSED, Feed, FeedItem
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session

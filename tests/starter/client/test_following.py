@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.reading.following import Following
 from longhaul.starter.client.reading.live_stream import LiveStream
 from longhaul.stores.streams.items import SETTLED, Item

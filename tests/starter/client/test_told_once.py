@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.views.event import AgentEvent, EventType, Live
+from longhaul.agent.views.event_types import AgentEvent, EventType, Live
 from longhaul.starter.client.reading.event_deduplication import WITHDRAWN, ToldOnce
 from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 

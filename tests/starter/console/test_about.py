@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from longhaul.agent.values.amount import ModelSpent
 from longhaul.agent.values.conversation.messages import ToolCallBlock, Usage
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
 from longhaul.starter.console.about import amounts, event_rows, step_of
 from longhaul.starter.console.console_request import Visit

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from openapi_spec_validator import validate
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.work.serve import ListenPlace, hosts_of, listen
 from longhaul.starter.serve.application import application

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import WorkerSettings, worker

@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.permission import PermissionMode
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import SessionRecord

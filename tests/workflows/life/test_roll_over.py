@@ -5,7 +5,7 @@ import json
 import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.workflows.conftest import Stage

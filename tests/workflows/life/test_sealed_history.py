@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.client.session import Session

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from longhaul.agent.values.spec.workspace import Workspace, branch_of
 from longhaul.starter.cli.main import app as commands
-from longhaul.stores.worktrees.linked import repository_at
+from longhaul.stores.worktrees.repositories import repository_at
 from longhaul.stores.worktrees.worktrees import listed
 from tests.stores.worktrees.repositories import FIRST, git, repository, texts
 from tests.workflows.conftest import Stage

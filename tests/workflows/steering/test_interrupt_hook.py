@@ -7,7 +7,7 @@ import pytest
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.agent.values.conversation.messages import FinishedReason
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.workflows.contract import PendingCall
 from longhaul.workflows.session import AgentSession
 from tests.workflows.conftest import TOOLS, Stage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import Msg, UserMsg
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from tests.limits import SURE_SECONDS

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock, URLSource
-from longhaul.agent.views.event import (
+from longhaul.agent.views.event_types import (
     AgentEvent,
     HintBlockEvent,
     ModelCallEndEvent,
@@ -11,7 +11,7 @@ from longhaul.agent.views.event import (
     ReplyStartEvent,
     ToolResultDataDeltaEvent,
 )
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.message_assembly import ReplyFold
 from tests.activities.models.sample_requests import PIXEL
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.feed import CLOSED, FeedItem
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage

@@ -11,7 +11,7 @@ from longhaul.agent.values.conversation.hints import GO_ON
 from longhaul.agent.values.conversation.messages import HintBlock, ToolResultState
 from longhaul.agent.values.conversation.provider_extras import CONTINUES
 from longhaul.agent.values.conversation.wellformed import problem
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.starter.client.session import Session
 from tests.activities.models.replies.stopping import (
     APIS,

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.agent.letters.bodies import ConfirmResult, ExternalExecutionResultEvent, UserConfirmResultEvent
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolCallBlock, ToolResultBlock
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Inputs, Session
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage

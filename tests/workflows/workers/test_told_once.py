@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.agent.views.event import AgentEvent
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.starter.client.reading.event_deduplication import WITHDRAWN
 from longhaul.starter.client.reading.live_events import RESTARTED
 from longhaul.starter.client.session import Session

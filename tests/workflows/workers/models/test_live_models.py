@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolCallBlock
-from longhaul.agent.views.event import AgentEvent
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.event_types import AgentEvent
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.starter.client.reading.live_events import LOST, RESTARTED
 from tests.activities.models.wire import (
     chat_chunk,

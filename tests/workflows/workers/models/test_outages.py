@@ -14,7 +14,7 @@ from longhaul.activities.attempt import outages
 from longhaul.activities.attempt.outages import FIRST_TOLD, TOLD_EACH
 from longhaul.activities.contract import CALL_MODEL
 from longhaul.activities.models.failures import status_table
-from longhaul.activities.models.failures.retries import pause_seconds
+from longhaul.activities.models.failures.retry_errors import pause_seconds
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still

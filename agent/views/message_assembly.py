@@ -18,7 +18,7 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
 )
 from longhaul.agent.values.conversation.structured_output import answered_in
-from longhaul.agent.views.event import AgentEvent
+from longhaul.agent.views.event_types import AgentEvent
 
 
 @dataclass(slots=True)

@@ -19,9 +19,9 @@ from longhaul.agent.values.conversation.messages import (
     Usage,
 )
 from longhaul.agent.values.spec.agent_spec import ReActConfig
-from longhaul.agent.views.event import AgentEvent, Live
+from longhaul.agent.views.event_types import AgentEvent, Live
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, Line, Play, calls, text
 

@@ -17,9 +17,9 @@ from longhaul.agent.values.conversation.messages import (
 )
 from longhaul.agent.values.conversation.stop_reasons import BROKEN_OFF, REFUSALS, StopReason, ends_as
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
-from longhaul.agent.values.stuck_config import StuckConfig
+from longhaul.agent.values.stuck_detection import StuckConfig
 from longhaul.agent.views.events import EventFold
-from longhaul.agent.views.folding import ReplyFold
+from longhaul.agent.views.message_assembly import ReplyFold
 from longhaul.agent.views.transcript import reply_message
 from tests.agent.play import SPEC, Line, Play, Stopped, calls, spec_with, text
 

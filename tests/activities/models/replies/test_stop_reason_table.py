@@ -14,7 +14,7 @@ from openai.types.responses.response_status import ResponseStatus
 from longhaul.activities.models.failures.errors import IncompleteStreamError, ProviderError
 from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.model import ModelReply
-from longhaul.activities.models.replies.stop_reasons import has_failed, is_known, stop_of, tells_nothing
+from longhaul.activities.models.replies.stop_reason_table import has_failed, is_known, stop_of, tells_nothing
 from longhaul.activities.models.requests.output_limit import MOST_TOKENS, THINKING_TOKENS, output_limit
 from longhaul.agent.values.conversation.messages import TextBlock, ToolCallBlock, Usage
 from longhaul.agent.values.conversation.stop_reasons import StopReason
