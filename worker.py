@@ -23,11 +23,11 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
 from longhaul.activities.attempt.missing_capabilities import Lacking
-from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.streaming import Waking, waking_through
 from longhaul.activities.attempt.worker_departure import Departures
 from longhaul.activities.attempt.worker_keys import own_keys
+from longhaul.activities.attempt.worker_offers import Offered
 from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.await_command import Awaiting
 from longhaul.activities.call_model import Thinking
@@ -116,11 +116,11 @@ from longhaul.workflows.contract import keys_in, stored_in
 from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.payloads.visits import leave_out_needless
-from longhaul.workflows.replay_guard import ForgetfulRunner
 from longhaul.workflows.schedules import ScheduledFiring
 from longhaul.workflows.session import AgentSession
 from longhaul.workflows.shared_keys import SharedKeys
 from longhaul.workflows.tracing import CarriedTraces
+from longhaul.workflows.unbegun_task_guard import ForgetfulRunner
 
 TASK_SECONDS = 4
 """Less than `TASK_TIMEOUT`, or the server would give up first and say nothing."""

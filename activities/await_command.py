@@ -11,7 +11,7 @@ from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.activities.tools.bash_output import Outputs
-from longhaul.agent.entries.every import ToolReturned
+from longhaul.agent.entries.all_entries import ToolReturned
 from longhaul.agent.values.background import BASH
 
 WITHHELD = (

@@ -36,7 +36,7 @@ from longhaul.activities.models.replies.usage import estimated_where_silent
 from longhaul.activities.models.requests.said_once import MOST_NOTES, SaidOnce
 from longhaul.activities.tool import Place
 from longhaul.activities.tools.registry import Toolbox
-from longhaul.agent.entries.every import ModelSaid
+from longhaul.agent.entries.all_entries import ModelSaid
 from longhaul.agent.fold.parallel_calls import without_too_many
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, TextBlock, ToolCallBlock, message_digest

@@ -9,14 +9,14 @@ import asyncio
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 
-from longhaul.activities.attempt import measured, own_session
+from longhaul.activities.attempt import measures, own_session
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.worker_departure import while_polling
 from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifying import Notifying
 from longhaul.activities.recovery import readout
 from longhaul.activities.recovery.stored_lives import Life, spelt
-from longhaul.agent.entries.every import Checkpointed
+from longhaul.agent.entries.all_entries import Checkpointed
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import once_saved
 from longhaul.stores.segments.segments import Segments
@@ -54,7 +54,7 @@ class Checkpointing:
                 segments=written,
                 closing=ask.closing,
             )
-            measured.written(new, carried.ledger)
+            measures.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             after = once_saved(carried, saved)
             if few:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from longhaul.agent.entries.every import AnyEntry, Segment
+from longhaul.agent.entries.all_entries import AnyEntry, Segment
 from longhaul.agent.permission.facts import CallFacts, Confined
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import Msg

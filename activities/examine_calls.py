@@ -22,7 +22,7 @@ from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.registry import Toolbox, finishing
-from longhaul.agent.entries.every import CallsExamined
+from longhaul.agent.entries.all_entries import CallsExamined
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ContentBlock, Msg, ToolCallBlock
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE

@@ -10,7 +10,7 @@ from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.agent.decisions.interrupting import LONGEST_WORDS
-from longhaul.agent.entries.every import InterruptHandled
+from longhaul.agent.entries.all_entries import InterruptHandled
 
 
 class Interrupting:

@@ -7,9 +7,9 @@ from temporalio import activity
 
 from longhaul.activities.attempt.fused_reads import unfused
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.offered import Offered
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.user_rules import FoundRules, found
+from longhaul.activities.attempt.worker_offers import Offered
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.compression.prompts import check_config
 from longhaul.activities.context.context_windows import window_of
@@ -28,7 +28,7 @@ from longhaul.activities.telemetry.prices import Prices
 from longhaul.activities.tools.registry import Toolbox, describe
 from longhaul.activities.tools.structured_output import BadAskedSchema, GenerateResponse
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.entries.every import Prepared
+from longhaul.agent.entries.all_entries import Prepared
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.values.budget import Tariff
 from longhaul.agent.values.conversation.hints import hint_message

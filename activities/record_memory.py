@@ -9,7 +9,7 @@ from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
 from longhaul.activities.process.output_truncation import words_of
-from longhaul.agent.entries.every import MemoryRecorded
+from longhaul.agent.entries.all_entries import MemoryRecorded
 from longhaul.agent.values.spec.memory import dialogue
 from longhaul.stores.memories.memories import MOST_CHARS, Memories, MemoryOwner, NewMemory
 

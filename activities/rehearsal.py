@@ -10,7 +10,7 @@ from longhaul.activities.tool import Place, Tool
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.call_verdicts import judge
-from longhaul.agent.entries.every import Verdict
+from longhaul.agent.entries.all_entries import Verdict
 from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall
 from longhaul.agent.fold.ledger.ledger_parts import Provided
 from longhaul.agent.permission.facts import CallFacts

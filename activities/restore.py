@@ -22,7 +22,7 @@ from longhaul.activities.recovery import readout
 from longhaul.activities.recovery.earlier_runs import Ended, earlier_runs, first_sentence, why_task_failed
 from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in
 from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
-from longhaul.agent.entries.every import Restored, SessionOpened
+from longhaul.agent.entries.all_entries import Restored, SessionOpened
 from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.stores.state.rollover_state import carried_of

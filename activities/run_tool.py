@@ -14,7 +14,7 @@ from temporalio import activity
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-from longhaul.activities.attempt import once, own_session
+from longhaul.activities.attempt import once_calls, own_session
 from longhaul.activities.attempt.heartbeat import Stalled, beating
 from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
@@ -40,7 +40,7 @@ from longhaul.activities.tools.marked_arguments import checked
 from longhaul.activities.tools.notes import attempt_noting
 from longhaul.activities.tools.registry import Toolbox
 from longhaul.activities.tools.sandbox_call import Boxes
-from longhaul.agent.entries.every import CallOutcome, CallUnsettled, InputAsked, ToolReturned
+from longhaul.agent.entries.all_entries import CallOutcome, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.call_runs import CallRun, with_ran
 from longhaul.agent.values.conversation.messages import ToolResultState
@@ -85,11 +85,11 @@ class Acting:
         if ask.effect is not Effect.ONCE:
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
-        if lost := await once.lost_before():
+        if lost := await once_calls.lost_before():
             return await self._returned(name, ask, ToolOutput(UNKNOWN_OUTCOME.format(lost)), ToolResultState.UNKNOWN)
-        with once.beginning():
+        with once_calls.beginning():
             start = await self._ready(name, ask)
-        with once.started():
+        with once_calls.started():
             return await self._told(name, ask, start)
 
     async def _told(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:

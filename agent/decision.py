@@ -23,7 +23,7 @@ from longhaul.agent.decisions.memory import memorised
 from longhaul.agent.decisions.notices import should_notify
 from longhaul.agent.decisions.prepared import must_list_anew
 from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
-from longhaul.agent.decisions.session_tools.every import answer
+from longhaul.agent.decisions.session_tools.all_session_tools import answer
 from longhaul.agent.decisions.session_tools.sleep_tools import woken
 from longhaul.agent.decisions.structured_output import ended as ended_in_form
 from longhaul.agent.decisions.structured_output import must_call

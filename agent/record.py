@@ -6,8 +6,8 @@ happens next is in `agent.decision`.
 
 from dataclasses import fields
 
-from longhaul.agent.entries import every as e
-from longhaul.agent.fold.every import apply
+from longhaul.agent.entries import all_entries as e
+from longhaul.agent.fold.all_changes import apply
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import ThisLife

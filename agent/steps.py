@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from longhaul.agent.entries.every import (
+from longhaul.agent.entries.all_entries import (
     BudgetEntry,
     CallAnswered,
     Joined,

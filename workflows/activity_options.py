@@ -17,7 +17,7 @@ FIRST_RETRY = timedelta(seconds=0.2)
 
 LOST = ["TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat", "BlobsUnavailable"]
 """The server's names for a lost attempt, and ours for a result that could not be stored: final for a `once` call. After
-any other kind the next attempt sees that it was not NotHere, and begins nothing (`activities.attempt.once`)."""
+any other kind the next attempt sees that it was not NotHere, and begins nothing (`activities.attempt.once_calls`)."""
 
 GIVE_UP_AFTER = 30
 """Attempts. As NotHere they take about a minute (`activities.attempt.workspaces.not_here`): long enough for a worker to

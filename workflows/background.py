@@ -15,7 +15,7 @@ from temporalio.workflow import ActivityHandle
 
 from longhaul.activities.contract import AWAIT_COMMAND, AwaitCommand
 from longhaul.agent.decisions.background import begun, ended, lost
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record

@@ -17,7 +17,7 @@ from longhaul.activities.contract import SnapshotPage as SnapshotPage
 from longhaul.activities.contract import SpecTexts as SpecTexts
 from longhaul.activities.contract import TranscriptPage as TranscriptPage
 from longhaul.activities.contract import WorkerEnvironment as WorkerEnvironment
-from longhaul.agent.entries.every import RequestAccepted, Segment
+from longhaul.agent.entries.all_entries import RequestAccepted, Segment
 from longhaul.agent.hub.hub import HubShown, HubState, Member
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.letters.hubs import HubSays

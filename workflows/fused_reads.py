@@ -7,7 +7,7 @@ import asyncio
 from typing import TypeVar
 
 from longhaul.activities import contract as world
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.record import Record
 from longhaul.workflows import activity_failures, activity_options

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.decision import decide
     from longhaul.agent.decisions.rollover import Load
     from longhaul.agent.decisions.subagents import ends_with_report
-    from longhaul.agent.entries import every as e
+    from longhaul.agent.entries import all_entries as e
     from longhaul.agent.letter_reception import receive
     from longhaul.agent.letters.bodies import Unusable
     from longhaul.agent.letters.letter import Letter
@@ -60,7 +60,6 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.views.subagents import report
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
-    from longhaul.workflows.clock import DeadlineClock, IdleClock
     from longhaul.workflows.contract import (
         REFUSED,
         TASK_TIMEOUT,
@@ -80,6 +79,7 @@ with workflow.unsafe.imports_passed_through():
         read_start,
         weigh,
     )
+    from longhaul.workflows.session_timers import DeadlineClock, IdleClock
     from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
     from longhaul.workflows.steps import Doing
     from longhaul.workflows.wait_metrics import tell_waits

@@ -5,7 +5,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
-from longhaul.agent.entries.every import HubTold
+from longhaul.agent.entries.all_entries import HubTold
 from longhaul.agent.record import Record
 from longhaul.agent.values.hubs import MEMBER_SAID
 from longhaul.agent.views.hubs import member_said

@@ -13,7 +13,7 @@ from longhaul.agent.decisions.background import is_wanted
 from longhaul.agent.decisions.call_ids import with_own_call_ids
 from longhaul.agent.decisions.interrupting import parting_words
 from longhaul.agent.decisions.prepared import with_tools_from_before
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
 from longhaul.agent.fold.context_tokens import Cut
 from longhaul.agent.fold.ledger.agent_state import effect_of

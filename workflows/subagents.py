@@ -16,7 +16,7 @@ from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadySt
 
 from longhaul.activities.contract import HEAR_CHILD, ChildHeard, HearChild
 from longhaul.agent.decisions.subagents import Beginning, at_work, beginning, lost, not_begun, started
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import CHILD_REPORTED, REPORT_AGAIN, Unusable
 from longhaul.agent.letters.subagents import heard
 from longhaul.agent.plain.ids import reply_id

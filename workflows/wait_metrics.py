@@ -2,7 +2,7 @@
 
 from temporalio import workflow
 
-from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.views.waits import waits_ended
 

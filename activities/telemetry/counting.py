@@ -8,11 +8,11 @@ from temporalio import activity
 from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.attempt import measured
+from longhaul.activities.attempt import measures
 from longhaul.activities.kinds.turns import CODE
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
-from longhaul.agent.entries.every import (
+from longhaul.agent.entries.all_entries import (
     AnyEntry,
     BudgetExhausted,
     Checkpointed,
@@ -42,7 +42,7 @@ class _Counted(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
         counting = _Counting(activity.metric_meter(), self._prices)
-        measured.listen(counting)
+        measures.listen(counting)
         try:
             result = await super().execute_activity(input)
         except (Exception, asyncio.CancelledError) as error:

@@ -9,11 +9,11 @@ from typing import Any
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.attempt import measured
+from longhaul.activities.attempt import measures
 from longhaul.activities.telemetry.attempt_names import call_id_in, header_in
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import about, fields, session_fields
-from longhaul.agent.entries.every import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
+from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
 from longhaul.agent.values.conversation.messages import Usage
@@ -38,7 +38,7 @@ class _Logged(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
         heard = _Ended()
-        measured.listen(heard)
+        measures.listen(heard)
         began = time.perf_counter()
         with about(_about(input, traced=self._traced)):
             try:

@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
 from longhaul.activities.telemetry.places import inside, pinned
-from longhaul.agent.entries.every import AnyEntry, ReplyFinished, ReplyStarted
+from longhaul.agent.entries.all_entries import AnyEntry, ReplyFinished, ReplyStarted
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_values import Finished
 from longhaul.agent.plain.ids import Names

@@ -10,13 +10,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from longhaul.activities.attempt import measured
+from longhaul.activities.attempt import measures
 from longhaul.activities.telemetry.attempt_names import ask_of, header_in, is_tool
 from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.failure_class import kind_of
 from longhaul.activities.telemetry.places import inside
 from longhaul.activities.telemetry.replies import Replies
-from longhaul.agent.entries.every import AnyEntry, CallUnsettled, InputAsked, ToolReturned
+from longhaul.agent.entries.all_entries import AnyEntry, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
@@ -76,7 +76,7 @@ class _Watched(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK's name
         header = header_in(input.headers)
         heard = _Heard()
-        measured.listen(heard)
+        measures.listen(heard)
         with self._spans.attempt(header) as span:
             if is_tool(activity.info().activity_type):
                 self._called(span, input)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.activities.tool import ToolError
-from longhaul.stores.offload.folders import sync_folder
+from longhaul.stores.offload.shared_folders import sync_folder
 
 ABSENT = "absent"
 LOADED_CAP_BYTES = 20_000_000

@@ -13,7 +13,7 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.recovery import readout
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
 from longhaul.activities.tools.recalled import MOST_MESSAGES, FoundMessages, Newest, WantedMessages, shown, wanted
-from longhaul.agent.entries.every import Segment
+from longhaul.agent.entries.all_entries import Segment
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.segments.messages import Read, messages_of, stretches

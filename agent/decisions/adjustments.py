@@ -2,9 +2,9 @@
 
 from typing import TypeVar
 
+from longhaul.agent.entries.all_entries import ModelSaid
 from longhaul.agent.entries.calls import CallsExamined
 from longhaul.agent.entries.context import ContextCompressed
-from longhaul.agent.entries.every import ModelSaid
 from longhaul.agent.record import Record
 
 Told = TypeVar("Told", ModelSaid, ContextCompressed, CallsExamined)

@@ -4,7 +4,7 @@ import json
 from typing import cast
 
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.gist import gist

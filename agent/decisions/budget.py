@@ -9,7 +9,7 @@ attempts that were lost.
 from longhaul.agent.decisions.checkpoints import should_save
 from longhaul.agent.decisions.continuations import config_for
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.budget import tariff_of
 from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.record import Record

@@ -1,6 +1,6 @@
 """Call ids: the record keeps each one unique, whatever a model sends."""
 
-from longhaul.agent.entries.every import ModelSaid
+from longhaul.agent.entries.all_entries import ModelSaid
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock
 

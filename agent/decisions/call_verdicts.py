@@ -4,7 +4,7 @@ from longhaul.agent.decisions import background
 from longhaul.agent.decisions.findings_validity import findings_hold, terms_hold
 from longhaul.agent.decisions.structured_output import verdict_on
 from longhaul.agent.decisions.subagents import why_not
-from longhaul.agent.entries.every import Ruling, Verdict
+from longhaul.agent.entries.all_entries import Ruling, Verdict
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
 from longhaul.agent.fold.ledger.approval_digest import material
 from longhaul.agent.permission.confirmation_policy import stricter, warning_of

@@ -1,6 +1,6 @@
 """Decides whether what a worker has found for a reply has to be found anew in its midst."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.hints import hint_message

@@ -4,7 +4,7 @@ how one ends in words that a tool says for the agent."""
 from typing import Any
 
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
-from longhaul.agent.entries.every import CallAnswered, Verdict
+from longhaul.agent.entries.all_entries import CallAnswered, Verdict
 from longhaul.agent.fold.ledger.agent_state import OpenCall, ReplyContext
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.record import Record

@@ -8,7 +8,7 @@ from longhaul.agent.decisions.budget import lacking, need_of
 from longhaul.agent.decisions.checkpoints import should_save
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.decisions.subagents import GivenTask
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import not_a_call
 from longhaul.agent.record import Record

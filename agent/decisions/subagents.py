@@ -8,7 +8,7 @@ from longhaul.agent.decisions.background import woken
 from longhaul.agent.decisions.interrupting import is_stopped
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.decisions.subagent_settings import inherited, says_when_to_close
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import lost_child, not_a_call
 from longhaul.agent.plain.asked_schema import why_unusable

@@ -1,6 +1,6 @@
 """Counts what each model has used up, from what the entries say. To be called before a budget settles the call."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.budget import judge_of, tariff_of
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.amount import ModelSpent

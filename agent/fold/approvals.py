@@ -1,6 +1,6 @@
 """Keeps people's decisions in the state, for whoever asks later."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.approval_digest import terms
 from longhaul.agent.fold.ledger.ledger import Ledger

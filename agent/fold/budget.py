@@ -4,7 +4,7 @@ What an answer reports settles what was put aside for it; what nobody answered i
 been billed. So each attempt counts once, whatever order things come in.
 """
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, child_key
 from longhaul.agent.values.budget import KEPT_CHANGES, NEW_ACCOUNT, UNKNOWN_TARIFF, Account, BudgetQuestion, Tariff

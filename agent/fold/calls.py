@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import doubts as fold_doubts
 from longhaul.agent.fold import mcp_sampling
 from longhaul.agent.fold import notices as fold_notices

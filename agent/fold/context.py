@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.context_tokens import MASK, tokens
 from longhaul.agent.fold.ledger.ledger import KEPT_ADJUSTMENTS, Ledger
 from longhaul.agent.fold.ledger.ledger_values import Anchor, Mark

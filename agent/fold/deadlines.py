@@ -1,6 +1,6 @@
 """Changes the ledger by deadlines that were reached."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import notices as fold_notices
 from longhaul.agent.fold.calls import close
 from longhaul.agent.fold.ledger.agent_state import OpenCall

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import KEPT_DOUBTS, SOURCE, Doubt, cut, settled_text
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger

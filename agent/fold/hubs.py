@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.reminders import stamped

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import notices, sleep
 from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext, effect_of
 from longhaul.agent.fold.ledger.ledger import Ledger

@@ -1,6 +1,6 @@
 """Changes the ledger by how a model's message has ended: one that broke off, and one that is a refusal."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import context
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import Ledger

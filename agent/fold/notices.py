@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.notices import KEPT_NOTICES, Given, Notice, NotifyTry, shown_arguments
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.pausing import Pause
 from longhaul.agent.fold.ledger.ledger import Ledger
 

@@ -1,6 +1,6 @@
 """Changes the ledger by what a worker has found for a reply: before it begins, or in its midst for the tools alone."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.reminders import stamped, standing_hints
 from longhaul.agent.fold.rules import take_user_rules

@@ -3,7 +3,7 @@
 from itertools import takewhile
 from typing import assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import background, calls, hubs, message_ends, repairs, signed_approvals, sleep
 from longhaul.agent.fold import stuck_detection as circles
 from longhaul.agent.fold.ledger.agent_state import ReplyContext

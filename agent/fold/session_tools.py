@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from longhaul.agent.entries.every import CallAnswered, InsideEntry, Reminded
+from longhaul.agent.entries.all_entries import CallAnswered, InsideEntry, Reminded
 from longhaul.agent.fold import background, plans
 from longhaul.agent.fold import stuck_detection as fold_stuck
 from longhaul.agent.fold import subagents as fold_children

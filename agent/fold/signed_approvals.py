@@ -1,6 +1,6 @@
 """Changes the ledger by entries about signed decisions."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 
 KEPT_OUTCOMES = 50

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.conversation.messages import ToolCallState
 from longhaul.agent.values.subagents import KEPT_CHILDREN, Child

@@ -3,7 +3,7 @@
 import json
 from typing import Literal, cast
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.approvals import approvals_with
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.approval_digest import seen_digest, what_changed

@@ -1,7 +1,7 @@
 """The letter that changes a session's budget: it raises limits, or ends a reply that waits for more."""
 
 from longhaul.agent.decisions.budget import seconds_of, steps_of
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChangeBudget, Unusable
 from longhaul.agent.letters.letter import Received
 from longhaul.agent.record import Record

@@ -1,7 +1,7 @@
 """The letter that asks for a shorter context."""
 
 from longhaul.agent.decisions.compaction import threshold, too_big_without_context
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.letters.bodies import Compact, Unusable
 from longhaul.agent.letters.letter import Received

@@ -1,6 +1,6 @@
 """Questions about open doubts, and the letter that settles one."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.letters.bodies import Settle, Unusable
 from longhaul.agent.letters.letter import Received

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.hubs import heard_before
 from longhaul.agent.letters.bodies import MAX_ID_CHARS, Unusable
 from longhaul.agent.letters.letter import Received

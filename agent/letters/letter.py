@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 
 
 @dataclass(frozen=True, slots=True)

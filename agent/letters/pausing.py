@@ -9,7 +9,7 @@ from typing import Any
 
 from longhaul.agent.decisions.checkpoints import should_save
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import PauseSession, Resume, TakeStep, Unusable
 from longhaul.agent.letters.doubts import blocking
 from longhaul.agent.letters.letter import Received

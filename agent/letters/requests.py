@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.letters.bodies import Interrupt, Observe, Submit, Unusable
 from longhaul.agent.letters.letter import Letter, Received

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChangeRules, Configure, Unusable
 from longhaul.agent.letters.letter import Received
 from longhaul.agent.permission.rule_checks import BadRule, check_rules, check_tools_of

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.letters.approvals import confirm
 from longhaul.agent.letters.bodies import (

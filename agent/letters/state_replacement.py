@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import AgentState, ReplyContext
 from longhaul.agent.fold.synthetic_results import left_open
 from longhaul.agent.letters.bodies import ReplaceState, Unusable

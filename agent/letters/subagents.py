@@ -6,7 +6,7 @@ A report is known by its call, and counts once: it may come more than once, and 
 from collections.abc import Callable
 
 from longhaul.agent.decisions.subagents import woken_by
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChildReport, ReportAgain, Unusable
 from longhaul.agent.letters.letter import Letter, Received
 from longhaul.agent.record import Record

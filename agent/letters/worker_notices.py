@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import TellWorkerLacks, TellWorkerLeft
 from longhaul.agent.letters.letter import Received
 from longhaul.agent.record import Record

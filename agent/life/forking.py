@@ -1,6 +1,6 @@
 """Going back to a step: what a session was after its n-th model call, and the state that a copy of it begins with."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.life.imported_state import read_state

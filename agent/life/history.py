@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from longhaul.agent.entries.every import AnyEntry, ContextCompressed, SessionOpened
-from longhaul.agent.fold.every import apply
+from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, SessionOpened
+from longhaul.agent.fold.all_changes import apply
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import Context, Requests

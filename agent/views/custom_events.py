@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.repairs import Repair
 from longhaul.agent.fold.message_ends import refusal
 from longhaul.agent.plain.times import iso

@@ -7,7 +7,7 @@ events with the same numbers, on any worker and after any roll-over.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.approval_digest import asked
 from longhaul.agent.fold.parallel_calls import too_many

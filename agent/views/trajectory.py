@@ -7,7 +7,7 @@ those words don't name: findings, verdicts, checkpoints.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.record import Record

@@ -4,7 +4,7 @@ over."""
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from longhaul.agent.entries.every import (
+from longhaul.agent.entries.all_entries import (
     AnyEntry,
     DeadlineReached,
     HumanDecided,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.message_ends import facts_of
 from longhaul.agent.permission.confirmation_policy import stricter

@@ -277,11 +277,11 @@ from longhaul.stores.memories.memories import Memory as Memory
 from longhaul.stores.memories.memories import MemoryOwner as MemoryOwner
 from longhaul.stores.memories.memories import NewMemory as NewMemory
 from longhaul.stores.names import safe_name as safe_name
-from longhaul.stores.offload.lines import batch_of as batch_of
-from longhaul.stores.offload.lines import key_of as key_of
-from longhaul.stores.offload.lines import lines_of as lines_of
-from longhaul.stores.offload.lines import result_text as result_text
 from longhaul.stores.offload.local_workspace import LocalWorkspace as LocalWorkspace
+from longhaul.stores.offload.message_lines import batch_of as batch_of
+from longhaul.stores.offload.message_lines import key_of as key_of
+from longhaul.stores.offload.message_lines import lines_of as lines_of
+from longhaul.stores.offload.message_lines import result_text as result_text
 from longhaul.stores.offload.offloader import Offloader as Offloader
 from longhaul.stores.offload.opening import OffloadSetupError as OffloadSetupError
 from longhaul.stores.offload.redis import RedisOffloader as RedisOffloader

@@ -17,8 +17,8 @@ NEWEST_EVENTS = 24
 
 
 class OpenTasks:
-    """For `workflows.replay_guard`: to be made on the loop of the client, and asked from the threads in which workflows
-    run."""
+    """For `workflows.unbegun_task_guard`: to be made on the loop of the client, and asked from the threads in which
+    workflows run."""
 
     def __init__(self, client: Client, identity: str) -> None:
         self._client = client

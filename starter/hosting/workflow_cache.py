@@ -9,7 +9,7 @@ its few last events, some 20 ms, when it goes on."""
 
 
 class ParkedRuns:
-    """For `workflows.replay_guard`, which tells of each run whether it waits; called from the threads of workflows."""
+    """For `workflows.unbegun_task_guard`, which tells of each run whether it waits. Called from workflows' threads."""
 
     def __init__(self, forget: Callable[[str], None], kept: int = KEPT) -> None:
         self._forget, self._kept = forget, kept

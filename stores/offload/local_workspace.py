@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.stores.names import readable_folders, safe_name
-from longhaul.stores.offload.folders import exists, holds, locked, opened_folder, own_file, publish
-from longhaul.stores.offload.lines import Line, batch_of, key_of, lines_of, result_text
+from longhaul.stores.offload.message_lines import Line, batch_of, key_of, lines_of, result_text
+from longhaul.stores.offload.shared_folders import exists, holds, locked, opened_folder, own_file, publish
 
 PART_BYTES = 4_000_000
 """Of a file of messages, as each compression writes the newest one anew: more go into the next file."""

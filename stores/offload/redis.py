@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
 from longhaul.stores.names import safe_name
-from longhaul.stores.offload.lines import batch_of, lines_of, result_text
+from longhaul.stores.offload.message_lines import batch_of, lines_of, result_text
 from longhaul.stores.state.redis_connection import Client, connect, target_of
 
 MOST_CLASHES = 1_000

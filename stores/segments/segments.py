@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from longhaul.agent.entries.every import AnyEntry, Segment
+from longhaul.agent.entries.all_entries import AnyEntry, Segment
 from longhaul.agent.plain.errors import Damaged
 from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, key_of
 from longhaul.stores.keys.envelopes import disclosed, enclosed

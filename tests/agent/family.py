@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longhaul.agent.decisions.subagents import Beginning, beginning, started
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChildReport
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Act, Report, Step, Tell

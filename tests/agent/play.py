@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from longhaul.agent.decision import BEHAVIOUR, decide
 from longhaul.agent.decisions.call_ids import with_own_call_ids
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import Finding
 from longhaul.agent.entries.notices import Given
 from longhaul.agent.fold.context_tokens import Cut

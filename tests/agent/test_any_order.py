@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from longhaul.agent.decision import decide
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.pausing import BEGINS
 from longhaul.agent.life.history import History, seam_of
 from longhaul.agent.permission.facts import CallFacts

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.steps import Act, Idle, Park
 from longhaul.agent.values.deadlines import Deadlines

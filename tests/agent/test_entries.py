@@ -6,7 +6,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.views import custom_events, events
 from tests.house.syntax import tree_of
 

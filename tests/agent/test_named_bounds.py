@@ -17,7 +17,7 @@ from longhaul.agent.decisions import background
 from longhaul.agent.decisions.interrupting import replaced_by
 from longhaul.agent.decisions.rollover import Load, history_is_long, roll_over
 from longhaul.agent.decisions.session_tools.plan_mode_tools import PLAN_EXIT_TOOL
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import cut
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.approval_digest import seen_digest

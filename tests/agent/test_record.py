@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.requests import follow_up_id
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record

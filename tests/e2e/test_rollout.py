@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.cli.doctor.server import versions
 from longhaul.starter.hosting import rollout
 from longhaul.starter.hosting.rollout import set_current

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.repairs import LeftOut, Repair
 from longhaul.agent.fold.synthetic_results import outcome_unknown
 from longhaul.agent.life.rollover_state import Carried, carry

@@ -11,7 +11,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import ENTRIES, EntriesPage
-from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import REFUSED, PendingCall

@@ -23,7 +23,7 @@ from longhaul.agent.values.spec.mcp import MCPClient, server_of
 from longhaul.agent.values.spec.memory import RETRIEVE_KNOWLEDGE
 from longhaul.agent.values.spec.skills import shown_skills
 from longhaul.agent.values.tool_groups import hidden
-from longhaul.agent.views.unfinished import unfinished
+from longhaul.agent.views.open_matters import unfinished
 from longhaul.workflows.inputs.runtime_inputs import runtime, runtime_of_reply
 
 REQUEST_CHARS = 8_000

@@ -11,7 +11,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import BAD_START
-from longhaul.agent.entries.every import SessionOpened
+from longhaul.agent.entries.all_entries import SessionOpened
 from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.plain.json_limits import TooMuch, check_bounds
 from longhaul.agent.plain.mistakes import what_is_wrong

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from longhaul.agent.decisions.session_tools.notebook_tools import SUBTASK_SCHEMA, current, planning, stands
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, told
-from longhaul.agent.entries.every import CallAnswered
+from longhaul.agent.entries.all_entries import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.plain.values import OpenValue
 from longhaul.agent.values import plan_notebook as book

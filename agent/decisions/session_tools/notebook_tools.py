@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from longhaul.agent.decisions.session_tools.session_tool import Answer, InsideTool, Wanted, failed, reading, told
-from longhaul.agent.entries.every import CallAnswered
+from longhaul.agent.entries.all_entries import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue

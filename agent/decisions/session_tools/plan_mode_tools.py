@@ -3,7 +3,7 @@
 from pydantic import ValidationError
 
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, told
-from longhaul.agent.entries.every import CallAnswered
+from longhaul.agent.entries.all_entries import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue

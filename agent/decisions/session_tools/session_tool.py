@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from longhaul.agent.entries.every import CallAnswered, SleepBegun
+from longhaul.agent.entries.all_entries import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.mistakes import what_is_wrong

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
-from longhaul.agent.entries.every import CallAnswered, SleepBegun
+from longhaul.agent.entries.all_entries import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.times import iso

@@ -1,7 +1,7 @@
 """`todo_write`: the model's list of tasks."""
 
 from longhaul.agent.decisions.session_tools.session_tool import InsideTool, failed, reading, told
-from longhaul.agent.entries.every import CallAnswered
+from longhaul.agent.entries.all_entries import CallAnswered
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.values import OpenValue

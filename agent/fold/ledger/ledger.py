@@ -5,7 +5,7 @@ from typing import Annotated, Self, TypeVar
 
 from pydantic import Field
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.entries.pausing import Pause
 from longhaul.agent.fold.ledger.agent_state import AgentState, OpenCall, ReplyContext

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.notices import Notice, NotifyTry
 from longhaul.agent.entries.sleep import WakeUpCame
 from longhaul.agent.fold.ledger.ledger_values import (

@@ -7,7 +7,7 @@ be shown.
 from collections.abc import Mapping
 from typing import TypeVar, get_args
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.entry import WRITTEN
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_parts import WakeUps

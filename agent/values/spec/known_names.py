@@ -1,6 +1,6 @@
 """Names that mean the same on every worker: whoever writes another one hears of it before a session begins.
 
-What an operator adds is named `module:name`, which workers alone know (`activities.attempt.offered`).
+What an operator adds is named `module:name`, which workers alone know (`activities.attempt.worker_offers`).
 """
 
 import re

@@ -4,8 +4,8 @@ import dataclasses
 
 from rich.text import Text
 
-from longhaul.starter.cli.doctor.checks import KEYS, Check, on_this_machine
 from longhaul.starter.cli.doctor.folder import settings_here
+from longhaul.starter.cli.doctor.local_checks import KEYS, Check, on_this_machine
 from longhaul.starter.cli.doctor.mcp import on_the_mcp_servers
 from longhaul.starter.cli.doctor.models import on_the_models
 from longhaul.starter.cli.doctor.server import WORKERS_KEYS, on_the_server

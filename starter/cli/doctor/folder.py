@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.settings import Settings, SettingsOfTheUser
 from longhaul.starter.trust import BadSettingsFile, Untrusted, is_left_out, look
 

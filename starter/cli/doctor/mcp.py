@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from longhaul.activities.mcp.allowed_servers import BadMCPSetting
 from longhaul.activities.mcp.survey import Surveyed, surveying
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.settings import Settings
 

@@ -14,7 +14,7 @@ from longhaul.activities.models.profiles import BadProfiles, read_profiles
 from longhaul.activities.models.providers import Providers
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.agent.values.spec.profiles import ModelProfile, tells_family
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.settings import Settings
 
 SECONDS = 5.0

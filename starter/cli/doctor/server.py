@@ -17,7 +17,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.service import RPCError
 
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.cli.doctor.stores import same_places
 from longhaul.starter.hosting.own_build import BadBuild, build_of, current_build, describe
 from longhaul.starter.reach.connection import Unreachable, connect

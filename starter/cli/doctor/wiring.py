@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from longhaul.activities.analysis.chain import AnalyzerSetupError, load_analyzers
 from longhaul.activities.notify.opening import BadNotifySetting, open_channels
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.settings import Settings
 from longhaul.stores.streams.opening import open_streams, reach
 from longhaul.stores.streams.streams import BadStreamsSetting, Streams, StreamsUnavailable

@@ -2,7 +2,7 @@
 
 from temporalio.client import Client
 
-from longhaul.agent.entries.every import Segment
+from longhaul.agent.entries.all_entries import Segment
 from longhaul.starter.client.reading.history import HistoryUnreadable
 from longhaul.starter.reach.connection import blobs_of, keyring_in
 from longhaul.starter.settings import Settings

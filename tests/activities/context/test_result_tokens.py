@@ -13,7 +13,7 @@ from longhaul.activities.context.tool_results import Returning
 from longhaul.activities.contract import RecordedPlace, RunTool
 from longhaul.activities.tool import ToolOutput
 from longhaul.agent.decision import BEHAVIOUR
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record

@@ -15,7 +15,7 @@ ASK = """
 import json
 from longhaul.activities.tools.registry import default_tools
 from longhaul.activities.tools.ripgrep import find_ripgrep
-from longhaul.starter.cli.doctor.checks import ripgrep
+from longhaul.starter.cli.doctor.local_checks import ripgrep
 check = ripgrep()
 print(json.dumps([find_ripgrep(), [tool.name for tool in default_tools()], check.ok, check.detail]))
 """

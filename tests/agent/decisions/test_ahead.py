@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.notices import to_tell
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.notices import Notice
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.permission.facts import CallFacts, PathFact

@@ -4,7 +4,7 @@ import json
 
 from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_take_over, why_not
 from longhaul.agent.decisions.rollover import Load, history_is_long
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.record import Record

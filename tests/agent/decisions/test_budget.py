@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longhaul.agent.decisions.budget import attempts_paid
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Idle, Park, Think
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Tariff
 from longhaul.agent.values.conversation.messages import AssistantMsg, ErrorInfo, Msg, TextBlock, Usage

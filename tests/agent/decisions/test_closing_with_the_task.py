@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Checkpoint, Close, Idle
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.agent.values.spec.agent_spec import AgentSpec

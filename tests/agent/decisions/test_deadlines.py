@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from longhaul.agent.decisions.deadlines import next_due, reached
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.doubts import open_doubts
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Idle, Park, Think

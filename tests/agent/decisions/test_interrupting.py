@@ -1,7 +1,7 @@
 """What an agent says when its reply was interrupted: words of its settings, or of its workers' hooks, asked once."""
 
 from longhaul.agent.decisions.interrupting import cut_short, replaced_by
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.rollover_state import Carried, carry
 from longhaul.agent.record import Record

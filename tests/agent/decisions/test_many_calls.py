@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.parallel_calls import too_many, without_too_many
 from longhaul.agent.steps import Act, Park, RollOver
 from longhaul.agent.values.conversation.messages import AssistantMsg, ContentBlock, HintBlock, TextBlock, ToolCallBlock

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Finish, Memorise
 from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.memory import MEMORY_SOURCE, found_hint

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.decisions.session_tools.every import INSIDE
+from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.life.history import seam_of
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.rollover_state import carry

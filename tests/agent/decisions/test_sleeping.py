@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.deadlines import next_due
-from longhaul.agent.decisions.session_tools.every import INSIDE
-from longhaul.agent.entries import every as e
+from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.plain.times import iso
 from longhaul.agent.steps import Act, Park, Restore

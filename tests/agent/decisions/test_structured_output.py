@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Park, Think
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg, ToolCallBlock, ToolResultBlock

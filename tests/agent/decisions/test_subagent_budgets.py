@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longhaul.agent.decisions.subagents import lost
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget

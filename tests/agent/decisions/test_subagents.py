@@ -3,7 +3,7 @@
 import json
 
 from longhaul.agent.decisions.subagents import beginning, lost
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.decisions.session_tools.every import INSIDE
+from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.life.history import messages
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.rollover_state import carry

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.decisions.compaction import next_cut
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.context_tokens import tokens
 from longhaul.agent.record import Record
 from longhaul.agent.steps import Compress, Finish, Idle, Think

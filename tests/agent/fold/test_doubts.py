@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.fold.synthetic_results import outcome_unknown
 from longhaul.agent.letters.doubts import blocking, open_doubts

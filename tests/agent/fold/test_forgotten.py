@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.call_id_filter import forget, was_there
 from longhaul.agent.fold.ledger.ledger_values import Forgotten
 from longhaul.agent.life.rollover_state import Carried, carry

@@ -3,7 +3,7 @@
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 
-from longhaul.agent.entries.every import CallsExamined, Checkpointed, Segment
+from longhaul.agent.entries.all_entries import CallsExamined, Checkpointed, Segment
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.life.rollover_state import once_saved
 from longhaul.agent.permission.facts import CallFacts

@@ -1,6 +1,6 @@
 """Secrets in what was written: the record shows marks, and keeps what runs out of all that is shown."""
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.life.history import History
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import Msg, TextBlock

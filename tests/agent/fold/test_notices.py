@@ -5,7 +5,7 @@ from typing import Any
 
 from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due
 from longhaul.agent.decisions.notices import retry_at, should_notify, to_tell
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.notices import Given, shown_arguments
 from longhaul.agent.steps import Checkpoint, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.mcp_sampling import room_for
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.values.budget import Budget, Tariff
 from longhaul.agent.values.conversation.messages import ToolResultBlock, ToolResultState, Usage
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion

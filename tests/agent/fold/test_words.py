@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.entry import Entry
 from longhaul.agent.fold.ledger.words import FIELDS, unseen
 from longhaul.agent.record import Record

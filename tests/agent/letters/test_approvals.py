@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.entries.every import CallUnsettled
+from longhaul.agent.entries.all_entries import CallUnsettled
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act, Examine, Idle, Park

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.decisions.deadlines import next_due, reached
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Act, Park
 from longhaul.agent.values.conversation.server_questions import ServerAsked, ServerQuestion, example, in_words
 from longhaul.agent.values.conversation.tools import ToolDescriptor

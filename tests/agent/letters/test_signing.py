@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.every import CallUnsettled
+from longhaul.agent.entries.all_entries import CallUnsettled
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.letters.bodies import Confirm
 from longhaul.agent.letters.signing import BadKey, Key, keys_of, signed, why_not

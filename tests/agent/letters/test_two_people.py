@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.every import CallUnsettled
+from longhaul.agent.entries.all_entries import CallUnsettled
 from longhaul.agent.fold.ledger.approval_digest import seen_digest
 from longhaul.agent.permission.grantable_rules import may_grant
 from longhaul.agent.steps import Act, Idle, Park, Step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.life.forking import KeptFiles, NoSuchStep, StepFold, files_of_copy, spec_of_copy, state_of_copy
 from longhaul.agent.values.background import BackgroundCommand

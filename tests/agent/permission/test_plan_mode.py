@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries.every import SessionOpened
+from longhaul.agent.entries.all_entries import SessionOpened
 from longhaul.agent.life.history import messages
 from longhaul.agent.life.imported_state import read_state
 from longhaul.agent.life.rollover_state import imported

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.permission.rule_checks import BadRule, check_rule
 from longhaul.agent.permission.rulebook import id_of, in_force
 from longhaul.agent.plain.times import iso, moment

@@ -11,7 +11,7 @@ from longhaul.activities.memory.memory_tools import RecordToMemory, RetrieveFrom
 from longhaul.activities.models import providers
 from longhaul.activities.tools.recall import Recall
 from longhaul.activities.tools.registry import default_tools
-from longhaul.agent.decisions.session_tools.every import INSIDE
+from longhaul.agent.decisions.session_tools.all_session_tools import INSIDE
 from longhaul.agent.letters.bodies import Compact, Configure
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.record import Record
 from longhaul.agent.values.conversation.hints import hint_message, state_hint
 from longhaul.agent.values.conversation.messages import FinishedReason, HintBlock, UserMsg

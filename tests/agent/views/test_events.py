@@ -1,6 +1,6 @@
 """Durable events: numbered without gaps, the same for the same log, in the seed's words."""
 
-from longhaul.agent.entries.every import CallUnsettled
+from longhaul.agent.entries.all_entries import CallUnsettled
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import ErrorInfo, HintBlock, TextBlock, ThinkingBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.values.conversation.messages import (
     Base64Source,
     DataBlock,

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.decisions.deadlines import reached
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.values.conversation.messages import ToolResultBlock
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext

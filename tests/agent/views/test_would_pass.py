@@ -2,7 +2,7 @@
 
 import pytest
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.values.conversation.messages import AssistantMsg, Msg
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.cli.doctor.models import on_the_models
 from longhaul.starter.settings import Settings
 

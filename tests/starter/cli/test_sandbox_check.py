@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.activities.process.sandbox import bwrap_problem
-from longhaul.starter.cli.doctor import checks
+from longhaul.starter.cli.doctor import local_checks
 from longhaul.starter.settings import Settings
 
 MISSING = "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
@@ -52,7 +52,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
     indirect=["machine"],
 )
 def test_it_says_what_holds_here(sandbox: str, machine: str, ok: bool, detail: str) -> None:
-    check = checks.sandbox(Settings.model_validate({"sandbox": sandbox}))
+    check = local_checks.sandbox(Settings.model_validate({"sandbox": sandbox}))
 
     assert (check.ok, check.detail) == (ok, detail)
     assert bool(check.mend) is not ok

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.cli.doctor.checks import Check
+from longhaul.starter.cli.doctor.local_checks import Check
 from longhaul.starter.cli.doctor.wiring import on_the_wiring
 from longhaul.starter.settings import Settings
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.starter.cli.doctor.checks import secrets
+from longhaul.starter.cli.doctor.local_checks import secrets
 from longhaul.starter.hosting.secret_values import BadSecrets, read_secrets
 from longhaul.starter.settings import Settings
 

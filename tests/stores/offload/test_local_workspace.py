@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.conversation.messages import AssistantMsg, HintBlock, Msg, TextBlock, URLSource, UserMsg
-from longhaul.stores.offload.folders import locked, opened_folder
 from longhaul.stores.offload.local_workspace import LocalWorkspace
+from longhaul.stores.offload.shared_folders import locked, opened_folder
 from tests.limits import SURE_SECONDS
 from tests.stores.offload.samples import PIXEL, PIXEL_NAME, content_of, names_in, picture, result, said, texts_in
 

@@ -9,7 +9,7 @@ import pytest
 
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
 from longhaul.agent.decisions.fused_reads import MOST_FUSED
-from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.permission import PermissionMode

@@ -9,7 +9,7 @@ from temporalio.bridge.proto.workflow_completion import WorkflowActivationComple
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 
 from longhaul.workflows.contract import AHEAD
-from longhaul.workflows.replay_guard import ForgetfulRunner
+from longhaul.workflows.unbegun_task_guard import ForgetfulRunner
 
 
 @dataclass

@@ -7,7 +7,7 @@ happens next (`agent.decision` does), and nobody but `Record` calls it.
 from collections.abc import Callable
 from typing import Any, assert_never, cast, get_args
 
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold import (
     amounts,
     background,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from longhaul.agent.entries.every import AnyEntry
+from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.fold.ledger.ledger import Ledger
 
 

@@ -10,7 +10,7 @@ from temporalio import workflow
 
 from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due, sleep_is_over
 from longhaul.agent.decisions.subagents import ends_with_report
-from longhaul.agent.entries import every as e
+from longhaul.agent.entries import all_entries as e
 from longhaul.agent.record import Record
 
 SHORTEST_SECONDS = 0.001

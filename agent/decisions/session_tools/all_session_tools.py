@@ -13,7 +13,7 @@ from longhaul.agent.decisions.session_tools.subagent_tools import LIST_TOOL, SEN
 from longhaul.agent.decisions.session_tools.todo_tool import TODO_WRITE
 from longhaul.agent.decisions.session_tools.tool_group_tools import RESET_TOOL
 from longhaul.agent.decisions.structured_output import answered
-from longhaul.agent.entries.every import CallAnswered, SleepBegun
+from longhaul.agent.entries.all_entries import CallAnswered, SleepBegun
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
