@@ -1,9 +1,12 @@
 """The worker: settings in, a polling worker out. The one place that knows every room; nobody imports it."""
 
 if __name__ == "__main__":  # before all that needs the extra
+    import gc
+
     from longhaul.starter.hosting.worker_extra import leave_without
 
     leave_without()
+    gc.disable()  # until `collect_rarely`: a sixth of a start was spent in looking at what will stay
 
 import asyncio
 import logging
