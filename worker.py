@@ -47,8 +47,8 @@ from longhaul.activities.examine_calls import Examination
 from longhaul.activities.greet_host import greet_host
 from longhaul.activities.handle_interrupt import Interrupting
 from longhaul.activities.hear_child import hear_child
+from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.kinds.registry import load_kinds
-from longhaul.activities.kinds.turns import KindTurns
 from longhaul.activities.masking.failures import MaskedFailures
 from longhaul.activities.masking.logs import mask_logs
 from longhaul.activities.masking.masker import Masker

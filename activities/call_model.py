@@ -23,7 +23,7 @@ from longhaul.activities.context.tokens import INLINE_BYTES, TokenCounter
 from longhaul.activities.contract import CALL_MODEL, CallModel, KindStep, SpecTexts
 from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import Thought
-from longhaul.activities.kinds.turns import KindTurns
+from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.middlewares.wrapping import Wrapped, Wrapping
 from longhaul.activities.models.failures.errors import SetupError
 from longhaul.activities.models.failures.privacy import for_a_person

@@ -5,7 +5,7 @@ from temporalio import activity
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import HANDLE_INTERRUPT, InterruptInput
-from longhaul.activities.kinds.turns import KindTurns
+from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.middlewares.chain import MiddlewareFailed
 from longhaul.activities.middlewares.middleware import Interruption
 from longhaul.activities.middlewares.wrapping import Wrapping

@@ -24,7 +24,7 @@ from longhaul.stores.offload.opening import Offloaders
 from longhaul.stores.regular_files import read_regular
 from longhaul.stores.state.atomic import write_whole
 from longhaul.stores.worktrees import clones, snapshots, worktrees
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 
 log = logging.getLogger(__name__)
 

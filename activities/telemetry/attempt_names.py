@@ -10,7 +10,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.worker import ExecuteActivityInput
 
-from longhaul.agent.plain.tracing import HEADER, LONGEST_HEADER_BYTES, TraceHeader
+from longhaul.agent.plain.trace_ids import HEADER, LONGEST_HEADER_BYTES, TraceHeader
 
 
 def is_tool(activity_type: str) -> bool:

@@ -9,7 +9,7 @@ from temporalio.common import MetricMeter
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from longhaul.activities.attempt import measures
-from longhaul.activities.kinds.turns import CODE
+from longhaul.activities.kinds.kind_turns import CODE
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.agent.entries.all_entries import (

@@ -15,7 +15,7 @@ from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import about, fields, session_fields
 from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
+from longhaul.agent.plain.trace_ids import TraceHeader, place_of_reply
 from longhaul.agent.values.conversation.messages import Usage
 
 log = logging.getLogger(__name__)

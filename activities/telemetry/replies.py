@@ -10,7 +10,7 @@ from longhaul.agent.entries.all_entries import AnyEntry, ReplyFinished, ReplySta
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.ledger.ledger_values import Finished
 from longhaul.agent.plain.ids import Names
-from longhaul.agent.plain.tracing import Begun, TraceHeader, place_of, place_of_reply
+from longhaul.agent.plain.trace_ids import Begun, TraceHeader, place_of, place_of_reply
 
 _NANOSECONDS = 1_000_000
 """In a millisecond."""

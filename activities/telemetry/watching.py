@@ -19,7 +19,7 @@ from longhaul.activities.telemetry.replies import Replies
 from longhaul.agent.entries.all_entries import AnyEntry, CallUnsettled, InputAsked, ToolReturned
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
-from longhaul.agent.plain.tracing import TraceHeader, place_of_reply
+from longhaul.agent.plain.trace_ids import TraceHeader, place_of_reply
 from longhaul.agent.values.conversation.messages import ToolResultState
 
 

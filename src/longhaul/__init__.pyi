@@ -303,7 +303,7 @@ from longhaul.stores.state.store import StoreError as StoreError
 from longhaul.stores.state.store import StoreUnavailable as StoreUnavailable
 from longhaul.stores.streams.streams import BadStreamsSetting as BadStreamsSetting
 from longhaul.stores.streams.streams import StreamsUnavailable as StreamsUnavailable
-from longhaul.stores.worktrees.plain_folder import GitProblem as GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem as GitProblem
 from longhaul.workflows.contract import EventPage as EventPage
 from longhaul.workflows.contract import HubCard as HubCard
 from longhaul.workflows.contract import HubMember as HubMember

@@ -21,7 +21,7 @@ from temporalio.client import (
 )
 
 from longhaul.agent.plain.ids import names_in
-from longhaul.agent.plain.tracing import HEADER
+from longhaul.agent.plain.trace_ids import HEADER
 
 SCOPE = "longhaul"
 FLUSH_MILLISECONDS = 3_000

@@ -17,8 +17,8 @@ from longhaul.stores.blobs.blobs import (
     is_whole,
     read_back,
 )
+from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.state.atomic import make_folders, opened, sync_folder, write_whole
-from longhaul.stores.threads import Threads
 
 Answer = TypeVar("Answer")
 

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
+from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.state.store import StoreUnavailable
-from longhaul.stores.threads import Threads
 
 Answer = TypeVar("Answer")
 

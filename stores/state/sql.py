@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
+from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.state.record_format import newest_first, read, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.session_names import Slot, digest_of, owner
 from longhaul.stores.state.sql_engine import ANSWER_SECONDS, engine_of, place_of
@@ -26,7 +27,6 @@ from longhaul.stores.state.store import (
     StoreUnavailable,
     no_such_session,
 )
-from longhaul.stores.threads import Threads
 
 Answer = TypeVar("Answer")
 Columns = dict[str, Any]

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+from longhaul.stores.blocking_calls import Threads
 from longhaul.stores.names import safe_name
 from longhaul.stores.streams.directory_reader import DirectoryReader, file_of, numbers
 from longhaul.stores.streams.streams import StreamsUnavailable
-from longhaul.stores.threads import Threads
 
 FILE_BYTES = 1_000_000
 FILES_KEPT = 4

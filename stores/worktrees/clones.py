@@ -11,7 +11,7 @@ from pathlib import Path
 
 from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.stores.worktrees.git import LOCK, only_one
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 from longhaul.stores.worktrees.reflinks import clone
 from longhaul.stores.worktrees.snapshots import digest
 

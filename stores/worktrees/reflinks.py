@@ -19,7 +19,7 @@ from pathlib import Path
 
 from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
 from longhaul.stores.worktrees.git import LEFT_OUT
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 
 FICLONE = 0x40049409
 """Of Linux: the file written to shares all blocks of the other one."""

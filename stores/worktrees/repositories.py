@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from longhaul.stores.worktrees.plain_folder import GitProblem, text_of
+from longhaul.stores.worktrees.plain_git_folder import GitProblem, text_of
 
 CAP_BYTES = 4_096
 

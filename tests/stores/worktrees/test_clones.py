@@ -12,7 +12,7 @@ from longhaul.agent.permission.secret_files import is_secret
 from longhaul.agent.values.spec.workspace import FILES_NOW
 from longhaul.stores.worktrees import clones, reflinks
 from longhaul.stores.worktrees.clones import forget, own_files, take
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 from tests.stores.worktrees.reflinked import reflinked
 from tests.stores.worktrees.repositories import git, texts
 

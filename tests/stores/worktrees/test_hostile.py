@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.agent.values.spec.workspace import branch_of
-from longhaul.stores.worktrees.plain_folder import GitProblem
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 from longhaul.stores.worktrees.repositories import repository_at
 from longhaul.stores.worktrees.snapshots import SNAPSHOTS, digest, take
 from longhaul.stores.worktrees.worktrees import discard, listed, make

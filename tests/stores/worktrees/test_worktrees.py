@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.agent.values.spec.workspace import FILES_NOW, branch_of
 from longhaul.stores.worktrees import git as own_git
-from longhaul.stores.worktrees.plain_folder import GitProblem, require_plain
+from longhaul.stores.worktrees.plain_git_folder import GitProblem, require_plain
 from longhaul.stores.worktrees.repositories import repository_at
 from longhaul.stores.worktrees.snapshots import take
 from longhaul.stores.worktrees.worktrees import discard, listed, make, merge

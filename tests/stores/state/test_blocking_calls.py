@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from longhaul.stores.threads import Threads
+from longhaul.stores.blocking_calls import Threads
 from tests.limits import SURE_SECONDS
 
 
@@ -64,7 +64,7 @@ async def test_what_takes_too_long_is_a_timeout_and_what_is_raised_comes_back() 
 def test_a_process_ends_although_its_work_hangs() -> None:
     program = """
 import asyncio, time
-from longhaul.stores.threads import Threads
+from longhaul.stores.blocking_calls import Threads
 async def main():
     try:
         await Threads(1).run(lambda: time.sleep(60), 0.05)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from longhaul.agent.plain.errors import BadInput
 from longhaul.stores.regular_files import NotRegular, read_regular
-from longhaul.stores.worktrees.plain_config import CONFIG_CAP_BYTES, is_plain_config
+from longhaul.stores.worktrees.plain_git_config import CONFIG_CAP_BYTES, is_plain_config
 
 FOREIGN = ("commondir", "gitdir", "remotes", "config.worktree", "modules", "objects/info/alternates",
            "objects/info/http-alternates", "info/grafts", "info/sparse-checkout")  # fmt: skip
