@@ -12,9 +12,10 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -106,9 +107,12 @@ from longhaul.starter.reach.storage_places import own_identity
 from longhaul.starter.reach.their_blobs import TheirBlobs
 from longhaul.starter.settings import Settings
 from longhaul.starter.telemetry.switches import logs_wanted, metrics_wanted, runtime_with, traces_wanted
+from longhaul.stores.blobs.blobs import BlobStore
 from longhaul.stores.keys.encrypted_store import EncryptedStore
+from longhaul.stores.keys.keyring import Keyring
 from longhaul.stores.memories.opening import LongTerm, open_knowledge, open_memories
 from longhaul.stores.offload.opening import Offloaders, load_offloaders
+from longhaul.stores.offload.session_blobs import SessionBlobs
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.store import StateStore
@@ -170,12 +174,17 @@ async def build(
         )
         mcp = McpServers(offered, secrets, worker=uuid4().hex[:12] if settings.mcp or settings.mcp_allow else "")
         opened.push_async_callback(mcp.close)
-        parts = (store, Segments(blobs, keys=keys), waking, secrets)
+        parts = (store, Segments(blobs, keys=keys), waking, secrets, partial(_of_session, blobs, keys))
         made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
         async with hints.heard(), made[0] as worker, AsyncExitStack() as beside:
             for of_host in made[1:]:
                 await beside.enter_async_context(of_host)
             yield worker
+
+
+def _of_session(blobs: BlobStore, keys: Keyring | None) -> SessionBlobs:
+    """What the session of the running activity keeps there."""
+    return SessionBlobs(blobs, keys, own_session.blobs_prefix())
 
 
 def secrets_of(settings: Settings) -> WorkerSecrets:
@@ -206,6 +215,7 @@ def toolbox_of(
     settings: Settings,
     segments: Segments,
     lasting: LongTerm,
+    kept: Callable[[], SessionBlobs],
     outputs: Outputs | None = None,
     loaders: SkillLoaders | None = None,
 ) -> Toolbox:
@@ -214,7 +224,7 @@ def toolbox_of(
         *default_tools(box=box_of(settings), outputs=outputs, loaders=loaders),
         *inside_tools(),
         StartAgent(),
-        Recall(segments),
+        Recall(segments, kept),
         *memory_tools(lasting),
     ]
     return Toolbox([*ours, *load_modules(settings.tools)])
@@ -228,6 +238,7 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     segments: Segments,
     waking: Waking,
     secrets: WorkerSecrets,
+    kept: Callable[[], SessionBlobs],
     *,
     mcp: McpServers,
     hints: Hints,
@@ -237,13 +248,14 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     """That of the queue first; then that of this host's own queue, where the host has a name, and that of its own."""
     outputs, loaders = Outputs(), load_skill_loaders(settings.tools)
     toolbox, risks = (
-        toolbox_of(settings, segments, lasting, outputs, loaders),
+        toolbox_of(settings, segments, lasting, kept, outputs, loaders),
         open_analyzers(settings.analyzers, providers),
     )
     offloaders = Offloaders(
         settings.data_dir,
         settings.redis_url,
         load_offloaders(settings.offloaders),
+        of_session=kept,
         in_clear_text=keyring_in(client) is None,
     )
     workspaces, contexts = (

@@ -1,7 +1,10 @@
-"""recall: exact originals of what the session said and did, also what its context no longer shows."""
+"""recall: exact originals of what the session said and did, also what its context no longer shows, and whole outputs
+that were kept among its blobs."""
 
 import asyncio
-from collections.abc import Sequence
+import base64
+import mimetypes
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -12,10 +15,21 @@ from temporalio.service import RPCError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.recovery import readout
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
-from longhaul.activities.tools.recalled import MOST_MESSAGES, FoundMessages, Newest, WantedMessages, shown, wanted
+from longhaul.activities.tools.read import IMAGE_CAP_BYTES
+from longhaul.activities.tools.recalled import (
+    MOST_MESSAGES,
+    FoundMessages,
+    Newest,
+    WantedMessages,
+    part_of_output,
+    shown,
+    wanted,
+)
 from longhaul.agent.entries.all_entries import Segment
+from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
-from longhaul.stores.blobs.blobs import BlobsUnavailable
+from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
+from longhaul.stores.offload.session_blobs import DIGITS, SessionBlobs
 from longhaul.stores.segments.messages import Read, messages_of, stretches
 from longhaul.stores.segments.segments import DamagedSegment, Segments
 
@@ -24,7 +38,8 @@ class Recall(Tool):
     name = "recall"
     description = (
         "Read earlier messages of this session word for word, also those that are no longer in the context. Give a "
-        "range of message numbers, a text to search for, or both; the newest come first. Message numbers count from 0."
+        "range of message numbers, a text to search for, or both; the newest come first. Message numbers count from 0. "
+        "Where a shortened result names 'recall output=…', give `output` to read all of it, or its lines with `text`."
     )
     input_schema: dict[str, Any] = {  # noqa: RUF012  as every tool says its schema
         "type": "object",
@@ -38,6 +53,7 @@ class Recall(Tool):
                 "minimum": 0,
                 "description": "Skip so many characters of the first message shown, to read on in a long one.",
             },
+            "output": {"type": "string", "pattern": DIGITS, "description": "The digits behind 'recall output='."},
         },
         "additionalProperties": False,
     }
@@ -46,11 +62,15 @@ class Recall(Tool):
     concurrency_safe = True
     timeout_seconds = 120.0
 
-    def __init__(self, segments: Segments) -> None:
+    def __init__(self, segments: Segments, of_session: Callable[[], SessionBlobs]) -> None:
+        """`of_session`: whole outputs of the running activity's session."""
         self._segments = segments
+        self._of_session = of_session
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Raises ToolError when what is wanted can't be read now."""
+        if output := call.arguments.get("output"):
+            return await self._whole(output, call.arguments)
         want = wanted(call.arguments)
         found = FoundMessages(want)
         try:
@@ -64,6 +84,27 @@ class Recall(Tool):
         except (BlobsUnavailable, RPCError, WorkflowQueryFailedError) as error:
             raise ToolError(f"the session's record can't be read now: {error}") from error
         return ToolOutput(await asyncio.to_thread(shown, found, want, total))
+
+    async def _whole(self, digits: str, arguments: dict[str, Any]) -> ToolOutput:
+        try:
+            name, data = await self._of_session().read(digits)
+        except NoBlob as error:
+            raise ToolError(str(error)) from error
+        except BlobsUnavailable as error:
+            raise ToolError(f"the output can't be read now: {error}") from error
+        if name:
+            return await asyncio.to_thread(_attachment, name, data)
+        text, offset = arguments.get("text", ""), arguments.get("offset", 0)
+        return ToolOutput(await asyncio.to_thread(part_of_output, data.decode(errors="replace"), text, offset))
+
+
+def _attachment(name: str, data: bytes) -> ToolOutput:
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    what = f"{name!r}: {media_type}, {len(data)} bytes"
+    if not media_type.startswith("image/") or len(data) > IMAGE_CAP_BYTES:
+        return ToolOutput(f"{what}; its content is not shown", failed=True)
+    source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
+    return ToolOutput((TextBlock(text=what), DataBlock(source=source, name=name)))
 
 
 async def _look_at_live(want: WantedMessages, found: FoundMessages) -> tuple[int, int]:

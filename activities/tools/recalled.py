@@ -90,6 +90,19 @@ def shown(found: FoundMessages, want: WantedMessages, total: int) -> str:
     return "\n".join((f"{told} of {total} messages, the newest first.", *(part.text for part in parts)))
 
 
+def part_of_output(whole: str, text: str, offset: int) -> str:
+    """A page of an output from that character on; with `text`, of its lines that contain it, in any case of letters."""
+    if text:
+        wanted_text = text.casefold()
+        lines = [f"{at}: {line}" for at, line in enumerate(whole.splitlines(), 1) if wanted_text in line.casefold()]
+        whole = "\n".join(lines)
+    part = whole[offset : offset + PAGE_CHARS]
+    if not part:
+        return "Nothing was found." if not offset else f"There are {len(whole)} characters, none from {offset} on."
+    left = len(whole) - offset - len(part)
+    return f"{part}\n[… {left} more characters: ask again with offset={offset + len(part)}]" if left else part
+
+
 class _Part(NamedTuple):
     text: str
     is_message: bool = False

@@ -20,7 +20,8 @@ OffloaderFor = Callable[[str], Offloader]
 """The offloader of one owner, named `agent/user` (see `names.owner_name`): a folder, a prefix of keys."""
 
 KEPT_OFFLOADERS = 1_000
-OUR_OWN = ("workspace", "redis")
+IN_CLEAR_TEXT = ("workspace", "redis")
+"""What these keep, tools and commands read as it lies there."""
 METHODS = ("offload_context", "offload_tool_result")
 
 
@@ -37,10 +38,13 @@ class Offloaders:
         redis_url: str | None = None,
         own: Mapping[str, OffloaderFor] | None = None,
         *,
+        of_session: Callable[[], Offloader] | None = None,
         in_clear_text: bool = True,
     ) -> None:
-        """`own`: further ones by the names that agents give them, from `load_offloaders`. Where nothing may lie in
-        clear text, those of ours keep nothing: tools and commands read what is offloaded as plain files."""
+        """`own`: further ones by the names that agents give them, from `load_offloaders`. `of_session` makes the one
+        that keeps what the running activity's session offloads among its blobs; it does so for IN_CLEAR_TEXT too where
+        nothing may lie so."""
+        self._of_session = of_session
         self._in_clear_text = in_clear_text
         self._data_dir = data_dir
         self._redis_url = redis_url
@@ -50,12 +54,13 @@ class Offloaders:
     @property
     def names(self) -> tuple[str, ...]:
         """Those that agents may name."""
-        return ("workspace", "none", *(("redis",) if self._redis_url else ()), *self._own)
+        shared = ("blobs",) if self._of_session else ()
+        return ("workspace", "none", *shared, *(("redis",) if self._redis_url else ()), *self._own)
 
     async def get(self, setting: str, agent: str, user_id: str | None) -> Offloader | None:
         """None where nothing is to be kept. Raises OffloadSetupError, or what an offloader of the operator's raises."""
-        if not self._in_clear_text and setting in OUR_OWN:
-            return None
+        if setting == "blobs" or (setting in IN_CLEAR_TEXT and not self._in_clear_text):
+            return self._of_session() if self._of_session else None
         key = (setting, owner_name(agent, user_id))
         if key not in self._opened:
             # In a thread: paths are resolved, and the operator's own code runs.
@@ -99,7 +104,7 @@ def open_offloader(
         case _ if own and setting in own:
             return own[setting](owner)
         case _:
-            known = ", ".join(("workspace", "redis", "none", *sorted(own or {})))
+            known = ", ".join(("workspace", "blobs", "redis", "none", *sorted(own or {})))
             raise OffloadSetupError(
                 f"offloader: this worker has no {setting[:200]!r}; it has {known}. Name one of these, or add "
                 "module:name to LONGHAUL_OFFLOADERS on the workers"

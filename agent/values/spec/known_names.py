@@ -24,7 +24,7 @@ PROVIDERS = (
     *(name for vendor in VENDORS if (name := f"{_AI}:{vendor}") not in CLOUDS),
 )
 """Of models, by prefix: `activities.models.providers` has their addresses."""
-OFFLOADERS = ("workspace", "redis", "none")
+OFFLOADERS = ("workspace", "blobs", "redis", "none")
 CONDENSERS = ("summary", "drop_oldest", "mask_observations")
 ANALYZERS = ("rules", "model")
 EffortName = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.tools.recalled import PAGE_CHARS, FoundMessages, Newest, shown, wanted
+from longhaul.activities.tools.recalled import PAGE_CHARS, FoundMessages, Newest, part_of_output, shown, wanted
 from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.life.history import messages
 from tests.agent.play import Play, calls, text
@@ -105,3 +105,22 @@ def test_a_long_message_is_read_piece_by_piece() -> None:
 @pytest.mark.parametrize("arguments", [{"text": "nowhere"}, {"from_message": 99}, {"from_message": 3, "to_message": 1}])
 def test_nothing_found_says_how_many_there_are(arguments: dict[str, Any]) -> None:
     assert ask(entries("One."), **arguments) == "Nothing was found. This session has 2 messages, numbered from 0."
+
+
+def test_an_output_is_read_page_by_page() -> None:
+    whole = "".join(f"{number:07} " for number in range(2_500))
+    read = ""
+    while len(read) < len(whole):
+        page, _, more = part_of_output(whole, "", len(read)).partition("\n[… ")
+        read += page
+        assert more == (
+            "" if read == whole else f"{len(whole) - len(read)} more characters: ask again with offset={len(read)}]"
+        )
+
+    assert read == whole
+
+
+def test_of_an_output_the_lines_with_a_text_are_shown_with_their_numbers() -> None:
+    assert part_of_output("Rain\nSTRASSE 1\nSun\nStraße 2", "straße", 0) == "2: STRASSE 1\n4: Straße 2"
+    assert part_of_output("Rain", "snow", 0) == "Nothing was found."
+    assert part_of_output("Rain", "", 9) == "There are 4 characters, none from 9 on."

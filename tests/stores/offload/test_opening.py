@@ -4,13 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.stores.blobs.blobs import session_prefix
+from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.offload.local_workspace import LocalWorkspace
 from longhaul.stores.offload.opening import Offloaders, OffloadSetupError, load_offloaders, open_offloader
 from longhaul.stores.offload.redis import RedisOffloader
+from longhaul.stores.offload.session_blobs import SessionBlobs
 from tests.stores.offload.own_offloaders import SHARED, Shelf
 from tests.stores.offload.samples import resolved, said
 
 OWN = "tests.stores.offload.own_offloaders"
+OURS = ("workspace", "blobs", "redis")
 
 
 async def test_each_owner_has_a_folder_of_their_own(tmp_path: Path) -> None:
@@ -28,11 +32,20 @@ async def test_each_owner_has_a_folder_of_their_own(tmp_path: Path) -> None:
     assert [name.count("/") for name in below] == [2] * len(owners)
 
 
-async def test_where_nothing_may_lie_in_clear_text_ours_keep_nothing(tmp_path: Path) -> None:
-    offloaders = Offloaders(tmp_path, "redis://host", load_offloaders(f"{OWN}:SHARED"), in_clear_text=False)
+@pytest.mark.parametrize("in_clear_text", [True, False])
+async def test_where_nothing_may_lie_in_clear_text_ours_keep_all_among_the_blobs(
+    tmp_path: Path, in_clear_text: bool
+) -> None:
+    blobs = SessionBlobs(open_blobs("", data_dir=tmp_path), None, session_prefix("default", "kettle"))
+    own = load_offloaders(f"{OWN}:SHARED")
+    offloaders = Offloaders(
+        tmp_path, "redis://localhost:6379/0", own, of_session=lambda: blobs, in_clear_text=in_clear_text
+    )
 
-    assert [await offloaders.get(name, "lamp", None) for name in ("workspace", "redis", "none")] == [None] * 3
-    assert await offloaders.get(f"{OWN}:SHARED", "lamp", None) is SHARED
+    got = {name: await offloaders.get(name, "lamp", None) for name in offloaders.names}
+
+    assert [name for name, one in got.items() if one is blobs] == (["blobs"] if in_clear_text else [*OURS])
+    assert (got["none"], got[f"{OWN}:SHARED"]) == (None, SHARED)
 
 
 async def test_an_owner_gets_the_same_offloader_again(tmp_path: Path) -> None:
@@ -76,7 +89,7 @@ async def test_a_class_and_a_function_make_one_for_each_owner_and_an_object_is_f
 
 @pytest.mark.parametrize("setting", ["os:system", f"{OWN}:Shelf", "s3", "", "workspace "])
 async def test_only_what_the_operator_has_listed_is_ever_loaded(tmp_path: Path, setting: str) -> None:
-    with pytest.raises(OffloadSetupError, match=r"this worker has no .*it has workspace, redis, none"):
+    with pytest.raises(OffloadSetupError, match=r"this worker has no .*it has workspace, blobs, redis, none"):
         await Offloaders(tmp_path, own=load_offloaders(f"{OWN}:shelf_for")).get(setting, "lamp", "ana")
 
 

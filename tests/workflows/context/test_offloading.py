@@ -1,5 +1,6 @@
 """Results that are too long for the context: the live session gets their beginning, and reads on in the file."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from longhaul.stores.names import safe_name
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, recorded, results
 from tests.workflows.offered import SHELF
+from tests.workflows.tools import marker as marker_of
 from tests.workflows.tools import page_text
 
 pytestmark = pytest.mark.server
@@ -26,6 +28,10 @@ OFFERED = "tests.workflows.offered"
 def kept_at(stage: Stage, user: str, session_id: str, call_id: str) -> Path:
     folder = stage.settings.data_dir / "offload" / "lamp" / user / "sessions" / safe_name(session_id)
     return folder.resolve() / f"tool_result-{call_id}.txt"
+
+
+def say_further(script: Path, lines: list[dict[str, Any]]) -> None:
+    script.write_text(script.read_text() + "".join(json.dumps(line) + "\n" for line in lines))
 
 
 async def test_a_long_result_is_cut_and_the_agent_reads_its_end_unasked_in_the_file(stage: Stage) -> None:
@@ -116,3 +122,22 @@ async def test_a_long_result_from_outside_is_cut_counted_and_kept_like_a_tools(s
     assert file.read_text() == whole
     message = AssistantMsg("lamp", [returned.result])
     assert returned.tokens == TokenCounter().count_message(message, session.spec.model)
+
+
+async def test_what_lies_among_a_sessions_blobs_is_recalled_whole_and_by_a_text(stage: Stage) -> None:
+    model = stage.script(calls("fetch", page=7, chars=CHARS), {"text": "Cut."})
+    session = stage.session(model=model, offloader="blobs", tools=["fetch", "recall"])
+    ((_, cut),) = results(await session.reply("Fetch page 7"))
+    digits = cut.partition("'recall output=")[2].partition("'")[0]
+    end, nothing = page_text(7, CHARS)[-100:], "0" * 64
+    asks = ({"offset": CHARS - 100}, {"text": marker_of(7)}, {"output": nothing})
+    lines = [*(calls("recall", **{"output": digits, **asked}) for asked in asks), {"text": "Read to the end."}]
+    say_further(Path(model.removeprefix("scripted:")), lines)
+
+    read = results(await session.reply("What did it say at its end?"))
+
+    assert cut.endswith(marker(f"recall output={digits}"))
+    assert read[0] == (ToolResultState.SUCCESS, end)
+    assert read[1][1].startswith(f"1: {page_text(7, CHARS)[:100]}")
+    assert read[2] == (ToolResultState.ERROR, f"this session keeps no output {nothing!r}")
+    assert not (stage.settings.data_dir / "offload").exists()

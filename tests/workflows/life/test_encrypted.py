@@ -24,7 +24,7 @@ from longhaul.worker import build
 from longhaul.workflows.contract import REFUSED, WORKFLOW, BlobGone, owner_of
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
-from tests.workflows.letters import ASKS, approve_and_finish, calls, push_over, until
+from tests.workflows.letters import ASKS, approve_and_finish, calls, push_over, results, until
 
 pytestmark = pytest.mark.server
 
@@ -76,7 +76,7 @@ async def first_input(stage: Stage, session: Session) -> Payload:
 
 async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: Stage) -> None:
     ask = {"text": f"I write {WORD}.", "tool_calls": [{"name": "send", "input": {"to": WORD}}]}
-    session = locked.session(ask, {"text": f"Written to {WORD}."}, calls("fetch", page=1, chars=9_000), {"text": WORD})
+    session = locked.session(ask, {"text": f"Written to {WORD}."}, calls("fetch", page=1, chars=40_000), {"text": WORD})
     async with worker(of_a_process(locked)):
         reply = await session.submit(f"Write to {WORD}")
         await until(lambda: waits(session))
@@ -91,6 +91,7 @@ async def test_a_session_works_on_and_nothing_of_it_lies_in_clear_text(locked: S
 
     assert (written, again.get_text_content()) == (f"Written to {WORD}.", WORD)
     assert f"Write to {WORD}" in said
+    assert "You can refer to the file in 'recall output=" in results(again)[0][1]
     assert [one.session_id for one in card] == [session.id]
     assert len(events) > 10_000
     assert WORD.encode() not in events
