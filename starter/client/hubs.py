@@ -15,6 +15,7 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.hub_rows import memo_of
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.states.deletion import delete_ended
 from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.query_retries import insist, send_again
@@ -118,9 +119,16 @@ class Hub:
             raise self._explained(error) from error
         return card
 
-    async def end(self) -> None:
-        """Let all members go; the hub is over when they have heard it."""
-        await self._update("end", {})
+    async def end(self, *, delete: bool = False) -> None:
+        """Let all members go; the hub is over when they have heard it. `delete`: wait for that, then delete its key and
+        what is kept of it; also of one that has ended. Raises Unreachable."""
+        try:
+            await self._update("end", {})
+        except NoHub:
+            if not delete:
+                raise
+        if delete:
+            await delete_ended(self._client, self._settings, self.workflow_id)
 
     def agents(self, *members: Session) -> "list[HubAgent]":
         """Members as pipelines take them; without any, those that the hub was made with."""

@@ -122,9 +122,18 @@ def show(name: HubName, *, user: options.User = None, as_json: options.AsJson = 
 
 
 @app.command()
-def end(name: HubName, *, user: options.User = None, as_json: options.AsJson = False) -> None:
+def end(
+    name: HubName,
+    *,
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="When it is over, delete what is kept of it, its key too; also of an ended one."),
+    ] = False,
+    user: options.User = None,
+    as_json: options.AsJson = False,
+) -> None:
     """End a hub; its members' sessions stay."""
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work import hub as hubs
 
-    leave_by(lambda: hubs.end(Screen(as_json=as_json), hubs.Named(name, user)))
+    leave_by(lambda: hubs.end(Screen(as_json=as_json), hubs.Named(name, user), delete=delete))

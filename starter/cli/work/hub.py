@@ -104,11 +104,12 @@ async def show(screen: Screen, named: Named) -> int:
     return 0
 
 
-async def end(screen: Screen, named: Named) -> int:
+async def end(screen: Screen, named: Named, *, delete: bool) -> int:
     async with connected() as app:
-        await app.hub(named.hub, user=named.user).end()
-    screen.document({"hub": named.hub, "ended": True})
-    screen.show(Text(one_line(f"{named.hub} is over; the sessions of its members stay")))
+        await app.hub(named.hub, user=named.user).end(delete=delete)
+    screen.document({"hub": named.hub, "ended": True, "deleted": delete})
+    deleted = " and deleted" if delete else ""
+    screen.show(Text(one_line(f"{named.hub} is over{deleted}; the sessions of its members stay")))
     return 0
 
 

@@ -3,12 +3,10 @@ the histories that the server keeps. Read where the run is gone, and deleted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -18,13 +16,13 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable
-from longhaul.starter.client.states.deletion import Deleted
+from longhaul.starter.client.states.deletion import Deleted, delete_histories, opened_blobs
 from longhaul.starter.client.wire import Refused, start_of
-from longhaul.starter.reach.connection import Unreachable, blobs_of
+from longhaul.starter.reach.connection import Unreachable
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, delete_session_blobs
+from longhaul.stores.blobs.blobs import BlobsUnavailable, delete_session_blobs
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.offload.deletion import forget_files, forget_keys
 from longhaul.stores.state.opening import open_store
@@ -34,7 +32,7 @@ from longhaul.stores.state.user_rules import NO_AGENT
 from longhaul.stores.streams.opening import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
 from longhaul.stores.worktrees.clones import forget
-from longhaul.workflows.contract import WORKFLOW, stored_in
+from longhaul.workflows.contract import WORKFLOW
 
 
 class FoundState(NamedTuple):
@@ -113,14 +111,14 @@ class Kept:
         Raises Refused for a session that is open, unless it is to be terminated, and Unreachable, also when workers
         keep it elsewhere: then nothing is deleted.
         """
-        async with self._store(), self._blobs() as blobs:
+        async with self._store(), opened_blobs(self.client, self.settings) as blobs:
             if why := await why_other_blobs(self.client, self.settings, blobs):
                 raise Unreachable(why)
         terminated = await self._ended(by, terminate=terminate)
         # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
         key = await delete_key(self.client, self.workflow_id)
         # Histories first: a new life would rebuild the session from them, and miss the rest.
-        runs = await self._without_histories()
+        runs = await delete_histories(self.client, self.workflow_id)
         async with self._store() as store:
             record = await store.delete_session(self.user_id, self.agent, self.session_id)
             names = (self.agent, self.user_id, self.session_id)
@@ -158,40 +156,14 @@ class Kept:
             return False
         return True
 
-    async def _without_histories(self) -> int:
-        query = f"WorkflowId = '{self.workflow_id}'"  # ids are escaped: they hold no quote
-        runs = {run.run_id async for run in self.client.list_workflows(query)}
-        with suppress(RPCError):  # the server's index may not know the newest one yet
-            runs.add((await self.client.get_workflow_handle(self.workflow_id).describe()).run_id)
-        for run_id in runs:
-            execution = WorkflowExecution(workflow_id=self.workflow_id, run_id=run_id)
-            try:
-                await self.client.workflow_service.delete_workflow_execution(
-                    DeleteWorkflowExecutionRequest(namespace=self.client.namespace, workflow_execution=execution)
-                )
-            except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:
-                    raise
-        return len(runs)
-
     async def _record(self) -> SessionRecord | None:
         async with self._store() as store:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
             return await readable(self.client, self.workflow_id, record)
 
     async def _without_blobs(self) -> int:
-        async with self._blobs() as blobs:
+        async with opened_blobs(self.client, self.settings) as blobs:
             return await delete_session_blobs(blobs, self.workflow_id, namespace=self.client.namespace)
-
-    @asynccontextmanager
-    async def _blobs(self) -> AsyncIterator[BlobStore]:
-        shared = stored_in(self.client.data_converter)
-        blobs = blobs_of(self.settings) if shared is None else shared
-        try:
-            yield blobs
-        finally:
-            if shared is None:
-                await blobs.close()
 
     async def _without_stream(self) -> bool:
         streams = open_streams(self.settings.redis_url, data_dir=self.settings.data_dir)

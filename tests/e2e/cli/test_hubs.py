@@ -23,6 +23,7 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
     removed = cli("hub", "remove", "bridge-crew", mate.id)
     unknown = cli("hub", "remove", "bridge-crew", "cook-of-hub")
     ended = cli("hub", "end", "bridge-crew", "--json")
+    deleted = cli("hub", "end", "bridge-crew", "--delete")
     gone = cli("hub", "show", "bridge-crew-of-old")
 
     assert [member["name"] for member in begun.document["members"]] == [pilot.id, mate.id]
@@ -30,7 +31,8 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
     assert (said.code, said.out) == (0, "bridge-crew: all members are told it\n")
     assert f"{pilot.id}: Seaworthy." in removed.out
     assert (unknown.code, "'cook-of-hub' is not in the hub 'bridge-crew'" in unknown.err) == (2, True)
-    assert ended.document == {"hub": "bridge-crew", "ended": True}
+    assert ended.document == {"hub": "bridge-crew", "ended": True, "deleted": False}
+    assert (deleted.code, deleted.out) == (0, "bridge-crew is over and deleted; the sessions of its members stay\n")
     assert (gone.code, "there is no hub 'bridge-crew-of-old'" in gone.err) == (2, True)
     told = ["user: You are on the bridge.", "user: Is she seaworthy?", f"{pilot.id}: Seaworthy.", "user: Cast off."]
     assert await heard(mate) == told

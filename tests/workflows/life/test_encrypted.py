@@ -12,18 +12,20 @@ from redis.asyncio import Redis
 from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.client.reading.asking import BlobsAway, NoSession
 from longhaul.starter.client.session import Session
 from longhaul.starter.reach.connection import connect, keyring_in, let_go
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
-from longhaul.stores.keys.keys import WrongMaster
+from longhaul.stores.keys.keys import NoKey, WrongMaster
 from longhaul.stores.state.opening import open_store
 from longhaul.worker import build
 from longhaul.workflows.contract import REFUSED, WORKFLOW, BlobGone, owner_of
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
+from tests.workflows.hubs.rooms import heard, member
 from tests.workflows.letters import ASKS, approve_and_finish, calls, push_over, results, until
 
 pytestmark = pytest.mark.server
@@ -294,6 +296,36 @@ async def test_a_client_without_the_master_key_is_told_which_setting_it_lacks(lo
         status = await session.status()
 
     assert status.status == "idle"
+
+
+async def test_a_hub_is_deleted_with_its_key_and_its_members_keep_what_they_heard(locked: Stage) -> None:
+    keys = keyring_in(locked.client)
+    assert keys is not None
+    ana = member(locked, {"text": "Heard."})
+    async with locked.another_worker():
+        hub = locked.app.hub(f"jury-{locked.name}", {"ana": ana}, announcement=WORD)
+        await hub.start()
+        history = await locked.client.get_workflow_handle(hub.workflow_id).fetch_history()
+        begun = history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
+        key_id = begun.metadata["key"].decode()
+        assert await keys.decrypt(None, key_id, begun.data)
+
+        await hub.end(delete=True)
+        await hub.end(delete=True)  # done anew after a failure on the way
+        told = await heard(ana)
+
+    with pytest.raises(NoKey, match="its key was deleted"):
+        await keys.decrypt(None, key_id, begun.data)
+    await until(lambda: is_unknown(locked, hub.workflow_id))
+    assert told == [f"user: {WORD}"]
+
+
+async def is_unknown(stage: Stage, workflow_id: str) -> bool:
+    try:
+        await stage.client.get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        return error.status is RPCStatusCode.NOT_FOUND
+    return False
 
 
 async def test_what_an_activity_fails_with_is_encrypted_and_told(locked: Stage) -> None:
