@@ -16,8 +16,9 @@ from longhaul.starter.cli.work.tree import is_found_from_root
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.tree import WaitingBelow
-from longhaul.starter.render_calls import calls_in, in_full
+from longhaul.starter.render_calls import MadeCall, calls_in, in_full
 from longhaul.starter.visible import one_line, visible
+from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.workflows.contract import PendingCall, Status
 
 FORMS = ("messages", "steps")
@@ -133,16 +134,28 @@ async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:
     async with connected() as app:
         session = await find_known(app, name)
         made = calls_in([message async for message in session.transcript()])
-    found = [call for call in made if call_id in (None, call.call_id)]
-    if call_id is not None and not found:
-        known = did_you_mean(call_id, (call.call_id for call in made))
-        raise Misuse(f"session {visible(name.session_id)!r} has made no call {visible(call_id)!r}; {known}")
+        found = [call for call in made if call_id in (None, call.call_id)]
+        if call_id is not None and not found:
+            known = did_you_mean(call_id, (call.call_id for call in made))
+            raise Misuse(f"session {visible(name.session_id)!r} has made no call {visible(call_id)!r}; {known}")
+        if call_id is not None:
+            found[-1] = await _in_whole(screen, session, found[-1])
     screen.document(found if call_id is None else found[-1])
     for call in found:
         screen.show(*in_full(call), Text())
     if not found:
         screen.show(Text("no calls were made"))
     return 0
+
+
+async def _in_whole(screen: Screen, session: Session, call: MadeCall) -> MadeCall:
+    """With its whole output, where that was shortened and lies among the session's blobs."""
+    try:
+        whole = await session.stored.whole_output(call.output)
+    except (NoBlob, BlobsUnavailable) as error:
+        screen.remark(Text(f"the whole output can't be read: {one_line(visible(str(error)))}", "yellow"))
+        return call
+    return call if whole is None else dataclasses.replace(call, output=whole)
 
 
 async def _show_steps(screen: Screen, name: Name) -> int:

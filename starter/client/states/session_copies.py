@@ -18,13 +18,14 @@ from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable
 from longhaul.starter.client.states.deletion import Deleted, delete_histories, opened_blobs
 from longhaul.starter.client.wire import Refused, start_of
-from longhaul.starter.reach.connection import Unreachable
+from longhaul.starter.reach.connection import Unreachable, keyring_in
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobsUnavailable, delete_session_blobs
+from longhaul.stores.blobs.blobs import BlobsUnavailable, delete_session_blobs, session_prefix
 from longhaul.stores.keys.encrypted_store import UnreadableRecord
 from longhaul.stores.offload.deletion import forget_files, forget_keys
+from longhaul.stores.offload.session_blobs import SessionBlobs
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.rollover_state import carried_of
 from longhaul.stores.state.store import BadStoreSetting, SessionRecord, SessionRow, StateStore, StoreError
@@ -104,6 +105,13 @@ class Kept:
         if record is None or carried is None:
             return None
         return PastSession(carried, "" if record.closed else _may_lack(record.seq))
+
+    async def output(self, digits: str) -> str:
+        """The whole of one that was shortened. Raises NoBlob, BlobsUnavailable."""
+        prefix = session_prefix(self.client.namespace, self.workflow_id)
+        async with opened_blobs(self.client, self.settings) as blobs:
+            _, data = await SessionBlobs(blobs, keyring_in(self.client), prefix).read(digits)
+        return data.decode(errors="replace")
 
     async def delete(self, *, by: str, terminate: bool) -> Deleted:
         """Everything, as far as it is there; what fails on the way is done by deleting again.

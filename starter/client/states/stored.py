@@ -24,6 +24,7 @@ from longhaul.starter.client.states.state import (
     replacement,
 )
 from longhaul.starter.client.wire import MovedOn, Refused
+from longhaul.stores.offload.session_blobs import digits_in
 from longhaul.workflows.contract import PendingCall
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ class Stored:
         """The same as a value, with a note of what may be missing from it. Raises NoSession, Stuck, Unreachable."""
         found = await self._kept.state_or(self._state)
         return found._replace(note=found.note or self._asking.lacks)
+
+    async def whole_output(self, output: str) -> str | None:
+        """The whole of a call's output that was shortened, where it lies among the session's blobs; None: it does not.
+        Raises NoBlob, BlobsUnavailable."""
+        digits = digits_in(output)
+        return await self._kept.output(digits) if digits else None
 
     async def is_known(self) -> bool:
         """Whether there is or was such a session, for the server or in the store. Raises Unreachable."""

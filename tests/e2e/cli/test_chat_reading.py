@@ -3,6 +3,7 @@
 import base64
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.cards import CLOSED
 from longhaul.starter.client.client import Longhaul
+from longhaul.stores.offload.session_blobs import digits_in
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal
 from tests.workflows.letters import until
@@ -31,6 +33,11 @@ def of_name(cli: Cli, name: str) -> list[tuple[str, str]]:
     """User and agent of each open session that is called so."""
     cards = cli("sessions", "--json").document
     return [(card["user_id"], card["agent"]) for card in cards if card["session_id"] == name]
+
+
+def blob_named(digits: str, cli: Cli) -> Path:
+    (blob,) = Path(cli.environment["LONGHAUL_DATA_DIR"]).glob(f"blobs/**/{digits}")
+    return blob
 
 
 def test_lines_are_typed_searched_and_sent_and_what_failed_can_be_read(cli: Cli) -> None:
@@ -72,6 +79,25 @@ async def test_what_a_call_has_answered_is_shown_by_its_name(cli: Cli, app: Long
     assert ("Bash" in read, "│ 140" in read, "│ anchor" in read) == (True, True, True), read
     assert [(call["call_id"], call["state"]) for call in every] == [("red-7", "error")]
     assert (unknown.code, "did you mean 'red-7'?" in unknown.err) == (2, True), unknown
+
+
+async def test_the_whole_of_a_shortened_output_is_shown_where_it_lies_among_the_blobs(cli: Cli, app: Longhaul) -> None:
+    counts = {"name": "Bash", "input": {"command": "seq 10000 15000"}, "id": "count-1"}
+    spec = AgentSpec(
+        model=cli.script({"tool_calls": [counts]}, {"text": "Counted."}), permission=BYPASS, offloader="blobs"
+    )
+    session = app.session("counts", agent=spec)
+    (result,) = (await session.reply("Count")).get_tool_results()
+
+    shown, every = cli("show", "counts", "count-1"), cli("show", "counts", "--calls")
+    blob_named(digits_in(result.get_text()), cli).unlink()
+    away = cli("show", "counts", "count-1")
+
+    assert "recall output=" in result.get_text()
+    assert ("│ 10001" in shown.out, "│ 15000" in shown.out, "<<<TRUNC" in shown.out) == (True, True, False)
+    assert ("│ 15000" in every.out, "<<<TRUNC" in every.out) == (False, True)
+    assert (away.code, "<<<TRUNC" in away.out) == (0, True)
+    assert "the whole output can't be read: this session keeps no output" in away.out + away.err
 
 
 async def test_a_question_that_another_answers_goes_away_by_itself(cli: Cli, app: Longhaul) -> None:

@@ -137,6 +137,8 @@ async def test_what_lies_among_a_sessions_blobs_is_recalled_whole_and_by_a_text(
     read = results(await session.reply("What did it say at its end?"))
 
     assert cut.endswith(marker(f"recall output={digits}"))
+    assert await session.stored.whole_output(cut) == page_text(7, CHARS)
+    assert await session.stored.whole_output("all of it") is None
     assert read[0] == (ToolResultState.SUCCESS, end)
     assert read[1][1].startswith(f"1: {page_text(7, CHARS)[:100]}")
     assert read[2] == (ToolResultState.ERROR, f"this session keeps no output {nothing!r}")
