@@ -24,7 +24,6 @@ HEADERS = (
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-NO_STORE = (b"cache-control", b"no-store")
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="{ground}"/>'
     '<text x="16" y="23" font-family="sans-serif" font-size="{size}" font-weight="700" text-anchor="middle" '
@@ -93,9 +92,7 @@ class _Entry:
             nonlocal begun
             begun = True
             if message["type"] == "http.response.start":
-                own = list(message.get("headers", ()))
-                kept = () if any(name.lower() == NO_STORE[0] for name, _ in own) else (NO_STORE,)
-                message["headers"] = [*own, *HEADERS, *kept]
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
         request = Request(scope, receive)

@@ -26,6 +26,8 @@ SECURITY_HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    # Also of refusals: a 404 without it may be kept, and shown to whoever comes to the browser next.
+    (b"cache-control", b"no-store"),
 )
 
 log = logging.getLogger(__name__)
@@ -176,7 +178,7 @@ def as_answer(answer: Answer) -> ASGIApp:
 
 
 def _json(status: int, body: BaseModel) -> Response:
-    return Response(body.model_dump_json(), status, {"Cache-Control": "no-store"}, "application/json")
+    return Response(body.model_dump_json(), status, media_type="application/json")
 
 
 class Guard:

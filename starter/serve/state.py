@@ -19,7 +19,7 @@ from longhaul.starter.serve.response_bodies import (
 async def state(call: Call) -> Response:
     """As it stands now; of a session that has closed, as it was stored."""
     exported = await session_of(call).stored.export()
-    return Response(exported, headers={"Cache-Control": "no-store"}, media_type="application/json")
+    return Response(exported, media_type="application/json")
 
 
 async def replace_state(call: Call) -> None:

@@ -34,7 +34,6 @@ MOST_READERS = 50
 RETRY_MILLISECONDS = 1_000
 HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
 )
 LAST_EVENT_ID = "Last-Event-ID"
