@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import AsyncGenerator, Sequence
+from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -43,6 +44,8 @@ async def read_form(request: Request) -> Filled:
     body = await read_body(request)
     try:
         pairs, files = await _parts(request.headers, body) if kind == MULTIPART else (_pairs(body), ())
+        # A charset of the sender's own may make of it what nothing could store.
+        "".join((*chain(*pairs), *(file.name for file in files))).encode()
     except (ValueError, KeyError, MultiPartException) as error:
         raise Problem("malformed", f"body: it is no form ({error})") from None
     if len({name for name, _ in pairs}) < len(pairs):

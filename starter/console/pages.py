@@ -212,6 +212,10 @@ def number(visit: Visit, name: str, usual: int) -> int:
 
 
 async def events(visit: Visit) -> ASGIApp:
+    """Raises Problem."""
+    if visit.request.method == "HEAD":
+        # No byte of it would be sent, and no later request on that connection be answered while the stream lasts.
+        raise Problem("method", "HEAD: send GET here", headers={"Allow": "GET"})
     asked = {name: value for name, value in visit.request.query_params.items() if name not in visit.whose}
     answer: ASGIApp = await visit.ask("events", asked)
     return answer
