@@ -70,7 +70,7 @@ class Visit:
     ) -> Call:
         """What a request by HTTP to that operation would be. Raises Problem and ValidationError."""
         operation = NAMED[name]
-        caller = caller_of(self.served, self.visitor.authorization, operation.scope)
+        caller = caller_of(self.served, self.visitor.authorization, operation.scope, operation.also)
         asked = operation.query.model_validate({**self.whose, **(query or {})})
         given = None if operation.body is None else operation.body.model_validate(body or {})
         if given is not None:

@@ -62,7 +62,8 @@ def _described(operation: Operation, schemas: Schemas, *, guarded: bool) -> Json
     if operation.scope is not None and guarded:
         found["security"] = [{"token": []}]
         further = "".join(f" With `{name}`: the scope `{scope}` too." for name, scope in operation.fields.items())
-        found["description"] = f"Wants a token with the scope `{operation.scope}`.{further}"
+        both = f"`{operation.scope}`" if operation.also is None else f"`{operation.scope}`, and `{operation.also}` too"
+        found["description"] = f"Wants a token with the scope {both}.{further}"
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[(operation.body, "validation")]}}
         found["requestBody"] = {"content": content, "required": _needs_a_body(operation.body)}

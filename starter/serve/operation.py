@@ -37,5 +37,7 @@ class Operation:
     headers: tuple[tuple[str, str], ...] = ()
     """Request headers that it reads, and what for."""
     seconds: float = REQUEST_SECONDS
+    also: Scope | None = None
+    """A second scope that it wants."""
     fields: Mapping[str, Scope] = field(default_factory=dict[str, Scope])
     """Fields of the body that want a further scope, where something stands in them."""

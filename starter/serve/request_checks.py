@@ -68,7 +68,7 @@ class Door:
             return as_answer(await operation.handler(call))
 
     async def _call(self, operation: Operation, request: Request) -> Call:
-        caller = caller_of(self._served, request.headers.get("authorization"), operation.scope)
+        caller = caller_of(self._served, request.headers.get("authorization"), operation.scope, operation.also)
         path = path_values(request.path_params)
         query = operation.query.model_validate(_once_each(request))
         body = await _body_of(request, operation.body) if operation.body is not None else None
@@ -76,13 +76,14 @@ class Door:
         return Call(self._served, caller, path, query, body, request.headers)
 
 
-def caller_of(served: Served, header: str | None, scope: TokenScope | None) -> Caller:
+def caller_of(served: Served, header: str | None, scope: TokenScope | None, also: TokenScope | None = None) -> Caller:
     """Raises Problem for whoever is not known, or may not."""
     if served.tokens is None or scope is None:
         return served.local
     caller = known_caller(served, header)
-    if scope not in caller.scopes:
-        raise Problem("forbidden", f"Authorization: this wants a token with the scope {scope!r}")
+    for wanted in (scope, also or scope):
+        if wanted not in caller.scopes:
+            raise Problem("forbidden", f"Authorization: this wants a token with the scope {wanted!r}")
     return caller
 
 

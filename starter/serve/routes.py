@@ -6,30 +6,25 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.all_letters import LETTERS, row_of
-from longhaul.starter.serve import acts, memories, reads, streaming, suggestions
+from longhaul.starter.serve import acts, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.hub_routes import HUBS
-from longhaul.starter.serve.memory_rows import DeletedCount, DocumentRows, MemoryRows, PassageRows
+from longhaul.starter.serve.memory_routes import MEMORIES
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Handler, Operation
 from longhaul.starter.serve.request_bodies import (
     LONGEST_WAIT_SECONDS,
     Copy,
     Decision,
-    Discarding,
     Edits,
-    Forgetting,
     Listing,
-    Looking,
     Message,
     Nothing,
     Observation,
     Paging,
     Reading,
-    Remembering,
     Requesting,
     Results,
-    Shelf,
     Sorting,
     Starting,
     StepPaging,
@@ -73,12 +68,6 @@ def _get(
     path: str, name: str, summary: str, handler: Handler, answer: type[BaseModel], query: type[BaseModel] = Whose
 ) -> Operation:
     return Operation("GET", path, name, summary, handler, "read", {200: answer}, query)
-
-
-def _delete(
-    path: str, name: str, summary: str, handler: Handler, query: type[BaseModel], body: type[BaseModel]
-) -> Operation:
-    return Operation("POST", path, name, summary, handler, "steer", {200: DeletedCount}, query, body)
 
 
 def _letter(
@@ -242,9 +231,5 @@ OPERATIONS: tuple[Operation, ...] = (
         Whose,
         Copy,
     ),
-    _get("/v1/memories", "memories", "What agents remember of the user", memories.memories, MemoryRows, Remembering),
-    _delete("/v1/memories/delete", "forget", "Delete memories for good", memories.forget, Whose, Forgetting),
-    _get("/v1/knowledge", "documents", "The documents of knowledge bases", memories.documents, DocumentRows, Shelf),
-    _get("/v1/knowledge/passages", "passages", "What an agent would find", memories.passages, PassageRows, Looking),
-    _delete("/v1/knowledge/delete", "discard", "Take documents out for good", memories.discard, Nothing, Discarding),
+    *MEMORIES,
 )

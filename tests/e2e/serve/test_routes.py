@@ -1,4 +1,4 @@
-"""Every route of `longhaul serve`: what it gives when all is well, and that it refuses strangers and rubbish."""
+"""Every route of `longhaul serve`: what it gives when all is well, and that it refuses rubbish."""
 
 import asyncio
 import json
@@ -268,36 +268,25 @@ async def keep(ask: Caller) -> None:
     assert (await other("state"))["summary"] == "The moon was greeted."
 
 
-async def test_each_route_refuses_strangers_and_rubbish(tmp_path: Path, served: Serving) -> None:
+async def test_each_route_refuses_rubbish(tmp_path: Path, served: Serving) -> None:
     session = agent(tmp_path, WANTS_TO_EDIT)
-    guarded = [one for one in OPERATIONS if one.scope is not None]
-    about_one = [one for one in guarded if "{session}" in one.path]
-    async with served.client("ana") as ana, served.client("bob") as bob, served.client("eve") as eve:
+    async with served.client("ana") as ana, served.client("max") as operator:
         await ana.post(f"{session}/messages", json={"messages": "Greet"}, params={"wait": 30})
 
-        async def status(client: httpx.AsyncClient, one: Operation, query: str = "", **more: Any) -> int:
-            body = BODIES.get(one.name, {}) if one.method == "POST" else None
-            answer = await client.request(one.method, path_of(one, session) + query, json=body, **more)
+        async def status(one: Operation, query: str = "", body: Any = None) -> int:
+            usual = BODIES.get(one.name, {}) if one.method == "POST" else None
+            client = operator if "admin" in (one.scope, one.also) else ana
+            answer = await client.request(one.method, path_of(one, session) + query, json=body or usual)
             assert answer.json()["type"].startswith("urn:longhaul:"), one.name
             return answer.status_code
 
-        rubbish = {one.name: await status(eve if one.scope == "admin" else ana, one, "?weight=3") for one in OPERATIONS}
+        rubbish = {one.name: await status(one, "?weight=3") for one in OPERATIONS}
         method = {one.name: (await ana.delete(path_of(one, session))).status_code for one in OPERATIONS}
-        nobody = {one.name: await status(bob, one, headers={"Authorization": ""}) for one in guarded}
-        others = {one.name: await status(bob, one, "?user=ana") for one in about_one}
-        scopes = {one.name: await status(eve, one, "?user=ana") for one in guarded if one.method == "POST"}
-        unread = {
-            one.name: (await ana.post(path_of(one, session), json={"weight": 3})).status_code
-            for one in OPERATIONS
-            if one.body is not None
-        }
+        unread = {one.name: await status(one, body={"weight": 3}) for one in OPERATIONS if one.body is not None}
         mine = (await ana.get(f"{session}/status")).json()
 
     assert set(rubbish.values()) == {422}, rubbish
     assert set(method.values()) == {405}, method
-    assert set(nobody.values()) == {401}, nobody
-    assert set(others.values()) == {404}, others
-    assert set(scopes.values()) == {403}, scopes
     assert set(unread.values()) == {422}, unread
     assert (mine["status"], mine["refused"]) == ("waiting", 0)
 
