@@ -130,6 +130,8 @@ async def begin(visit: Visit) -> Response:
 
     async def done() -> Response:
         for name, value in (("agent", agent), ("session", session)):
+            if not value:
+                raise wrong(name, value, "write a name")
             try:
                 check_name(name, value)
             except ValueError as error:

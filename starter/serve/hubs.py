@@ -13,8 +13,8 @@ from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.values.hubs import MOST_MEMBERS
 from longhaul.starter.client.hubs import BadHub, Hub, NoHub, NotHeard
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve.problems import Problem
+from longhaul.starter.serve.request_bodies import Name
 from longhaul.starter.serve.requests import DEFAULT_AGENT, Call, request_id_of, session_to_begin, user_meant
 from longhaul.workflows.contract import HubCard
 
@@ -24,18 +24,12 @@ Found = TypeVar("Found")
 class MemberBody(Value):
     """One session in a hub."""
 
-    session: str = Field(min_length=1)
+    session: Name = Field(min_length=1)
     """Its name; one that has no message yet begins with the hub."""
-    agent: str = DEFAULT_AGENT
+    agent: Name = DEFAULT_AGENT
     """Whose session it is."""
     name: str = ""
     """How it is called in the hub; without it, by the session's name."""
-
-    @field_validator("session", "agent")
-    @classmethod
-    def _can_be(cls, name: str) -> str:
-        check_name("it", name)
-        return name
 
 
 class Joining(Value):

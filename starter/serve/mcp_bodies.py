@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from longhaul.agent.entries.requests import When
 from longhaul.agent.letters.bodies import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
-from longhaul.starter.serve.request_bodies import LONGEST_WAIT_SECONDS, Whose
+from longhaul.starter.serve.request_bodies import LONGEST_WAIT_SECONDS, Name, Whose
 from longhaul.starter.serve.requests import DEFAULT_AGENT
 from longhaul.workflows.contract import PendingCall, Status
 
@@ -18,13 +18,13 @@ RequestId = Field(
 
 
 class OfSession(Whose):
-    session: str = Field(min_length=1, description="Its name")
-    agent: str = Field(default=DEFAULT_AGENT, description="Whose session it is")
+    session: Name = Field(min_length=1, description="Its name")
+    agent: Name = Field(default=DEFAULT_AGENT, description="Whose session it is")
 
 
 class BeginSession(Whose):
     text: str = Field(min_length=1, description="What to ask")
-    agent: str = Field(default=DEFAULT_AGENT, description="Which agent is asked, by its name")
+    agent: Name = Field(default=DEFAULT_AGENT, description="Which agent is asked, by its name")
     wait: float = Wait
     request_id: str = Field(
         default="",

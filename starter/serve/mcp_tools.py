@@ -11,12 +11,11 @@ from pydantic import BaseModel
 from starlette.datastructures import Headers
 
 from longhaul.agent.letters.bodies import Interrupt
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve import acts, reads
 from longhaul.starter.serve import mcp_bodies as b
 from longhaul.starter.serve.mcp_events import Telling
 from longhaul.starter.serve.operation import REQUEST_SECONDS
-from longhaul.starter.serve.problems import Problem, wrong
+from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_bodies import (
     Decision,
     Listing,
@@ -41,14 +40,9 @@ class ToolRequest:
     """Of the tool's arguments."""
 
     def call(self, query: BaseModel, body: BaseModel | None = None, session: str | None = None) -> Call:
-        """The request by HTTP that would be the same. Raises Problem."""
+        """The request by HTTP that would be the same."""
         given = {"agent": getattr(self.given, "agent", ""), "session": session or getattr(self.given, "session", "")}
         names = {name: value or "" for name, value in given.items()}
-        for name, value in names.items():
-            try:
-                check_name(name, value)
-            except ValueError as error:
-                raise wrong(name, value, f"is no name ({error})") from None
         return Call(self.served, self.caller, names, query, body, Headers())
 
     @property

@@ -2,21 +2,31 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from longhaul.agent.letters.bodies import ExternalResultItem, Observe, Rules, Submit
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.views.trajectory import Kind
+from longhaul.starter.client.wire import check_name
 
 LONGEST_WAIT_SECONDS = 60
 MOST_MESSAGES = 500
 MOST_SESSIONS = 1_000
 
 
+def _can_be(name: str) -> str:
+    check_name("it", name)
+    return name
+
+
+Name = Annotated[str, AfterValidator(_can_be)]
+"""Of a user, an agent or a session."""
+
+
 class Whose(Value):
     """Whose session is meant; for tokens with the scope `admin`, and where there are no tokens."""
 
-    user: str | None = Field(default=None, description="Another user's session; wants the scope `admin`")
+    user: Name | None = Field(default=None, description="Another user's session; wants the scope `admin`")
     anonymous: bool = Field(default=False, description="One that belongs to nobody; wants the scope `admin`")
 
 
@@ -186,7 +196,7 @@ class Edits(Value):
 class Copy(Value):
     """Begin another session of the same user and agent from this one's state. Nothing is done a second time."""
 
-    session: str = Field(min_length=1)
+    session: Name = Field(min_length=1)
     """Its name."""
     at: int | None = Field(default=None, ge=1, le=2**31)
     """After this model call and its results; else from now."""

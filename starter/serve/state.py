@@ -4,7 +4,6 @@ from starlette.responses import Response
 
 from longhaul.agent.letters.bodies import ReplaceState
 from longhaul.starter.client.states.state_paths import BadPath
-from longhaul.starter.client.wire import check_name
 from longhaul.starter.serve.problems import wrong
 from longhaul.starter.serve.request_bodies import (
     Copy,
@@ -39,10 +38,6 @@ async def edit_state(call: Call) -> None:
 
 async def copy(call: Call) -> tuple[int, Copied]:
     body: Copy = call.body
-    try:
-        check_name("session", body.session)
-    except ValueError as error:
-        raise wrong("session", body.session, str(error)) from None
     if body.at is not None and body.entry is not None:
         raise wrong("entry", str(body.entry), "`at` names a step too; send one of both")
     made = await session_of(call).stored.fork(body.session, body.at, entry=body.entry or 0, by=call.by)

@@ -16,7 +16,7 @@ from longhaul.agent.values.sleep import MOST_EVENT_CHARS, MOST_PAYLOAD_CHARS
 from longhaul.starter.serve.acts import notify
 from longhaul.starter.serve.operation import REQUEST_SECONDS, Answer
 from longhaul.starter.serve.problems import Problem, problem_of
-from longhaul.starter.serve.request_bodies import Whose
+from longhaul.starter.serve.request_bodies import Name, Whose
 from longhaul.starter.serve.request_checks import as_answer, read_body
 from longhaul.starter.serve.requests import Call, Served, path_values
 from longhaul.starter.serve.tokens import Caller
@@ -38,7 +38,7 @@ class WebhookBody(OpenValue):
     """The event."""
     data: Any = None
     """For the model, as JSON; text stays text."""
-    session: str = ""
+    session: Name = ""
     """Of a hook that may wake any session of its user and agent."""
 
 

@@ -93,8 +93,9 @@ async def test_a_session_begins_in_the_folder_that_is_named(
                 await asyncio.sleep(0.1)
         moved = await me.post(f"{url}/start", data={**form, "workspace": str(tmp_path)}, headers=own)
         relative = await me.post(f"{url}/start", data={**form, "session": "y", "workspace": "x"}, headers=own)
+        unnamed = await me.post(f"{url}/start", data={**form, "session": ""}, headers=own)
 
     assert f'<option value="{tmp_path}">' in start.text
-    assert (moved.status_code, relative.status_code) == (409, 422)
+    assert (moved.status_code, relative.status_code, unnamed.status_code) == (409, 422, 422)
     assert "works in" in moved.text
     assert "send the absolute path" in relative.text

@@ -178,6 +178,17 @@ async def test_a_form_without_its_key_or_its_origin_does_nothing(guarded: httpx.
             assert row.is_open or {answer.status_code for answer in forged} == {403}, row
 
 
+@pytest.mark.parametrize("name", ["an%00a", "x" * 601])
+async def test_a_user_that_nobody_can_be_is_refused(guarded: httpx.AsyncClient, name: str) -> None:
+    """Of who may name others: it would fail where the session is looked for."""
+    asked = [row for row in SCOPED if not row.is_page or (row.method == "GET" and "{session}" in row.path)]
+    answers = {
+        row: await guarded.request(row.method, f"{row.at()}?user={name}", headers=with_token(row, ALL)) for row in asked
+    }
+
+    assert {row: answer.status_code for row, answer in answers.items() if answer.status_code != 422} == {}
+
+
 async def test_a_form_that_nothing_could_store_is_refused(guarded: httpx.AsyncClient) -> None:
     """A charset of the sender's own makes half a character of it: in a field, its name, or a file's."""
     kind = {"Content-Type": "multipart/form-data; boundary=b; charset=unicode_escape"}

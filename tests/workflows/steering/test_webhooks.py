@@ -98,6 +98,7 @@ async def test_nobody_else_is_let_in_and_nothing_else_is_woken(stage: Stage, cli
     assert await delivered(client, said, hook="all") == 401
     assert await delivered(client, said, hook="all", key=OTHER_KEY) == 422
     assert await delivered(client, {**said, "session": session.id}, hook="all", key=OTHER_KEY) == 404  # it is Ana's
+    assert await delivered(client, {**said, "session": "\0"}, hook="all", key=OTHER_KEY) == 422
     assert (await client.get("/v1/webhooks/ci")).status_code == 405
     listed(stage, "ci broken")
     assert await delivered(client, said) == 503
