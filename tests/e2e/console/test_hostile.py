@@ -10,8 +10,10 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
+from tests.e2e.console.test_deciding import waiting
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import TOKENS, Address
+from tests.starter.serve.who_may import ROWS, headers_wrong
 
 pytestmark = pytest.mark.server
 
@@ -153,25 +155,20 @@ async def test_the_page_would_run_nothing_even_if_markup_came_through(
     assert beacon.heard == []
 
 
-async def test_every_answer_has_the_policy_and_is_kept_by_nobody(served: Address) -> None:
+async def test_every_page_has_the_policy_and_is_kept_by_nobody(served: Address, tmp_path: Path) -> None:
+    """Refusals have it too (tests/starter/serve/test_authorisation.py)."""
+    names = {"agent": "lamp", "session": await waiting(served, tmp_path)}
+    pages = [row for row in ROWS if row.is_page and row.method == "GET" and not row.path.endswith("/events")]
     async with httpx.AsyncClient(base_url=served.url, trust_env=False) as client:
         client.cookies.set("longhaul_token", TOKENS["ana"])
-        pages = ("", "/sessions", "/start", "/s/lamp/nobody", "/s/lamp/nobody/call?id=x", "/nowhere", "/static/x")
-        answers = {page: await client.get(f"/console{page}") for page in pages}
-        script = await client.get("/console/static/console.js")
-        client.cookies.clear()
-        signing_in = await client.get("/console/sign-in")
+        answers = {row: await client.get(row.at(**names), params={"id": "edit-7"}) for row in pages}
 
-    for page, answer in {**answers, "/sign-in": signing_in}.items():
-        if page == "/nowhere":
-            assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-            continue
-        assert answer.headers.get_list("content-security-policy") == [POLICY], page
-        assert answer.headers["cache-control"] == "no-store", page
-        assert answer.headers["x-frame-options"] == "DENY", page
-        assert answer.headers["x-content-type-options"] == "nosniff", page
-    assert [answer.status_code for answer in answers.values()] == [200, 200, 200, 404, 404, 404, 404]
-    assert script.status_code == 200
+    assert {row: wrong for row, answer in answers.items() if (wrong := headers_wrong(row, dict(answer.headers)))} == {}
+    assert {answer.headers["content-security-policy"] for answer in answers.values()} == {POLICY}
+    assert {row.path: answer.status_code for row, answer in answers.items() if answer.status_code != 200} == {
+        "/console/sign-in": 303,
+        "/console/workers": 403,
+    }
 
 
 async def test_whoever_is_not_signed_in_sees_and_changes_nothing(served: Address, tmp_path: Path) -> None:
