@@ -197,7 +197,7 @@ class PendingCall(OpenValue):
     signed: bool = sparse(False)
     """Only a signed decision counts."""
     preview: Preview | None = sparse(None)
-    """What to show to whoever decides. None: its tool is not known any more."""
+    """What to show to whoever decides. None: its tool is not known any more, or the call has run and is in doubt."""
     asked: ServerAsked | None = sparse(None)
     """Of a call whose MCP server asks: the questions, with the schema of each answer; `reason` has them in words."""
     path: str = sparse("")

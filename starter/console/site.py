@@ -34,41 +34,41 @@ STATIC = {"console.js": "text/javascript", "console.css": "text/css"}
 
 Handler = Callable[[Visit], Awaitable[ASGIApp]]
 S = PATH + "/s/{agent}/{session}"
+LOOKED_AT: dict[str, Handler] = {
+    PATH: pages.inbox,
+    f"{PATH}/sessions": listing.sessions,
+    f"{PATH}/workers": listing.workers,
+    f"{PATH}/start": pages.start,
+    S: pages.session,
+    f"{S}/call": pages.call,
+    f"{S}/edit": edits.edit,
+    f"{S}/about": about.about,
+    f"{S}/timeline": about.timeline,
+    f"{S}/context": about.context,
+    f"{S}/log": about.events,
+    f"{S}/change": steering.change,
+    f"{S}/state": steering.export,
+    f"{S}/events": pages.events,
+}
+FILLED_IN: dict[str, Handler] = {
+    f"{PATH}/start": changes.begin,
+    f"{S}/decide": changes.decide,
+    f"{S}/edit": edits.decide,
+    f"{S}/result": changes.hand_in,
+    f"{S}/answer": question_answers.answer,
+    f"{S}/settle": changes.settle,
+    f"{S}/say": changes.say,
+    f"{S}/wake": changes.wake,
+    **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
+    **{f"{S}/change/{name}": steering.filled_in(name) for name in steering.FORMS},
+}
 
 
 def routes(served: Served) -> list[Route]:
     """All of the console, for the application that serves the sessions."""
     entrance = Entrance(served)
-    looked_at: dict[str, Handler] = {
-        PATH: pages.inbox,
-        f"{PATH}/sessions": listing.sessions,
-        f"{PATH}/workers": listing.workers,
-        f"{PATH}/start": pages.start,
-        S: pages.session,
-        f"{S}/call": pages.call,
-        f"{S}/edit": edits.edit,
-        f"{S}/about": about.about,
-        f"{S}/timeline": about.timeline,
-        f"{S}/context": about.context,
-        f"{S}/log": about.events,
-        f"{S}/change": steering.change,
-        f"{S}/state": steering.export,
-        f"{S}/events": pages.events,
-    }
-    filled_in: dict[str, Handler] = {
-        f"{PATH}/start": changes.begin,
-        f"{S}/decide": changes.decide,
-        f"{S}/edit": edits.decide,
-        f"{S}/result": changes.hand_in,
-        f"{S}/answer": question_answers.answer,
-        f"{S}/settle": changes.settle,
-        f"{S}/say": changes.say,
-        f"{S}/wake": changes.wake,
-        **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
-        **{f"{S}/change/{name}": steering.filled_in(name) for name in steering.FORMS},
-    }
-    entries = {path: _Pages(served, entrance, looked_at.get(path), filled_in.get(path)) for path in
-               sorted({*looked_at, *filled_in})}  # fmt: skip
+    entries = {path: _Pages(served, entrance, LOOKED_AT.get(path), FILLED_IN.get(path)) for path in
+               sorted({*LOOKED_AT, *FILLED_IN})}  # fmt: skip
     return [
         Route(f"{PATH}/static/{{name}}", _Static(served, entrance)),
         Route(f"{PATH}/sign-in", _SignIn(served, entrance)),

@@ -55,6 +55,8 @@ class SaidBlock:
 class SaidMessage:
     """One message."""
 
+    key: str
+    """Names it on its page: it stays the same one while the page is renewed."""
     role: str
     name: str
     at: str
@@ -96,7 +98,7 @@ def _message(message: Msg, results: dict[str, ToolResultBlock], called: set[str]
         ended = one_line(message.error.message)
     elif message.finished_reason is FinishedReason.INCOMPLETE:
         ended = "the message broke off here"
-    return SaidMessage(message.role, one_line(message.name), message.created_at, tuple(blocks), ended)
+    return SaidMessage(message.id, message.role, one_line(message.name), message.created_at, tuple(blocks), ended)
 
 
 def _block(

@@ -16,6 +16,8 @@ from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall, Status
 
 GIST_CHARS = 200
+_SHOWN = {"person", "outside", "wake-up"}
+"""Of a call that waits for these there is something to show as long as its tool is known; what is in doubt has run."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 
 
@@ -127,7 +129,7 @@ def waiting_call(call: PendingCall, row: WaitingRow) -> WaitingCall:
         row=row,
         call_id=call.call_id,
         digest=call.digest,
-        effect=seen.effect if seen else "its tool is not known any more",
+        effect=seen.effect if seen else "its tool is not known any more" if call.waits_for in _SHOWN else "",
         cwd=seen.cwd if seen else "",
         arguments=arguments,
         whole=argument_parts(call.input, whole=True) if left_out else (),

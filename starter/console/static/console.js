@@ -22,7 +22,28 @@ const tell = (text) => {
   place.hidden = false;
 };
 
-const openCalls = () => new Set([...document.querySelectorAll("details[open][data-call]")].map((one) => one.dataset.call));
+const NAMES = ["id", "data-message", "data-call", "href", "action", "name", "aria-label"];
+const namesOf = (node) => NAMES.map((name) => node.getAttribute?.(name) ?? "").join("\n");
+
+// Makes the one like the other and keeps each node that is there already: focus, selection, what was opened and how far
+// it was scrolled stay with whoever reads.
+const become = (part, fresh) => {
+  let at = part.firstChild;
+  for (const one of [...fresh.childNodes]) {
+    const names = namesOf(one), isSame = (other) => other.nodeName === one.nodeName && namesOf(other) === names;
+    let found = at;
+    // What has no name is what stood in its place, or new: to look further for it would cost others their place.
+    while (found && !isSame(found)) found = names.trim() ? found.nextSibling : null;
+    if (!found) { part.insertBefore(one, at); continue; }
+    while (at !== found) { const gone = at; at = at.nextSibling; gone.remove(); }
+    at = found.nextSibling;
+    if (found.nodeType !== Node.ELEMENT_NODE) { if (found.data !== one.data) found.data = one.data; continue; }
+    for (const { name, value } of one.attributes) if (found.getAttribute(name) !== value) found.setAttribute(name, value);
+    for (const { name } of [...found.attributes]) if (name !== "open" && !one.hasAttribute(name)) found.removeAttribute(name);
+    become(found, one);
+  }
+  while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+};
 
 const take = (fresh) => {
   const state = document.body.dataset.state;
@@ -36,15 +57,11 @@ const take = (fresh) => {
   if (icon(document).getAttribute("href") !== icon(fresh).getAttribute("href")) icon(document).replaceWith(icon(fresh));
   notify(fresh);
   for (const root of [document, fresh]) tick(root);
-  const open = openCalls();
-  const row = document.activeElement?.closest?.("[data-row]")?.getAttribute("href");
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = fresh.getElementById(part.id);
     if (!other || part.contains(document.activeElement?.closest?.("input, textarea"))) continue;
-    for (const one of other.querySelectorAll("details[data-call]")) one.open = open.has(one.dataset.call);
-    if (part.innerHTML !== other.innerHTML) part.replaceChildren(...other.childNodes);
+    become(part, other);
   }
-  if (row && !document.activeElement?.closest?.("[data-row]")) rows().find((one) => one.getAttribute("href") === row)?.focus();
 };
 
 // Whoever looks at another page or window is told of what has come to wait, if they have asked for it.
@@ -198,7 +215,8 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.target.closest("input, textarea, select, dialog")) return;
+  // A dialog that has been closed keeps the focus until the next picture: who types on meant the page.
+  if (event.target.closest("input, textarea, select, dialog[open]")) return;
   pressedBefore = event.timeStamp - lastPressed;
   lastPressed = event.timeStamp;
   if (event.key.length === 1) document.activeElement?.closest?.("button[data-key], a[data-key]")?.blur();

@@ -122,6 +122,7 @@ async def test_a_call_whose_outcome_nobody_knows_is_settled(
     said = {"text": "A fine ring.", "expect": {"last_contains": "Ana in gold"}}
     there = await asked(served, page, "ring-1", tmp_path, ENGRAVES, said, more=IN_DOUBT)
     await expect(page.locator("article")).to_contain_text("nobody knows whether it ran")
+    await expect(page.locator("article")).not_to_contain_text("its tool is not known")
     await page.get_by_label("How you know").fill("I hold the ring")
     await page.get_by_label("What it answered").fill("Ana in gold")
     await page.get_by_role("button", name="It happened").click()

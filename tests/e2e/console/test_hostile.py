@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from longhaul.starter.console.site import FILLED_IN, LOOKED_AT, S
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_deciding import waiting
 from tests.e2e.serve.test_sessions import agent
@@ -23,7 +24,12 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
-PAGES_OF_A_SESSION = ("", "/call?id=edit-7", "/edit?id=edit-7", "/about", "/timeline", "/change", "/context")
+NO_PAGES = ("state", "events")
+PAGES_OF_A_SESSION = tuple(
+    f"{below}?id=edit-7" if below in ("/call", "/edit") else below
+    for below in (path.removeprefix(S) for path in LOOKED_AT if path.startswith(S))
+    if below[1:] not in NO_PAGES
+)
 LONG = 50_000
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -223,7 +229,13 @@ async def test_a_form_counts_from_its_own_page_alone(served: Address, tmp_path: 
             answer = await client.post("/console/start", headers=sent, content=filled_in)
             answered.append((answer.status_code, (await api.get(f"{path}/status")).status_code))
 
+        forged = {"form_key": keys["another's"], "call_id": "x", "text": "hi"}
+        places = [place.format(agent="lamp", session=path.rpartition("/")[2]) for place in FILLED_IN]
+        refused = [await client.post(place, headers={"Origin": served.url}, data=forged) for place in places]
+
     assert answered == [(status, 200 if status == 303 else 404) for _, _, status in FORMS]
+    assert {answer.status_code for answer in refused} == {403}
+    assert all("this form is not yours" in answer.text for answer in refused)
 
 
 async def form_key(served: Address, user: str) -> str:

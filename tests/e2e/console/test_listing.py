@@ -97,9 +97,12 @@ async def test_the_inbox_is_narrowed_by_tool_and_lateness(served: Address, signe
     assert title.startswith("(2) Inbox")
 
 
-async def test_a_session_that_sleeps_is_listed_as_asleep(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
+async def test_a_session_that_sleeps_is_listed_so_and_woken(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
     sleeps = {"tool_calls": [{"id": "s-1", "name": "wait_for", "input": {"event": "tide", "timeout": "30d"}}]}
-    path = agent(tmp_path, sleeps, name="tern", more='tools = ["wait_for"]')
+    hears = {"text": "Up and away.", "expect": {"last_contains": "The tide is in"}}
+    path = agent(tmp_path, sleeps, hears, name="tern", more='tools = ["wait_for"]')
     async with served.client() as ana:
         await ana.post(f"{path}/messages", json={"messages": "Greet the moon"})
         await listed(ana, path.rpartition("/")[2])
@@ -108,6 +111,12 @@ async def test_a_session_that_sleeps_is_listed_as_asleep(served: Address, signed
     await page.goto(f"{served.url}/console/sessions?agent=tern")
 
     await expect(page.locator("#sessions [data-row]")).to_contain_text("asleep: nobody has to do anything")
+    await page.goto(f"{served.url}/console/s/tern/{path.rpartition('/')[2]}/call?id=s-1")
+    await page.get_by_label("What happened").fill("The tide is in")
+    await page.get_by_role("button", name="Tell of it").click()
+    await page.wait_for_url("**/console?told=woken")
+    await page.goto(f"{served.url}/console/s/tern/{path.rpartition('/')[2]}")
+    await expect(page.locator("#transcript")).to_contain_text("Up and away.")
 
 
 async def test_what_waits_longest_stands_first_and_a_team_has_its_own(

@@ -82,6 +82,28 @@ async def test_what_was_said_is_shown_as_markdown(served: Address, signed_in: Si
     await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
 
 
+async def test_a_page_that_renews_itself_leaves_its_reader_in_place(
+    served: Address, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    thinks = {"thinking": "\n".join(FAR for _ in range(200)), "text": "First."}
+    path = agent(tmp_path, thinks, {"text": "Second."})
+    page = await signed_in("ana")
+    await began(page, served, path.rpartition("/")[2], "One")
+    await expect(page.locator("#transcript")).to_contain_text("First.")
+    await expect(page.locator("#head .state")).to_have_text("idle")
+    thought = page.locator("#transcript details.thinking")
+    await thought.locator("summary").focus()
+    await page.keyboard.press("Enter")
+    await thought.locator("pre").evaluate("text => { text.scrollTop = 300 }")
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages", json={"messages": "Two"})
+    await expect(page.locator("#transcript")).to_contain_text("Second.")
+
+    assert await thought.get_attribute("open") is not None
+    assert await thought.locator("pre").evaluate("text => text.scrollTop") == 300
+    assert await thought.locator("summary").evaluate("one => one === document.activeElement")
+
+
 async def test_a_session_is_talked_to_paused_and_resumed(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     name = agent(tmp_path, {"text": "First."}, {"text": "Second."}).rpartition("/")[2]
     page = await signed_in("ana")
