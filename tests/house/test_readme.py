@@ -103,7 +103,7 @@ def test_every_command_of_the_readme_is_of_a_kind_that_is_run_here() -> None:
     languages = set(re.findall(r"^```(\w+)$", README, re.MULTILINE))
 
     assert programs == {"make", LONGHAUL, TEMPORAL}
-    assert languages == {"sh", "python"}
+    assert languages == {"sh", "python", "text"}
     assert [words[1] for words in commands(LONGHAUL)] == ["dev", *ANSWERS]
 
 

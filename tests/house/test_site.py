@@ -160,6 +160,28 @@ def test_what_stands_in_fences_can_be_read(page: str) -> None:
                 assert language in {"sh", "text", "sql", "html", "ini"}, language
 
 
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
+def test_all_that_is_shown_stands_in_fences_that_say_what_it_is(page: str) -> None:
+    """What stands in none, or in one without a word, is read by nobody here."""
+    assert loose((DOCS / page).read_text(encoding="utf-8").splitlines()) == []
+
+
+def loose(lines: list[str]) -> list[str]:
+    """Lines that begin code without saying of which kind. What is indented below an item of a list is part of it."""
+    found, is_fenced, in_list, before = list[str](), False, False, ""
+    for line in lines:
+        if line.lstrip().startswith("```"):
+            if not is_fenced and line.strip() == "```":
+                found.append(line)
+            is_fenced = not is_fenced
+        elif not is_fenced and line.startswith("    ") and not before.strip() and not in_list:
+            found.append(line)
+        elif line.strip() and not line.startswith(" "):
+            in_list = bool(re.match(r"([-*]|\d+\.) ", line))
+        before = line
+    return found
+
+
 def lines_or_one(text: str) -> list[Any]:
     """JSON lines, or one document over several."""
     try:

@@ -46,11 +46,13 @@ class Conversation:
     """One session at one terminal."""
 
     def __init__(self, session: Session, screen: Screen, approver: str, *, stays: bool | None = None) -> None:
-        """`stays`: with a session that is paused, until it goes on; if not said, where a person is there."""
+        """`stays`: with a session that is paused or asleep, until it goes on; if not said, where a person is there with
+        one that is paused, and with none that is asleep, for that may be days."""
         self.session = session
         self._screen = screen
         self._approver = approver
         self._stays = screen.answers if stays is None else stays
+        self._sits_up = stays is True
         self.reply_id: str | None = None
         """The reply that Ctrl-C is for; None while there is none."""
         self.has_begun = False
@@ -168,7 +170,8 @@ class Conversation:
 
     async def _standing_still(self, printer: ReplyPrinter, reply_id: str) -> list[PendingCall]:
         """The calls without whose answers nothing moves: ours, or those of a reply that ours is queued behind."""
-        may_wait = printer.asked or printer.doubted or not printer.begun
+        sleeps = printer.asleep and not self._sits_up
+        may_wait = printer.asked or printer.doubted or not printer.begun or sleeps
         if self.interrupted or printer.running or printer.decided or not may_wait:
             return []
         pending = await self.session.pending()

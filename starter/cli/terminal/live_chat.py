@@ -58,7 +58,7 @@ class LiveChat:
         self.next: Session | None = None
         """To talk with after this one."""
         self.screen = PromptScreen(history, self._typed, self.interrupt, commands=NAMES, play=play)
-        self.conversation = Conversation(session, self.screen, approver)
+        self.conversation = Conversation(session, self.screen, approver, stays=True)
         self._lines: asyncio.Queue[str] = asyncio.Queue()
         self._replies: asyncio.PriorityQueue[_Awaited] = asyncio.PriorityQueue()
         self._said: dict[str, str] = {}

@@ -47,6 +47,8 @@ class ReplyPrinter:
         self.ended = False
         self.running: set[str] = set()
         self.asked: set[str] = set()
+        self.asleep: set[str] = set()
+        """Calls that wait for a time or an event, and for nobody."""
         self.doubted = False
         """The outcome of a call is unknown: the reply may wait until somebody settles it."""
         self.decided: set[str] = set()
@@ -150,7 +152,7 @@ class ReplyPrinter:
 
     async def _returned(self, event: AgentEvent) -> None:
         call_id = event.tool_call_id
-        for ids in (self.running, self.asked, self.decided):
+        for ids in (self.running, self.asked, self.asleep, self.decided):
             ids.discard(call_id)
         self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
@@ -199,6 +201,9 @@ class ReplyPrinter:
     def _happened(self, event: AgentEvent) -> None:
         if event.name == "arguments_edited" and event.tool_call_id in self._calls:
             self._calls[event.tool_call_id] = (self._calls[event.tool_call_id][0], event.value["input"])
+        if event.name == "asleep":
+            self.running.discard(event.tool_call_id)
+            self.asleep.add(event.tool_call_id)
         if event.name == "budget_exhausted" and event.value["then"] == "ask":
             self.asked.add(CALL_ID)
         if event.name == "budget_changed":
