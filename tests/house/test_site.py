@@ -22,6 +22,7 @@ from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ReActConfig
 from longhaul.agent.views.event_types import AgentEvent, EventType
 from longhaul.starter.cli.main import app
+from longhaul.starter.console.site import LOOKED_AT, S
 from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.settings import PREFIX, Settings
 
@@ -44,6 +45,8 @@ def listed(part: Any) -> Iterator[str]:
 
 
 FOR_USERS = sorted({page for part in NAV if "Project" not in part for page in listed(part)} & {*PAGES})
+NO_PAGES = {f"{S}/state", f"{S}/events"}
+"""Of the console: a file, and a stream."""
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +183,16 @@ def loose(lines: list[str]) -> list[str]:
             in_list = bool(re.match(r"([-*]|\d+\.) ", line))
         before = line
     return found
+
+
+def test_each_page_of_the_console_has_its_picture_in_light_and_in_dark() -> None:
+    told = (DOCS / "people" / "console.md").read_text(encoding="utf-8")
+    named = {"console": "inbox", "{session}": "session", "log": "events"}
+    pages = {named.get(last, last) for path in LOOKED_AT if path not in NO_PAGES for last in [path.rpartition("/")[2]]}
+
+    shown = {name for name in pages for scheme in ("", "-dark") if f'="../images/console-{name}{scheme}.png"' in told}
+    assert shown == pages
+    assert "docs/images/console-inbox.png" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def lines_or_one(text: str) -> list[Any]:

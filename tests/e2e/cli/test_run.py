@@ -222,7 +222,16 @@ def test_a_detached_run_returns_at_once(cli: Cli) -> None:
     model = cli.script({"text": "Slow.", "delay_ms": 30})
 
     detached = cli(
-        "run", "Take your time", "--model", model, "--session", "at-leisure", "--request-id", "r-5", "--detach", "--json"
+        "run",
+        "Take your time",
+        "--model",
+        model,
+        "--session",
+        "at-leisure",
+        "--request-id",
+        "r-5",
+        "--detach",
+        "--json",
     )
     finished = cli("run", "Take your time", "--session", "at-leisure", "--request-id", "r-5", "--json")
 

@@ -70,6 +70,7 @@ def poison(url: str) -> list[str]:
         "[click](JaVaScRiPt&colon;window.struck=6) <javascript:window.struck=7> [x]: javascript:window.struck=8",
         f'[x]({url}/quote" onclick="window.struck=9) `</code><script>window.struck=10</script>`',
         "\u202eevig\u202c \u2066hidden\u2069 \x1b]8;;http://evil\x07link\x1b]8;;\x07 \x1b[2J",
+        "p\u0430ypal.example \uff21\u200b",
         "{{ 7 * 7 }} {% for x in y %} ${7*7} </pre></details></main><script>window.struck=11</script>",
     ]
 
@@ -131,6 +132,7 @@ async def test_a_hostile_transcript_runs_nothing_and_fetches_nothing(
 
     assert "\\u202eevig" in seen[""]
     assert "⟨U+202E⟩evig" in seen["/call?id=edit-7"]
+    assert "p⟨U+0430⟩ypal.example ⟨U+FF21⟩⟨U+200B⟩" in seen["/call?id=edit-7"], "an approver is told look-alikes apart"
     assert "\\u202eevig" in seen["/edit?id=edit-7"]
     assert "<script>window.struck" in seen["/timeline"]
     assert "characters are not shown here" in seen[""]
