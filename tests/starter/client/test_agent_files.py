@@ -11,6 +11,7 @@ from longhaul.starter.client.agent_files.agent_sections import Sections
 from longhaul.starter.client.agent_files.agents import BadAgent, find_sections, load_agent
 
 DOCS = Path(__file__).parents[3] / "docs"
+TABLE = r"```toml[^\n]*\n(.*?)```"
 OF_OTHER_FILES = {
     "agents/budgets.md": '["claude-sonnet-4"]',  # prices
     "agents/mcp.md": "[mcp.",
@@ -25,7 +26,7 @@ def examples() -> list[tuple[str, str]]:
     found = [
         (page.relative_to(DOCS).as_posix(), number, text)
         for page in sorted(DOCS.rglob("*.md"))
-        for number, text in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+        for number, text in enumerate(re.findall(TABLE, page.read_text(encoding="utf-8"), re.DOTALL))
     ]
     return [
         (f"{page} {number}", text)
@@ -81,7 +82,7 @@ def test_every_example_of_an_agent_file_can_be_read(tmp_path: Path, where: str, 
 
 def test_the_agents_of_the_page_can_be_read_and_start_what_they_name(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "agents" / "subagents.md").read_text(encoding="utf-8")
-    (written,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (written,) = re.findall(TABLE, page, re.DOTALL)
     program, _listing = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     made: dict[str, Any] = {}
 

@@ -49,7 +49,7 @@ async def test_the_program_of_the_page_adds_a_schedule(
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     coder = stage.folder / "coder.toml"
     coder.write_text(f'model = "{stage.script({"text": "2 m."})}"\ntools = []\n')
-    program = program.replace('"coder"', repr(str(coder))).replace('"tide"', repr(name))
+    program = program.replace('"coder"', repr(str(coder))).replace('"ebb"', repr(name))
     names: dict[str, Any] = {}
 
     exec(f"async def run(app):\n{indent(program, '    ')}", names)  # noqa: S102  our own page

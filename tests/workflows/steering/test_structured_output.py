@@ -147,7 +147,7 @@ async def test_an_answer_after_a_call_that_moved_the_session_is_looked_at_again(
 
 
 async def test_the_example_of_the_page_is_true(stage: Stage) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    block, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {"__name__": "page"}
     exec(block, names)  # noqa: S102  it is our own page
     session = stage.session(answers(severity="high", lines=[3, 8]))
