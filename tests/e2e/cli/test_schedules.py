@@ -10,6 +10,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import find_sections, load_agent
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
+from tests.e2e.terminal import Terminal, at_a_terminal
 
 pytestmark = pytest.mark.server
 
@@ -39,6 +40,23 @@ async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longh
     assert (refused.code, "was used before for another notification" in refused.err) == (2, True)
     assert done.get_text_content() == "It rang."
     assert '"twelve times"' in done.get_tool_results()[0].get_text()
+
+
+def test_who_runs_a_session_that_sleeps_is_let_go_and_who_chats_with_it_stays(cli: Cli, tmp_path: Path) -> None:
+    model = cli.script({"tool_calls": [WAITS]}, {"text": "It rang."})
+    agent = tmp_path / "ringer.toml"
+    agent.write_text(f'model = "{model}"\ntools = ["wait_for"]\n')
+
+    left = at_a_terminal(cli, "run", "Wait for the bell", "--session", "chapel", "--agent", str(agent), answers=[])
+    with Terminal(cli, "chat", "--session", "chapel", "--agent", str(agent)) as terminal:
+        terminal.until("wait_for")
+        assert cli("notify", "chapel", "bell").code == 0
+        terminal.until("It rang.")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert (left.code, seen.code) == (3, 0)
+    assert "longhaul notify chapel bell" in left.shown
 
 
 async def test_the_schedules_of_an_agent_file_are_brought_into_being_once(

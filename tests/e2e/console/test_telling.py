@@ -1,6 +1,7 @@
 """The console in a browser that nobody looks at: what has come to wait is told, and counted in title and icon."""
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,14 @@ async def test_whoever_looks_away_is_told_once_of_what_has_come_to_wait(
 
 async def test_files_are_sent_with_the_first_message(served: Address, signed_in: SignedIn, tmp_path: Path) -> None:
     wants = {"last_contains": "The tide is high"}
-    name = agent(tmp_path, {"text": "I have read it.", "expect": wants}).rpartition("/")[2]
+    name = agent(tmp_path, {"text": "This is not the model that was asked for."}).rpartition("/")[2]
+    (tmp_path / "reader.jsonl").write_text(json.dumps({"text": "I have read it.", "expect": wants}))
     page = await signed_in("ana")
     await page.goto(f"{served.url}/console/start")
     await page.get_by_label("Agent").select_option("lamp")
     await page.get_by_label("Name").fill(name)
     await page.get_by_label("What it shall do").fill("Look at these")
+    await page.get_by_label("Model, in place of the usual one").fill(f"scripted:{tmp_path}/reader.jsonl")
     sent = page.get_by_label("Files")
     await sent.set_input_files({"name": "sea.bin", "mimeType": "application/octet-stream", "buffer": b"\xff\x00"})
     await page.get_by_role("button", name="Start").click()
