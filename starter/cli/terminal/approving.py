@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,12 +70,13 @@ async def ask_about(
     screen.ring(one_line(f"{session.id} waits for you: {call.tool}"))
     shown = render_pending.pending_call(call, width=screen.width)
     found = await _would_pass(session, call)
-    screen.show(Text(f"\n{number}may it do this?", style="bold yellow"), shown, *render_pending.would_pass(found))
+    asks = Text(f"\n{number}may it do this?", style="bold yellow")
+    screen.show_folded(asks, shown, *render_pending.would_pass(found))
     if render_pending.plan_of(call) is None and shown.plain.count("\n") > LONG_LINES:
         again = render.call_line(visible(call.tool), visible(call.input))
         again.truncate(max(screen.width - 1, 1), overflow="ellipsis")
         screen.show(again)
-    question, keys = _question(call)
+    question, keys = _question(call, screen.width)
     while True:
         match await await_key(question, keys, gone):
             case "y":
@@ -88,7 +90,7 @@ async def ask_about(
             case "n":
                 return Deny(ask("reason (may be empty): ") or "")
             case "s":
-                screen.show(render_pending.pending_call(call, whole=True))
+                screen.show_folded(render_pending.pending_call(call, whole=True))
             case _:
                 return Leave()
 
@@ -101,14 +103,16 @@ async def _would_pass(session: Session, call: PendingCall) -> list[WouldPass]:
         return []
 
 
-def _question(call: PendingCall) -> tuple[str, str]:
-    """And the keys that answer it."""
+def _question(call: PendingCall, width: int) -> tuple[str, str]:
+    """In rows that part no answer, and the keys that answer it."""
     answers = {"y": "[y]es", "n": "[n]o", "e": "[e]dit", "a": "[a]llow by rule", "s": "[s]how all", "q": "[q] later"}
     if not call.suggested_rules:
         del answers["a"]
     if not render_pending.is_cut(call):
         del answers["s"]
-    return ", ".join(answers.values()) + ": ", "".join(answers)
+    whole = ", ".join(answer.replace(" ", "\0") for answer in answers.values())
+    rows = textwrap.wrap(whole, max(width - len(":"), 1))
+    return "\n".join(rows).replace("\0", " ") + ": ", "".join(answers)
 
 
 def _chosen(screen: Screen, rules: Sequence[PermissionRule]) -> tuple[PermissionRule, ...]:
@@ -136,7 +140,7 @@ async def edited_by_hand(screen: Screen, call: PendingCall, session: Session) ->
             return None
         if not (wrong := why_unfit(call.tool, text, schema)):
             return json.dumps(json.loads(text), ensure_ascii=False)
-        screen.show(Text(one_line(wrong), style="red"))
+        screen.show_folded(Text(one_line(wrong), style="red"))
         if ask_key("[e]dit it again, [q] leave it: ", "eq") != "e":
             return None
 
@@ -146,7 +150,11 @@ def _typed(screen: Screen, arguments: str, schema: dict[str, Any]) -> str:
     before = parsed(arguments)
     if before is None or not any(fields_of(schema)):
         return read("new arguments (a JSON object): ")
-    return json.dumps(fill_in(schema, read, lambda said: screen.show(Text(said, "red")), before))
+
+    def field(question: str) -> str:
+        return read(screen.in_rows(question))
+
+    return json.dumps(fill_in(schema, field, lambda said: screen.show_folded(Text(said, "red")), before))
 
 
 def own_editor() -> str:

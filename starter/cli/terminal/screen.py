@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from longhaul.starter.cli.terminal.bottom_lines import BottomLines
 from longhaul.starter.cli.terminal.desktop import Notices, notification
+from longhaul.starter.cli.terminal.long_lines import folded
 from longhaul.starter.cli.terminal.markdown import MarkdownText
 from longhaul.starter.cli.terminal.painting import Painting
 from longhaul.starter.cli.terminal.sounds import Sounds
@@ -82,6 +84,17 @@ class Screen:
         if self.as_json:
             return
         self._put(self.out, lines)
+
+    def show_folded(self, *lines: Text) -> None:
+        """As `show`, in rows that break no word: for what is read, and not copied."""
+        self.show(*map(self._in_rows, lines))
+
+    def in_rows(self, question: str) -> str:
+        """The same of one behind which the answer is typed."""
+        return f"{self._in_rows(Text(question.rstrip())).plain} "
+
+    def _in_rows(self, line: Text) -> Text:
+        return folded(line, self.out) if self.out.is_terminal and not self.out.is_dumb_terminal else line
 
     def remark(self, line: RenderableType) -> None:
         """Beside the matter, so on stderr."""

@@ -164,7 +164,7 @@ class Commands:
         if known.current_plan is not None:
             self._say(f"plan {one_line(known.current_plan.name)}")
         if tasks:
-            self._screen.show(render.task_list((task.state, task.subject) for task in tasks))
+            self._screen.show_folded(render.task_list((task.state, task.subject) for task in tasks))
         else:
             self._say("no tasks")
 
@@ -175,6 +175,6 @@ class Commands:
         if name not in ("/help", "/?"):
             self._say(f"there is no command {one_line(name)}; there are:", "yellow")
         for usage, meaning in HELP.items():
-            self._screen.show(Text.assemble((f"{usage:<18} ", "bold"), meaning))
+            self._screen.show_folded(Text.assemble((f"{usage:<18} ", "bold"), meaning))
         self._say("What you type while it works waits for its turn.")
         self._say("Ctrl-C empties the line, then interrupts the reply, then leaves.")

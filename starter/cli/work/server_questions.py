@@ -29,8 +29,12 @@ def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, 
     action = _action(screen)
     if action != "accept" or question.url:
         return {"action": action}
+
+    def field(asked: str) -> str:
+        return read(screen.in_rows(asked))
+
     try:
-        return {"action": action, "content": fill_in(question.fields, read, lambda said: screen.show(Text(said)))}
+        return {"action": action, "content": fill_in(question.fields, field, lambda said: screen.show(Text(said)))}
     except EOFError:
         raise _left() from None
 
