@@ -1,7 +1,7 @@
 """Renders whole sessions as people read them: the list, the transcript, what it costs and what it waits for."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -31,6 +31,8 @@ _COLOURS = {"waiting": "yellow", "working": "cyan", "idle": "green", "paused": "
 
 
 _NEVER_LEFT_OUT = 5
+WholeBy = Callable[[str], str]
+"""A command or a key."""
 
 
 class Priced(Protocol):
@@ -218,9 +220,9 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def transcript(messages: Iterable[Msg], *, width: int, whole_by: str = "") -> Iterator[Text]:
+def transcript(messages: Iterable[Msg], *, width: int, whole_by: WholeBy | None = None) -> Iterator[Text]:
     """Every message in order; each call with its result on one line, where the result came, and the end of what one
-    said that failed. `whole_by`: what shows all of it."""
+    said that failed. `whole_by`: what shows all that the call of an id has said."""
     calls: dict[str, ToolCallBlock] = {}
     for message in messages:
         for block in message.content:
@@ -255,7 +257,7 @@ def _how_it_ended(message: Msg) -> Iterator[Text]:
         yield Text("! the message broke off here", style="yellow")
 
 
-def _result(block: ToolResultBlock, arguments: str, width: int, whole_by: str) -> Iterator[Text]:
+def _result(block: ToolResultBlock, arguments: str, width: int, whole_by: WholeBy | None) -> Iterator[Text]:
     shows = _SHOWN_WHOLE.get(block.name) if block.state is ToolResultState.SUCCESS else None
     yield render.result_line(block.name, "" if shows else arguments, block.state, block.get_text(), width=width)
     if shows and (whole := shows(arguments)):
@@ -263,7 +265,8 @@ def _result(block: ToolResultBlock, arguments: str, width: int, whole_by: str) -
     if block.state is ToolResultState.ERROR:
         end, before = end_of(block.get_text(), FAILED_LINES)
         if before:
-            yield Text(f"  … {_counted(before, 'more line')}{f': {one_line(whole_by)}' if whole_by else ''}", "dim")
+            how = f": {one_line(whole_by(block.id))}" if whole_by else ""
+            yield Text(f"  … {_counted(before, 'more line')}{how}", "dim")
         yield from end
     if isinstance(change := block.metadata.get("diff"), str):
         yield render.diff(change)

@@ -159,7 +159,7 @@ class Conversation:
         self.has_begun = True
         # As of one moment: a reply that ends meanwhile is neither left out of both nor shown twice.
         turns = await last_turns(self.session, status)
-        self._screen.show(*shown_again(turns, width=self._screen.width, whole_by=self._screen.whole_by))
+        self._screen.show(*shown_again(turns, width=self._screen.width))
         reply_id = _reply_of(status)
         return await self.see_through(reply_id, 1) if reply_id else None
 
@@ -188,7 +188,7 @@ class Conversation:
             return False
         asked = [call for call in pending if call.waits_for == "person" and call.call_id not in self.left]
         if len(asked) > 1:
-            self._screen.show(*render_pending.call_list(asked))
+            self._screen.show_folded(*render_pending.call_list(asked))
         answers: list[tuple[PendingCall, Allow | Deny]] = []
         answer: Allow | Deny | Leave | None = Leave()
         for place, call in enumerate(asked, 1):

@@ -32,11 +32,11 @@ def of_turns(messages: Sequence[Msg], reply_id: str) -> list[Msg]:
     return before[asked[-TURNS] :] if len(asked) >= TURNS else before
 
 
-def shown_again(messages: Sequence[Msg], *, width: int, whole_by: str) -> Iterator[Text]:
-    """Under a heading, if there are any."""
+def shown_again(messages: Sequence[Msg], *, width: int) -> Iterator[Text]:
+    """Under a heading, if there are any; what is cut can be shown whole by a command of the chat."""
     if messages:
         yield Text("what was said last:", "dim")
-    yield from render_session.transcript(messages, width=width, whole_by=whole_by)
+    yield from render_session.transcript(messages, width=width, whole_by=lambda call_id: f"/output {call_id}")
 
 
 async def first_request(session: Session) -> str:

@@ -22,7 +22,7 @@ from longhaul.starter.cli.terminal.text_writers import writer_for
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.render_events import asked, decided, line_of, stillness
-from longhaul.starter.visible import one_line
+from longhaul.starter.visible import harmless, one_line
 
 _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
@@ -157,7 +157,7 @@ class ReplyPrinter:
         self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
-        told, was_below = self._streamed.returned(call_id), self._runs.has_said(call_id)
+        told, below = self._streamed.returned(call_id), self._runs.last_lines(call_id)
         took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
         width = self._screen.width - len(took)
         sounds = sounds_in(self._data.pop(call_id, []))
@@ -170,8 +170,11 @@ class ReplyPrinter:
         self._screen.show(line.append(took, "dim"), *([render.answer(answer)] if answer else []))
         if event.state is ToolResultState.ERROR:
             self._show_end(call_id, output, FAILED_LINES, told)
-        elif was_below and self._screen.renders:
+        elif below and self._screen.renders:
             self._show_end(call_id, output, LAST_LINES, told)
+            # The result of a call that was stopped does not have them, and they would be gone for good.
+            lost = () if event.state is ToolResultState.SUCCESS else below
+            self._screen.show(*(Text(f"  │ {harmless(line)}", "dim") for line in lost))
         if not self._screen.as_json:
             self._screen.show(*(self._screen.sounds.take(block) for block in sounds))
         if tool in _CHANGES and event.state is ToolResultState.SUCCESS and not self._screen.as_json:
@@ -181,10 +184,17 @@ class ReplyPrinter:
         """The last lines of what it said, and how to read those before."""
         end, before = end_of(output, most, max(told, 1))
         if before:
-            name = [self._session.id, call_id, *flags_of(self._session)]
-            whole_by = self._screen.whole_by or one_line(shlex.join(["longhaul", "show", *name]))
-            self._screen.show(Text(f"  … {before} more line{'s' if before > 1 else ''}: {whole_by}", "dim"))
+            more = f"{before} more line{'s' if before > 1 else ''}"
+            self._screen.show(Text(f"  … {more}: {self._whole_by(call_id)}", "dim"))
         self._screen.show(*end)
+
+    def _whole_by(self, call_id: str) -> str:
+        """What shows all that the call has said. A key does so for the last call alone."""
+        if not self._screen.whole_by:
+            name = [self._session.id, call_id, *flags_of(self._session)]
+            return one_line(shlex.join(["longhaul", "show", *name]))
+        is_last = call_id == next(reversed(self._calls), "")
+        return self._screen.whole_by if is_last else one_line(f"/output {call_id}")
 
     async def _show_change(self, call_id: str) -> None:
         found = await self._session.result(self._reply_id)
@@ -211,7 +221,7 @@ class ReplyPrinter:
         if event.name in ("model_failed", "model_refused") and event.error is not None:
             self._failure = event.error.message
         if line := line_of(event) or (stillness(event) if self._looks_on else None):
-            self._screen.show(line)
+            self._screen.show_folded(line)
 
     def _looked_on(self, event: AgentEvent) -> None:
         """What somebody who takes part is told in another way."""

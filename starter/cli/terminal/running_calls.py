@@ -29,6 +29,9 @@ class _Call:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
     open: str = ""
 
+    def last_lines(self) -> list[str]:
+        return [*self.lines, *([self.open] if self.open.strip() else [])][-LAST_LINES:]
+
 
 class RunningCalls:
     """By call id, in the order of their beginning."""
@@ -49,10 +52,10 @@ class RunningCalls:
         call.open = call.open[-LONGEST_LINE_CHARS:]
         call.lines.extend(line[-LONGEST_LINE_CHARS:] for line in lines[-LAST_LINES:] if line.strip())
 
-    def has_said(self, call_id: str) -> bool:
-        """Whether lines of it stand below."""
+    def last_lines(self, call_id: str) -> list[str]:
+        """Those of it that stand below."""
         call = self._calls.get(call_id)
-        return call is not None and bool(call.lines or call.open.strip())
+        return call.last_lines() if call is not None else []
 
     def ended(self, call_id: str, at: str) -> str:
         """How long it took, as ` 12 s`; empty for one that took no time worth a word."""
@@ -76,8 +79,7 @@ class RunningCalls:
         for call in list(self._calls.values())[:SHOWN_CALLS]:
             took = seconds(self._now() - call.since)
             yield Text.assemble((f"{turn} ", "yellow"), (f"{took:>5} ", "dim"), call.line)
-            said = [*call.lines, call.open] if call.open.strip() else list(call.lines)
-            yield from (Text(f"  | {harmless(line)}", "dim") for line in said[-LAST_LINES:])
+            yield from (Text(f"  | {harmless(line)}", "dim") for line in call.last_lines())
         if (more := len(self._calls) - SHOWN_CALLS) > 0:
             yield Text(f"  and {more} more", "dim")
 

@@ -24,7 +24,7 @@ HELP = {
     "/mode [MODE]": "what it may do unasked from now on; without a mode: which one",
     "/cost": "the tokens that it took",
     "/diff": "what Edit and Write have changed",
-    "/output [N]": "all that the last call has answered, or the Nth last (Ctrl-O: the last)",
+    "/output [N]": "all that the last call has answered, or the Nth last, or the one named (Ctrl-O: the last)",
     "/clear": "go on in a new session of the same agent; this one stays as it is",
     "/undo": "go on in a copy that does not know of the last request; files stay as they are",
 }
@@ -95,7 +95,9 @@ class SessionCommands:
     async def _output(self, which: str) -> None:
         answered = [call for call in await self._calls() if call.state is not None]
         number = int(which) if which.isascii() and which.isdigit() else 0 if which else 1
-        if not answered:
+        if named := [call for call in answered if call.call_id == which]:
+            self._screen.show(*in_full(named[-1]))
+        elif not answered:
             self._say("no call has answered yet")
         elif not 1 <= number <= len(answered):
             raise Refused(f"there is no such call; /output 1 is the last one, /output {len(answered)} the first")

@@ -83,7 +83,7 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
             Text(f"(of {status.messages} messages the model reads {len(messages)}; all of them: --full)", "dim")
         )
     whole_by = shlex.join(["longhaul", "show", session.id, "--calls", *flags_of(session)])
-    screen.show(*render_session.transcript(messages, width=screen.width, whole_by=whole_by))
+    screen.show(*render_session.transcript(messages, width=screen.width, whole_by=lambda _: whole_by))
     screen.show(*_family(status))
     screen.show(*_commands(status))
     screen.show(*render_session.waiting(session.id, pending, flags_of(session)))

@@ -48,7 +48,8 @@ def test_lines_are_typed_searched_and_sent_and_what_failed_can_be_read(cli: Cli)
         terminal.steps(("", ">"), (f"run it{NEWLINE}and tell me{ALT_ENTER}why\r", "It is red."))
         failed = terminal.shown
         terminal.steps(
-            ("/output 2\r", "│ anchor"),
+            ("/output red-7\r", "│ anchor"),
+            ("/output 2\r", "> /output 2"),
             (SEARCH, "i-search"),
             ("tell\r", "> run it\n"),
             ("\r", "Red again."),
@@ -58,7 +59,8 @@ def test_lines_are_typed_searched_and_sent_and_what_failed_can_be_read(cli: Cli)
         seen = terminal.end()
 
     assert seen.code == 0, seen.shown
-    assert ("│ 140" in failed, "Ctrl-O" in failed, "│ anchor" in failed) == (True, True, False), failed
+    assert ("│ 140" in failed, ": /output red-7\n" in failed, "│ anchor" in failed) == (True, True, False), failed
+    assert seen.shown.count("│ anchor") == 2, "once by its name, and once as the last but one"
     assert "longhaul chat --session red --agent longhaul" in seen.shown
     said = cli("show", "red", "--json").document["transcript"]
     asked = [message["content"][0]["text"] for message in said if message["role"] == "user"]

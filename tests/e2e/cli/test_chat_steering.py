@@ -74,6 +74,7 @@ def test_an_interrupt_with_words_is_answered_before_what_waits(cli: Cli) -> None
     assert seen.code == 0, seen.shown
     assert seen.shown.index("Stopped, as you say.") < seen.shown.index("Good night.")
     assert seen.shown.count("Stopped, as you say.") == 1
+    assert "\n  │ counting" in seen.shown, "what the call has said stays, though its result does not have it"
 
 
 def test_a_chat_is_paused_taken_step_by_step_and_let_go_on(cli: Cli) -> None:
