@@ -6,20 +6,39 @@ from typing import Any, cast
 _TELLING = ("command", "file_path", "pattern", "path", "url", "query")
 """Arguments that say on one line what a call is about; without any, all of them are shown."""
 
+_DEEPEST = 4
+"""So far may lists and objects stand within each other."""
+
 
 def gist(arguments: str) -> str:
-    """The telling argument of a call's JSON arguments, an only text by itself, others as `name: value, name: value`.
-    What is not a JSON object comes back as it is."""
+    """The telling argument of a call's JSON arguments, an only text by itself, others as `name: value, name: value`. Of
+    an object within them its first text is told. What is not a JSON object comes back as it is."""
     given = parsed(arguments)
     if given is None:
         return arguments
     for name in _TELLING:
         if isinstance(given.get(name), str):
             return str(given[name])
-    texts = {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in given.items()}
-    if list(given.values()) == list(texts.values()) and len(texts) == 1:
-        return "".join(texts.values())
-    return ", ".join(f"{name}: {text}" for name, text in texts.items())
+    if len(given) == 1 and isinstance(only := next(iter(given.values())), str):
+        return only
+    return _told(given)
+
+
+def _told(value: Any, depth: int = 0) -> str:
+    """A value in words. What nests deeper is not looked at: it could be read, and be too deep to be written."""
+    match value:
+        case str():
+            return value
+        case list() if depth < _DEEPEST:
+            return ", ".join(_told(one, depth + 1) for one in value)
+        case dict() if depth < _DEEPEST:
+            named = cast(dict[str, Any], value)
+            texts = [one for one in named.values() if isinstance(one, str)] if depth else []
+            return texts[0] if texts else ", ".join(f"{name}: {_told(one, depth + 1)}" for name, one in named.items())
+        case list() | dict():
+            return "…"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def parsed(arguments: str) -> dict[str, Any] | None:
