@@ -99,6 +99,11 @@ def _repaired(value: Mapping[str, Any]) -> str:
     return "; ".join((*value["left_out"], *thoughts, *images)) or "an image is sent as what it is"
 
 
+def _second(moment: str) -> str:
+    """Of an ISO time in UTC."""
+    return f"{moment[:19].replace('T', ' ')} UTC"
+
+
 def _planned(value: Mapping[str, Any]) -> str:
     over = [f"plan {value['over']['name']} is over: {value['over']['state']}"] if value["over"] else []
     return "; ".join((*over, *([f"plan: {value['plan']['name']}"] if value["plan"] else [])))
@@ -122,7 +127,7 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "plan_mode_changed": lambda value: "plan mode: nothing is changed" if value["active"] else "plan mode has ended",
     "worker_left": lambda value: f"worker {value['worker']} was shut down; another one goes on",
     "provider_away": lambda value: (
-        f"waits for the model's provider (try {value['attempt']} failed), next try at {value['next_try']}: "
+        f"waits for the model's provider (try {value['attempt']} failed), next try at {_second(value['next_try'])}: "
         f"{value['reason']}"
     ),
     "worker_lacks": lambda value: f"waits for a worker that can go on: {value['reason']}",

@@ -105,6 +105,8 @@ def passes(found: WouldPass) -> str:
     tool = one_line(visible(found.rule.tool_name))
     if not found.looked_at:
         return f"no other call of {tool} was made here lately"
+    if found.looked_at == 1:
+        return f"it would {'' if found.count else 'not '}have let pass the last other call of {tool}, unasked"
     return (
         f"of the last {found.looked_at} other calls of {tool} it would have let pass {found.count or 'none'}, unasked"
     )

@@ -5,13 +5,15 @@ from pydantic import ValidationError
 
 def what_is_wrong(error: ValidationError) -> str:
     """The first complaint as `field: what (value); n more`, short enough for a log line. Where a key's name belongs
-    somebody may have written the key, which is not repeated."""
+    somebody may have written the key, which is not repeated, nor is a text that the complaint quotes."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or "body"
     more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
     message = first["msg"].removeprefix("Value error, ")
-    given = "" if first["loc"][-1:] == ("api_key_env",) else f" (it is {shortened(first.get('input'))})"
-    return f"{field}: {message}{given}{more}"
+    value: object = first.get("input")
+    given = shortened(value)
+    is_said = first["loc"][-1:] == ("api_key_env",) or (isinstance(value, str) and given in message)
+    return f"{field}: {message}{'' if is_said else f' (it is {given})'}{more}"
 
 
 def shortened(value: object) -> str:

@@ -89,7 +89,7 @@ class InputField:
         """On one line: the name, what is expected, and what an empty answer means. `kept`: what it leaves as it is."""
         expected = f"one of {', '.join(self.choices)}" if self.choices else self.kind
         empty = f"leave empty to keep {kept}" if kept else "" if self.required else _SKIPPED
-        words = [word for word in (expected, self.about, empty) if word]
+        words = [word for word in (expected, self.about.rstrip(". "), empty) if word]
         return f"{self.name} ({'; '.join(words)})"
 
     def read(self, line: str) -> Any:

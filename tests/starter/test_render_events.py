@@ -52,7 +52,7 @@ def custom(name: str, **value: Any) -> AgentEvent:
         (custom("plan_mode_changed", active=True, by=""), "! plan mode: nothing is changed"),
         (
             custom("provider_away", reason="Slow down", attempt=3, next_try="2026-11-21T10:00:50Z", until="…"),
-            "! waits for the model's provider (try 3 failed), next try at 2026-11-21T10:00:50Z: Slow down",
+            "! waits for the model's provider (try 3 failed), next try at 2026-11-21 10:00:50 UTC: Slow down",
         ),
         (custom("worker_lacks", reason="no tool 'x' (w)"), "! waits for a worker that can go on: no tool 'x' (w)"),
         (custom("worker_left", worker="7@pier", doing="Bash"), "! worker 7@pier was shut down; another one goes on"),

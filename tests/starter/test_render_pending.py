@@ -35,13 +35,16 @@ def test_a_pending_call_shows_reason_change_and_suggested_rules() -> None:
 def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
     rule = PermissionRule(tool_name="Bash", rule_content="make\u202e")
     passed = PassedCall(call_id="c-0", gist="make\x1b all", at="2026-11-23T10:00:00Z")
+    one = [WouldPass(rule=rule, looked_at=1, count=count) for count in (0, 1)]
     found = [WouldPass(rule=rule), WouldPass(rule=rule, looked_at=7), WouldPass(rule=rule, looked_at=7, count=3)]
 
     shown = printed(
-        Text("\n").join(render_pending.would_pass([*found, found[2].model_copy(update={"newest": (passed,)})]))
+        Text("\n").join(render_pending.would_pass([*one, *found, found[2].model_copy(update={"newest": (passed,)})]))
     )
 
     assert shown.splitlines() == [
+        "  Bash(make\\u202e): it would not have let pass the last other call of Bash, unasked",
+        "  Bash(make\\u202e): it would have let pass the last other call of Bash, unasked",
         "  Bash(make\\u202e): no other call of Bash was made here lately",
         "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass none, unasked",
         "  Bash(make\\u202e): of the last 7 other calls of Bash it would have let pass 3, unasked",

@@ -175,6 +175,7 @@ class Conversation:
         if self.interrupted or printer.running or printer.decided or not may_wait:
             return []
         pending = await self.session.pending()
+        printer.know(pending)
         if (
             any(call.waits_for == "settlement" for call in pending)
             and (await self.session.status()).status != "waiting"

@@ -1,7 +1,7 @@
 """Prints what happens in one reply, as it happens."""
 
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from rich.text import Text
@@ -23,6 +23,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
 from longhaul.starter.render_events import asked, decided, line_of, stillness
 from longhaul.starter.visible import harmless, one_line
+from longhaul.workflows.contract import PendingCall
 
 _CHANGES = ("Edit", "Write")
 """Tools whose result carries the diff of what they changed."""
@@ -41,6 +42,7 @@ class ReplyPrinter:
         self._session = session
         self._reply_id = reply_id
         self._calls: dict[str, tuple[str, str]] = {}
+        self._edited: set[str] = set()
         self._output: dict[str, str] = {}
         self._data: dict[str, list[DataBlock]] = {}
         self.begun = False
@@ -57,6 +59,11 @@ class ReplyPrinter:
         """By call: the diff that whoever allowed it has just read."""
         self._failure = ""
         """What was said last of a model that failed; the reply that ends with it need not say it again."""
+
+    def know(self, calls: Iterable[PendingCall]) -> None:
+        """What waits here, of whose beginning the events may not tell that are followed."""
+        for call in calls:
+            self._calls.setdefault(call.call_id, (call.tool, call.input))
 
     @property
     def delegates(self) -> bool:
@@ -157,6 +164,8 @@ class ReplyPrinter:
         self.doubted = self.doubted or event.state is ToolResultState.UNKNOWN
         tool, arguments = self._calls.get(call_id, (event.tool_call_name, ""))
         output = self._output.pop(call_id, "")
+        if call_id in self._edited and output.startswith("["):
+            output = output.partition("\n")[2]  # a note for the model: here the line says what ran
         told, below = self._streamed.returned(call_id), self._runs.last_lines(call_id)
         took = self._runs.ended(call_id, event.created_at) if self._screen.renders else ""
         width = self._screen.width - len(took)
@@ -184,17 +193,15 @@ class ReplyPrinter:
         """The last lines of what it said, and how to read those before."""
         end, before = end_of(output, most, max(told, 1))
         if before:
-            more = f"{before} more line{'s' if before > 1 else ''}"
-            self._screen.show(Text(f"  … {more}: {self._whole_by(call_id)}", "dim"))
+            self._screen.show(Text(f"  … {before} more line{'s' * (before > 1)}: {self._whole_by(call_id)}", "dim"))
         self._screen.show(*end)
 
     def _whole_by(self, call_id: str) -> str:
         """What shows all that the call has said. A key does so for the last call alone."""
-        if not self._screen.whole_by:
-            name = [self._session.id, call_id, *flags_of(self._session)]
-            return one_line(shlex.join(["longhaul", "show", *name]))
-        is_last = call_id == next(reversed(self._calls), "")
-        return self._screen.whole_by if is_last else one_line(f"/output {call_id}")
+        if self._screen.whole_by:
+            is_last = call_id == next(reversed(self._calls), "")
+            return self._screen.whole_by if is_last else one_line(f"/output {call_id}")
+        return one_line(shlex.join(["longhaul", "show", self._session.id, call_id, *flags_of(self._session)]))
 
     async def _show_change(self, call_id: str) -> None:
         found = await self._session.result(self._reply_id)
@@ -211,6 +218,7 @@ class ReplyPrinter:
     def _happened(self, event: AgentEvent) -> None:
         if event.name == "arguments_edited" and event.tool_call_id in self._calls:
             self._calls[event.tool_call_id] = (self._calls[event.tool_call_id][0], event.value["input"])
+            self._edited.add(event.tool_call_id)
         if event.name == "asleep":
             self.running.discard(event.tool_call_id)
             self.asleep.add(event.tool_call_id)

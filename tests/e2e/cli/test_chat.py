@@ -1,9 +1,12 @@
 """`longhaul chat` with a person at the terminal who types whenever they like."""
 
+import time
+
 import pytest
 
 from tests.e2e.conftest import Cli
 from tests.e2e.terminal import Terminal
+from tests.limits import SURE_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -92,6 +95,25 @@ def test_a_question_is_answered_by_a_key_and_what_was_typed_stays(cli: Cli) -> N
     assert seen.code == 0, seen.shown
     assert (cli.folder / "greeting.txt").read_text() == "hello moon\n"
     assert seen.text.count(" waits for you: Edit\x07") == seen.text.count("\x1b]9;") == 1
+
+
+def test_what_was_left_for_later_is_asked_again_and_changed_in_the_editor(cli: Cli) -> None:
+    model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
+    there = {"VISUAL": "", "EDITOR": "sed -i s/moon/sea/"}
+
+    with Terminal(cli, "chat", "--model", model, environment=there) as terminal:
+        terminal.steps(("", ">"), ("greet\r", "[q] later:"), ("q", "waits: Edit"), ("/approve", "> /approve"))
+        terminal.types("\n")
+        while terminal.shown.count("[q] later:") < 2:
+            assert terminal.read(time.monotonic() + SURE_SECONDS), terminal.shown
+        terminal.types("e")
+        terminal.until("Done.")
+        terminal.types("\x04")
+        seen = terminal.end()
+
+    assert seen.code == 0, seen.shown
+    assert (cli.folder / "greeting.txt").read_text() == "hello sea\n"
+    assert "✓ Edit greeting.txt → Replaced 1 occurrence" in seen.shown, "and no note for the model"
 
 
 def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:

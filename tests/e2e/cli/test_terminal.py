@@ -83,7 +83,8 @@ def test_without_an_editor_arguments_are_changed_field_by_field(cli: Cli) -> Non
     )  # fmt: skip
 
     assert seen.code == 0, seen.text
-    assert "leave empty to keep 'world'" in seen.shown
+    assert "leave empty to keep 'world'" in " ".join(seen.shown.split())
+    assert "✓ Edit greeting.txt → Replaced 1 occurrence" in seen.shown, "and not the note that the model reads of it"
     assert "m\\u202eoon" in seen.shown
     assert (cli.folder / "greeting.txt").read_text() == "hello sun\n"
 

@@ -86,7 +86,7 @@ async def test_what_is_typed_field_by_field_is_the_value_of_the_message(
     assert (said.name, json.loads(said.get_text_content())) == ("ana", said.metadata)
     assert "bot: Which berth?" in shown
     assert "ana> berth (one of north, south): " in shown
-    assert "ana> nights (number; How long you stay.): " in shown
+    assert "ana> nights (number; How long you stay): " in shown
     assert "ana> lights (yes or no; leave empty to leave it out): " in shown
     assert "berth: 'east' is none of north, south; type one of them" in shown
     assert "nights: 'many' is no number; type it as in JSON" in shown
