@@ -1,6 +1,6 @@
 """Folds long lines at spaces, so that a narrow terminal breaks no word, and no text from outside begins a row as ours.
 
-Not for what is copied from the screen, as commands are: a row that a terminal has broken is one line again when pasted.
+Commands stay as they are: a row that a terminal has broken is one line again when it is pasted.
 """
 
 import re
@@ -13,6 +13,8 @@ LEAST_CELLS = 8
 _FROM_OUTSIDE = re.compile(r"  [│+\-@\\ ]")
 """How lines behind a bar begin, and those of a diff: where one of them goes on, it is marked."""
 _GOES_ON = "  ┆ "
+_COMMAND = re.compile(r" *([a-z ]+: )?longhaul ")
+"""How a line begins that is there to be copied."""
 
 
 def folded(text: Text, console: Console) -> Text:
@@ -22,7 +24,7 @@ def folded(text: Text, console: Console) -> Text:
 
 
 def _rows(line: Text, console: Console) -> list[Text]:
-    if line.cell_len <= console.width:
+    if line.cell_len <= console.width or _COMMAND.match(line.plain):
         return [line]
     if _FROM_OUTSIDE.match(line.plain):
         mark, goes_on = line[:4], Text(_GOES_ON, "dim")

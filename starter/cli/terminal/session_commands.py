@@ -83,7 +83,7 @@ class SessionCommands:
 
     async def _cost(self, _: str) -> None:
         status = await self._session.status()
-        self._screen.show(Text(render_session.cost(status)), *render_session.keeping(status))
+        self._screen.show_folded(Text(render_session.cost(status)), *render_session.keeping(status))
 
     async def _diff(self, _: str) -> None:
         changes = [call for call in await self._calls() if call.change]

@@ -7,7 +7,9 @@ from typing import Protocol
 from rich.text import Text
 
 from longhaul.agent.entries.requests import When
+from longhaul.agent.plain.nearest import nearest
 from longhaul.starter import render, render_session
+from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal import session_commands
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.compacting import CompressionFailed, CompressionPending
@@ -34,6 +36,10 @@ HELP = {
     "/quit": "leave; the session goes on (Ctrl-D too)",
 }
 NAMES = tuple(dict.fromkeys([*(usage.partition(" ")[0] for usage in HELP), "/help"]))
+_KEYS = (
+    "Alt+Enter and Ctrl-J begin a new line, Ctrl-R looks for what was typed before, Tab completes commands, modes, and "
+    "files behind an @."
+)
 _NEEDS_TEXT = ("/now", "/observe")
 
 
@@ -97,7 +103,7 @@ class Commands:
             await self._compacting
 
     def _say(self, text: str, style: str = "dim") -> None:
-        self._screen.show(Text(text, style))
+        self._screen.show_folded(Text(text, style))
 
     async def _interrupt(self, text: str) -> None:
         if text:
@@ -144,7 +150,8 @@ class Commands:
 
     async def _status(self, _: str) -> None:
         status, pending = await self._session.status(), await self._session.pending()
-        self._screen.show(render_session.head(status), *render_session.waiting(self._session.id, pending))
+        flags = flags_of(self._session)
+        self._screen.show_folded(render_session.head(status), *render_session.waiting(self._session.id, pending, flags))
 
     async def _compact(self, _: str) -> None:
         # It waits for a model call, and what is typed meanwhile must not wait with it.
@@ -172,9 +179,15 @@ class Commands:
         if name in self._known:
             self._say(f"{name}: say what, as in {name} TEXT", "yellow")
             return
+        meant = nearest(name, NAMES)
         if name not in ("/help", "/?"):
-            self._say(f"there is no command {one_line(name)}; there are:", "yellow")
+            hint = f"did you mean {meant}?" if meant else "there are:"
+            self._say(f"there is no command {one_line(name)}; {hint}", "yellow")
+            if meant:
+                return
         for usage, meaning in HELP.items():
             self._screen.show_folded(Text.assemble((f"{usage:<18} ", "bold"), meaning))
+        if self._screen.renders:
+            self._screen.show_folded(Text(_KEYS, "dim"))
         self._say("What you type while it works waits for its turn.")
         self._say("Ctrl-C empties the line, then interrupts the reply, then leaves.")

@@ -102,7 +102,8 @@ def test_what_was_left_for_later_is_asked_again_and_changed_in_the_editor(cli: C
     there = {"VISUAL": "", "EDITOR": "sed -i s/moon/sea/"}
 
     with Terminal(cli, "chat", "--model", model, environment=there) as terminal:
-        terminal.steps(("", ">"), ("greet\r", "[q] later:"), ("q", "waits: Edit"), ("/approve", "> /approve"))
+        terminal.steps(("", ">"), ("greet\r", "[q] later:"), ("q", "waits: Edit"), ("/status\r", "waits for a person"))
+        terminal.steps(("/approve", "> /approve"))
         terminal.types("\n")
         while terminal.shown.count("[q] later:") < 2:
             assert terminal.read(time.monotonic() + SURE_SECONDS), terminal.shown
@@ -114,6 +115,8 @@ def test_what_was_left_for_later_is_asked_again_and_changed_in_the_editor(cli: C
     assert seen.code == 0, seen.shown
     assert (cli.folder / "greeting.txt").read_text() == "hello sea\n"
     assert "✓ Edit greeting.txt → Replaced 1 occurrence" in seen.shown, "and no note for the model"
+    hints = [line.split() for line in seen.shown.splitlines() if "  longhaul approve" in line]
+    assert [hint[-2:] for hint in hints] == [["--agent", "longhaul"]] * 4, "pasted, they mean this session alone"
 
 
 def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:

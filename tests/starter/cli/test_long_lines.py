@@ -33,5 +33,11 @@ def test_no_word_is_parted_and_no_row_of_text_from_outside_begins_as_ours() -> N
     assert max(map(len, rows.plain.split("\n"))) == 22
 
 
+def test_a_command_stays_one_line_that_can_be_pasted() -> None:
+    command = "  longhaul approve harbour call-7 --agent keeper\n  to let it go on: longhaul resume harbour"
+
+    assert folded(Text(command), Console(width=22)).plain == command
+
+
 def test_what_fits_stays_as_it_is() -> None:
     assert folded(Text(LINES), Console(width=50)).plain == LINES
