@@ -220,15 +220,17 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def transcript(messages: Iterable[Msg], *, width: int, whole_by: WholeBy | None = None) -> Iterator[Text]:
+def transcript(
+    messages: Iterable[Msg], *, width: int, whole_by: WholeBy | None = None, said: Callable[[str], Text] = render.said
+) -> Iterator[Text]:
     """Every message in order; each call with its result on one line, where the result came, and the end of what one
-    said that failed. `whole_by`: what shows all that the call of an id has said."""
+    said that failed. `whole_by`: what shows all that the call of an id has said; `said`: how a model's text is shown."""
     calls: dict[str, ToolCallBlock] = {}
     for message in messages:
         for block in message.content:
             match block:
                 case TextBlock():
-                    yield render.user_said(block.text) if message.role == "user" else render.said(block.text)
+                    yield render.user_said(block.text) if message.role == "user" else said(block.text)
                 case ThinkingBlock():
                     yield render.thought(block.thinking)
                 case HintBlock():

@@ -159,7 +159,7 @@ class Conversation:
         self.has_begun = True
         # As of one moment: a reply that ends meanwhile is neither left out of both nor shown twice.
         turns = await last_turns(self.session, status)
-        self._screen.show(*shown_again(turns, width=self._screen.width))
+        self._screen.show(*shown_again(turns, self._screen))
         reply_id = _reply_of(status)
         return await self.see_through(reply_id, 1) if reply_id else None
 
@@ -235,7 +235,7 @@ class Conversation:
         if not pending or await self._decide(ReplyPrinter(self._screen, self.session, ""), pending):
             return True
         self.left |= {call.call_id for call in pending}
-        self._screen.show(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
+        self._screen.show_folded(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
         return False
 
     async def _ask(self, call: PendingCall, number: str) -> Allow | Deny | Leave | None:
@@ -288,7 +288,7 @@ class Conversation:
                 self._screen.show(Text(f"waits: {one_line(call.tool)}"))
                 self._screen.show(render_pending.how_to_answer(self.session.id, call, flags_of(self.session)))
         else:
-            self._screen.show(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
+            self._screen.show_folded(*render_session.waiting(self.session.id, pending, flags_of(self.session)))
         return Outcome("waiting", await self._so_far(reply_id), tuple(pending))
 
     async def _so_far(self, reply_id: str) -> Msg | None:

@@ -6,7 +6,9 @@ from rich.text import Text
 
 from longhaul.agent.values.conversation.messages import Msg, TextBlock
 from longhaul.agent.values.conversation.titles import title_of
-from longhaul.starter import render_session
+from longhaul.starter import render, render_session
+from longhaul.starter.cli.terminal.markdown import MarkdownText
+from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.session import Session
 from longhaul.workflows.contract import Status
 
@@ -32,11 +34,23 @@ def of_turns(messages: Sequence[Msg], reply_id: str) -> list[Msg]:
     return before[asked[-TURNS] :] if len(asked) >= TURNS else before
 
 
-def shown_again(messages: Sequence[Msg], *, width: int) -> Iterator[Text]:
+def shown_again(messages: Sequence[Msg], screen: Screen) -> Iterator[Text]:
     """Under a heading, if there are any; what is cut can be shown whole by a command of the chat."""
+
+    def laid_out(text: str) -> Text:
+        parts = screen.out.render(MarkdownText(text))
+        shown = Text.assemble(*((part.text, part.style or "") for part in parts))
+        shown.rstrip()
+        return shown
+
     if messages:
         yield Text("what was said last:", "dim")
-    yield from render_session.transcript(messages, width=width, whole_by=lambda call_id: f"/output {call_id}")
+    yield from render_session.transcript(
+        messages,
+        width=screen.width,
+        whole_by=lambda call_id: f"/output {call_id}",
+        said=laid_out if screen.renders else render.said,
+    )
 
 
 async def first_request(session: Session) -> str:

@@ -54,13 +54,13 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
         flags = (
             [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
         )
-        screen.show(
+        screen.show_folded(
             render_pending.pending_call(call, width=screen.width),
             render_pending.how_to_answer(place.session_id, call, flags),
             Text(),
         )
     for card, status in stopped:
-        screen.show(*_shown_stopped(card, status), Text())
+        screen.show_folded(*_shown_stopped(card, status), Text())
     for card, why in found.parked:
         screen.show(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
         screen.show(Text(f"  parked: {one_line(why)}", "yellow"), Text())

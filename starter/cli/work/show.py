@@ -75,7 +75,7 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         messages = [message async for message in (session.transcript() if full else session.context())]
     waits = {"pending": pending, "below": [_below(each) for each in below]}
     screen.document({"status": status, **waits, "full": full, "transcript": messages, "links": session.links})
-    screen.show(render_session.head(status))
+    screen.show_folded(render_session.head(status))
     screen.show(*(Text(f"{name}: {one_line(visible(address))}", "dim") for name, address in session.links.items()))
     screen.show(Text())
     if not full and status.messages > len(messages):
@@ -86,10 +86,10 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
     screen.show(*render_session.transcript(messages, width=screen.width, whole_by=lambda _: whole_by))
     screen.show(*_family(status))
     screen.show(*_commands(status))
-    screen.show(*render_session.waiting(session.id, pending, flags_of(session)))
-    screen.show(*_waiting_below(session, pending, below))
-    screen.show(*render_session.decisions(status))
-    screen.show(*render_session.refusals(status))
+    screen.show_folded(*render_session.waiting(session.id, pending, flags_of(session)))
+    screen.show_folded(*_waiting_below(session, pending, below))
+    screen.show_folded(*render_session.decisions(status))
+    screen.show_folded(*render_session.refusals(status))
     return 0
 
 

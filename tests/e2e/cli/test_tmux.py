@@ -77,7 +77,7 @@ def tmux(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Iterator[T
 
 
 def test_a_chat_is_left_and_its_hint_as_it_stands_comes_back(cli: Cli, tmux: Tmux) -> None:
-    model = cli.script({"text": "The lamp is lit."}, {"text": "Ahoy."}, {"text": "Ahoy."})
+    model = cli.script({"text": "The **lamp** is lit."}, {"text": "Ahoy."}, {"text": "Ahoy."})
     name = f"pier {uuid4().hex[:6]}"
 
     tmux.pasted(shlex.join(["longhaul", "chat", "--model", model, "--session", name]))
@@ -104,6 +104,7 @@ def test_a_chat_is_left_and_its_hint_as_it_stands_comes_back(cli: Cli, tmux: Tmu
     tmux.steps(
         ("Enter", "Ctrl-D leaves"), ("hail", "> hail"), ("Enter", "> hail\nThe lamp is lit."), ("C-d", f"\n${END}")
     )
+    assert "**" not in tmux.shown, "what is shown again is laid out as it was"
 
     said = cli("show", shlex.split(hint)[3], "--json").document["transcript"]
     assert [row["content"][0]["text"].strip() for row in said if row["role"] == "user"] == ["light it", "hail"]
