@@ -224,7 +224,7 @@ def transcript(
     messages: Iterable[Msg], *, width: int, whole_by: WholeBy | None = None, said: Callable[[str], Text] = render.said
 ) -> Iterator[Text]:
     """Every message in order; each call with its result on one line, where the result came, and the end of what one
-    said that failed. `whole_by`: what shows all that the call of an id has said; `said`: how a model's text is shown."""
+    said that failed. `whole_by`: what shows all of a call, by its id; `said`: how a model's text is shown."""
     calls: dict[str, ToolCallBlock] = {}
     for message in messages:
         for block in message.content:
