@@ -250,6 +250,6 @@ class ReplyPrinter:
         elif event.finished_reason is FinishedReason.REJECTED:
             self._screen.show(Text("✗ stopped: a call was denied", style="red"))
         elif event.error is not None and event.error.message != self._failure:
-            self._screen.show(Text(f"✗ {one_line(event.error.type)}: {one_line(event.error.message)}", style="red"))
+            self._screen.show_folded(Text(one_line(f"✗ {event.error.type}: {event.error.message}"), style="red"))
         if self._screen.renders:
             self._screen.show(self._progress.ended(event.created_at))

@@ -87,18 +87,19 @@ class Screen:
 
     def show_folded(self, *lines: Text) -> None:
         """As `show`, in rows that break no word: for what is read, and not copied."""
-        self.show(*map(self._in_rows, lines))
+        self.show(*(self._in_rows(self.out, line) for line in lines))
 
     def in_rows(self, question: str) -> str:
         """The same of one behind which the answer is typed."""
-        return f"{self._in_rows(Text(question.rstrip())).plain} "
+        return f"{self._in_rows(self.out, Text(question.rstrip())).plain} "
 
-    def _in_rows(self, line: Text) -> Text:
-        return folded(line, self.out) if self.out.is_terminal and not self.out.is_dumb_terminal else line
+    @staticmethod
+    def _in_rows(console: Console, line: Text) -> Text:
+        return folded(line, console) if console.is_terminal and not console.is_dumb_terminal else line
 
-    def remark(self, line: RenderableType) -> None:
-        """Beside the matter, so on stderr."""
-        self._put(self.err, [line])
+    def remark(self, line: Text | str) -> None:
+        """Beside the matter, so on stderr; in rows, too."""
+        self._put(self.err, [self._in_rows(self.err, Text(line) if isinstance(line, str) else line)])
 
     def document(self, value: Any) -> None:
         """Only under --json."""
