@@ -128,6 +128,8 @@ def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
         terminal.until("One by")
         terminal.types("\x03")
         terminal.until("interrupted")
+        terminal.steps(("/model tide\r", "on: model tide"), ("hail\r", "! waits for a worker that can go on: no model"))
+        terminal.steps(("\x03", "0 steps, "), (f"/model {model}\r", "on: model scripted:"))
         terminal.types("again\n")
         terminal.until("harbour is full.")
         terminal.types("\x04")
