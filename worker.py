@@ -2,11 +2,15 @@
 
 if __name__ == "__main__":  # before all that needs the extra
     import gc
+    import signal
 
     from longhaul.starter.hosting.worker_extra import leave_without
 
     leave_without()
     gc.disable()  # until `collect_rarely`: a sixth of a start was spent in looking at what will stay
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until it polls nothing has to be ended in order: Ctrl-C would show where it was in loading, and nothing else.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import asyncio
 import logging
@@ -176,10 +180,21 @@ async def build(
         opened.push_async_callback(mcp.close)
         parts = (store, Segments(blobs, keys=keys), waking, secrets, partial(_of_session, blobs, keys))
         made = _assembled(client, settings, providers, *parts, mcp=mcp, hints=hints, identity=identity, lasting=lasting)
-        async with hints.heard(), made[0] as worker, AsyncExitStack() as beside:
-            for of_host in made[1:]:
-                await beside.enter_async_context(of_host)
-            yield worker
+        async with hints.heard(), _polling(made):
+            yield made[0]
+
+
+@asynccontextmanager
+async def _polling(workers: list[Worker]) -> AsyncIterator[None]:
+    """They stop together: one after the other each would grant its calls the whole time once more, and the last one
+    would take new work until then."""
+    async with AsyncExitStack() as running:
+        for worker in workers:
+            await running.enter_async_context(worker)
+        try:
+            yield
+        finally:
+            await asyncio.gather(*(worker.shutdown() for worker in workers))
 
 
 def _of_session(blobs: BlobStore, keys: Keyring | None) -> SessionBlobs:

@@ -49,10 +49,6 @@ from longhaul.agent.values.spec.mcp import holder_of
 
 log = logging.getLogger(__name__)
 
-UNKNOWN_OUTCOME = (
-    "Outcome unknown: this call was started, and {} It may have done part of its work, and it was not started again. "
-    "Find out what is true before you repeat it."
-)
 RUNS_ON = "It may still run, in a thread that nobody can end, and what it does may come later."
 
 
@@ -86,7 +82,8 @@ class Acting:
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
         if lost := await once_calls.lost_before():
-            return await self._returned(name, ask, ToolOutput(UNKNOWN_OUTCOME.format(lost)), ToolResultState.UNKNOWN)
+            unknown = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(lost))
+            return await self._returned(name, ask, unknown, ToolResultState.UNKNOWN)
         with once_calls.beginning():
             start = await self._ready(name, ask)
         with once_calls.started():
@@ -231,7 +228,7 @@ class Acting:
         if not interrupted and ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
         how = f"then given up, because {reason}. {RUNS_ON}" if runs_on else f"then stopped, because {reason}."
-        output = ToolOutput(UNKNOWN_OUTCOME.format(how))
+        output = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(how))
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
 
     async def _returned(

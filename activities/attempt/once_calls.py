@@ -14,6 +14,11 @@ from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import NOT_HERE
 from longhaul.activities.process.output_truncation import words_of
 
+UNKNOWN_OUTCOME = (
+    "Outcome unknown: this call was started, and {} It may have done part of its work, and it was not started again. "
+    "Find out what is true before you repeat it."
+)
+LEFT = "then stopped, because its worker was shut down."
 LOOK_SECONDS = 10
 ENDED = "Ended"
 """Error type of an attempt that had begun and came to no outcome."""

@@ -37,19 +37,19 @@ class _Departing(ActivityInboundInterceptor):
         try:
             result = await super().execute_activity(input)
         except (asyncio.CancelledError, ApplicationError) as error:
-            if not _is_shut_down() or (isinstance(error, ApplicationError) and error.non_retryable):
+            if not is_shut_down() or (isinstance(error, ApplicationError) and error.non_retryable):
                 raise
             await _tell_session(input.args)
             who = activity.client().identity
             # A `once` call may begin elsewhere after NotHere alone: that it has not begun must stay to be seen.
             kind = NOT_HERE if isinstance(error, ApplicationError) and error.type == NOT_HERE else LEAVING
             raise ApplicationError(f"its worker {who} was shut down", type=kind, next_retry_delay=AGAIN) from None
-        if isinstance(result, ToolReturned) and result.result.state is ToolResultState.UNKNOWN and _is_shut_down():
+        if isinstance(result, ToolReturned) and result.result.state is ToolResultState.UNKNOWN and is_shut_down():
             await _tell_session(input.args)
         return result
 
 
-def _is_shut_down() -> bool:
+def is_shut_down() -> bool:
     """Whether the running activity was cancelled because its worker had no more time, and not by anybody's wish."""
     details = activity.cancellation_details()
     return details is not None and details.worker_shutdown and not details.cancel_requested

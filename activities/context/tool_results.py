@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError
 
 from longhaul.activities.attempt.heartbeat import beating
+from longhaul.activities.attempt.hurry import timeout_in_hurry
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.context.attachment_tokens import attachment_tokens
 from longhaul.activities.context.attachments import looked_into
@@ -109,7 +110,7 @@ class Returning:
     async def _kept(self, ask: RunTool, whole: ToolResultBlock) -> str | None:
         """Where the whole output is; None when it was not kept."""
         try:
-            async with asyncio.timeout(OFFLOAD_SECONDS):
+            async with timeout_in_hurry(OFFLOAD_SECONDS):
                 offloader = await self._offloaders.get(ask.offloader, ask.agent, ask.place.user_id)
                 if offloader is None:
                     return None

@@ -4,13 +4,13 @@ else. Agents name them by tool.
 The call has run: whatever such a function does, what the tool has said is told.
 """
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from longhaul.activities.attempt.hurry import timeout_in_hurry
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.process.output_truncation import words_of
 from longhaul.activities.process.threads import in_own_thread
@@ -38,7 +38,7 @@ class Postprocessor:
     async def applied(self, tool: str, output: ToolOutput) -> ToolOutput:
         """Raises nothing: where the function fails, the tool's own output with a line that says so."""
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with timeout_in_hurry(self._timeout_seconds):
                 made = await self._made(tool, output)
             return _taken(made, output)
         except BaseException as error:  # somebody else's code, and the call has run: its result is told

@@ -4,7 +4,7 @@ import sys
 
 from longhaul.agent.plain.optional_dependencies import missing
 
-MISUSE = 2
+MISUSE, INTERRUPTED = 2, 130
 """As `exit_codes.Exit`, which needs more than is there."""
 
 
@@ -19,3 +19,5 @@ def main() -> None:
             raise
         print(f"longhaul: {why}", file=sys.stderr)
         sys.exit(MISUSE)
+    except KeyboardInterrupt:  # while all that is loaded; a command itself takes it
+        sys.exit(INTERRUPTED)

@@ -1,4 +1,5 @@
-"""A worker's process: closed to other processes of its user, stopped by two signals, on uvloop where it exists."""
+"""A worker's process: closed to other processes of its user, stopped by a signal within a time, on uvloop where it
+exists."""
 
 import asyncio
 import contextlib
@@ -7,10 +8,15 @@ import gc
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
+from typing import NoReturn
 
 from longhaul.starter.hosting.saying import say
 
+LAST_SECONDS = 8.0
+"""What a worker needs at most to tell of what it has cut short. With the 20 s of running calls it is less than the 30
+after which Kubernetes kills. A tool that does not let itself be cancelled, or a server that is away, gets no more."""
 _PR_SET_DUMPABLE = 4
 _STDERR = 2
 _COLLECTING = (10_000, 20, 50)
@@ -45,7 +51,8 @@ def collect_rarely() -> None:
 
 
 def asked_to_stop(seconds: float) -> asyncio.Event:
-    """Set by the first SIGINT or SIGTERM, which is answered by a line on stderr. `seconds`: what running calls get."""
+    """Set by the first SIGINT or SIGTERM, which is answered by a line on stderr. The process ends with the second one,
+    and LAST_SECONDS after the first one's `seconds`, which running calls get."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -55,11 +62,19 @@ def asked_to_stop(seconds: float) -> asyncio.Event:
 
 def _take(number: signal.Signals, stop: asyncio.Event, seconds: float) -> None:
     if stop.is_set():
-        say("leaving at once; what still runs is repeated elsewhere, or told to be of unknown outcome")
-        # Commands die with this process: their supervisors hold a pipe from it.
-        os._exit(128 + number)
+        _leave(number, "leaving at once")
     say(f"stopping: calls that run get {seconds:g} s to end; a second signal leaves at once")
+    # In a thread: what keeps the worker from leaving may stand on its event loop.
+    last = threading.Timer(seconds + LAST_SECONDS, _leave, (number, "leaving, although something does not end"))
+    last.daemon = True
+    last.start()
     stop.set()
+
+
+def _leave(number: signal.Signals, how: str) -> NoReturn:
+    say(f"{how}; what still runs is repeated elsewhere, or told to be of unknown outcome")
+    # Commands die with this process: their supervisors hold a pipe from it.
+    os._exit(128 + number)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

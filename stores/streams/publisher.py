@@ -122,5 +122,7 @@ class Publisher:
                 await self._streams.append(key, lines)
         except Exception as error:  # noqa: BLE001  a store may be anybody's; whatever it does, the session goes on
             self._silent_until = loop.time() + SILENT_SECONDS
-            expected = isinstance(error, StreamsUnavailable | TimeoutError)
-            log.warning("live pieces are lost: %s", error if expected else repr(error))
+            why = error if isinstance(error, StreamsUnavailable) else repr(error)
+            if isinstance(error, TimeoutError):
+                why = f"their store did not answer within {WRITE_SECONDS:g} s"
+            log.warning("live pieces are lost: %s", why)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.starter.cli.exit_codes import Exit
-from longhaul.starter.hosting.own_process import keep_to_itself
+from longhaul.starter.hosting.own_process import LAST_SECONDS, keep_to_itself
 from longhaul.starter.hosting.worker_extra import check_installed
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.processes import bound_to_parent, kill_group
@@ -23,7 +23,7 @@ from longhaul.workflows.contract import SEARCH_ATTRIBUTES
 STEADY_SECONDS = 30.0
 """A worker that lived this long has not failed at its start: its successor comes without delay."""
 LONGEST_PAUSE_SECONDS = 30.0
-WORKER_STOP_SECONDS = 5.0
+WORKER_STOP_SECONDS = LAST_SECONDS + 2.0
 """On top of what the worker grants to the calls that it is running."""
 
 
