@@ -1,15 +1,23 @@
 """Lists the workers that poll a task queue, as the server knows them."""
 
+import asyncio
+import contextlib
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, PollActivityTaskQueueRequest
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 POLL_SECONDS = 70
 """A worker's poll lasts a minute, so one that was not seen for longer is gone."""
+CLOCK = "longhaul-clock"
+"""A task queue in which nothing is ever put."""
+ASK_SECONDS, ASK_AGAIN_SECONDS = 2.0, 0.02
+_WORKFLOWS, _ACTIVITIES = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 
 
 class Poller(NamedTuple):
@@ -27,18 +35,46 @@ async def workers(client: Client, queue: str) -> list[str]:
     return sorted({one.identity for one in await pollers(client, queue)})
 
 
-async def pollers(client: Client, queue: str) -> list[Poller]:
-    """The same with what else is known of them. Raises RPCError."""
-    described = await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace,
-            task_queue=TaskQueue(name=queue),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        )
-    )
-    since = datetime.now(UTC) - timedelta(seconds=POLL_SECONDS)
+async def pollers(client: Client, queue: str, now: datetime | None = None) -> list[Poller]:
+    """The same with what else is known of them. `now`: by our clock; None = that of this moment. Raises RPCError."""
     found = [
         Poller(one.identity, one.last_access_time.ToDatetime(UTC), one.deployment_options.build_id)
-        for one in described.pollers
+        for one in await _seen(client, queue, _WORKFLOWS)
     ]
-    return sorted(one for one in found if one.seen_at > since)
+    latest = max([now or datetime.now(UTC), *(one.seen_at for one in found)])
+    if any(_is_gone(one, latest) for one in found):
+        # Ours may be ahead, and then all workers would seem to be gone: no question would be waited for.
+        latest = await _servers_time(client) or latest
+    return sorted(one for one in found if not _is_gone(one, latest))
+
+
+def _is_gone(one: Poller, now: datetime) -> bool:
+    return one.seen_at <= now - timedelta(seconds=POLL_SECONDS)
+
+
+async def _seen(client: Client, queue: str, kind: TaskQueueType.ValueType) -> list[PollerInfo]:
+    asked = DescribeTaskQueueRequest(namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind)
+    return list((await client.workflow_service.describe_task_queue(asked)).pollers)
+
+
+async def _servers_time(client: Client) -> datetime | None:
+    """The server tells its time to nobody, but when it saw whom: we poll ourselves, where nothing comes. None where we
+    may not, or it does not show us in time."""
+    me = uuid.uuid4().hex
+    poll = PollActivityTaskQueueRequest(namespace=client.namespace, task_queue=TaskQueue(name=CLOCK), identity=me)
+    asked = client.workflow_service.poll_activity_task_queue(poll, timeout=timedelta(minutes=1))
+    polling = asyncio.ensure_future(asked)
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            while not polling.done():
+                for one in await _seen(client, CLOCK, _ACTIVITIES):
+                    if one.identity == me:
+                        return one.last_access_time.ToDatetime(UTC)
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+    except (RPCError, TimeoutError):
+        return None
+    finally:
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError, RPCError):
+            await polling
+    return None

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -125,7 +124,7 @@ class DirectoryBlobs:
             raise
         if self._fsync:
             sync_folder(folder)
-        _sweep(folder)
+        _sweep(folder, path.stat().st_mtime)
 
     def _path(self, key: str) -> Path:
         prefix, _, digest = key.rpartition("/")
@@ -160,10 +159,11 @@ def _is_there(key: str, path: Path) -> bool:
         return False
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(folder: Path, now: float) -> None:
+    """`now`: by the clock of the file system. Ours may be ahead of it, and would take what others are writing."""
     for path in [path for path in _files(folder) if path.suffix == HALF_WRITTEN]:
         try:
-            if time.time() - path.stat().st_mtime > FORGOTTEN_SECONDS:
+            if now - path.stat().st_mtime > FORGOTTEN_SECONDS:
                 path.unlink()
         except FileNotFoundError:
             pass  # its writer has finished, or another one swept

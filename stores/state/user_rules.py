@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.permission.rule_checks import check_rules, check_tools_of
-from longhaul.agent.permission.rulebook import changed, id_of, stamped
+from longhaul.agent.permission.rulebook import changed, check_room, id_of, stamped
 from longhaul.agent.plain.times import iso
 from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.permission import PermissionContext, PermissionRule, Scope
@@ -22,6 +22,9 @@ NO_AGENT = ""
 """An agent's name has at least one character: what is kept under none is no session's."""
 RULES = "rules"
 KEPT_CHANGES = 200
+SURELY_OVER_MS = 7 * 24 * 3_600_000
+"""A rule makes room for others so long after its end: whoever changes rules may have a clock that is days ahead, and
+must not take a rule away that still holds."""
 TRIES = 50
 """Of many who change the rules of one user at the same instant, each try lets one through."""
 PAUSE_SECONDS = 0.005
@@ -64,7 +67,8 @@ class UserRules:
             present = _rules_of(before, user_id)
             at_ms = int(datetime.now(UTC).timestamp() * 1000)
             new = stamped(add, Scope.USER, author=by, reason=why, at_ms=at_ms)
-            after = changed(present, new, revoke, at_ms)
+            check_room((), new, at_ms)
+            after = changed(present, new, revoke, at_ms - SURELY_OVER_MS)
             gone = tuple(rule for rule in present if id_of(rule) in revoke)
             note = RuleChange(at=iso(at_ms), by=by, why=why, added=new, revoked=gone)
             if await self._saved(user_id, before, after, note):

@@ -23,7 +23,7 @@ FILES_KEPT = 4
 """Of one session."""
 KEPT_SECONDS = 24 * 3600.0
 """A session that has written nothing for so long loses its stream."""
-SWEEP_SECONDS = 3600.0
+SWEEP_SECONDS = 600.0
 ANSWER_SECONDS = 2.0
 MARK = ".id"
 """The file that tells this directory from another machine's of the same path."""
@@ -36,6 +36,8 @@ class DirectoryStreams:
         self._newest: dict[str, tuple[int, str]] = {}
         """Number and path of the file that was written to last, by session."""
         self._swept = -SWEEP_SECONDS
+        self._old: dict[Path, float] = {}
+        """What was too old when it was last looked, and when it had been written to."""
         self._threads = Threads(4)
 
     @property
@@ -116,16 +118,22 @@ class DirectoryStreams:
         return self._open(key, folder, number)
 
     def _sweep(self) -> None:
-        """Drop what nobody has written to for long."""
+        """Drop what nobody has written to for long: what was too old at the look before already, and was left alone
+        since. A clock that has jumped ahead makes all old at once, those too that are written to just now."""
         if time.monotonic() - self._swept < SWEEP_SECONDS:
             return
         self._swept = time.monotonic()
         self._newest.clear()
+        before, self._old = self._old, {}
         oldest = time.time() - KEPT_SECONDS
         with contextlib.suppress(OSError):
             for folder in self._root.iterdir():
-                if folder.is_dir() and not folder.is_symlink() and _written_at(folder) < oldest:
+                if not folder.is_dir() or folder.is_symlink() or (written := _written_at(folder)) >= oldest:
+                    continue
+                if before.get(folder) == written:
                     shutil.rmtree(folder, ignore_errors=True)
+                else:
+                    self._old[folder] = written
 
     def reader(self, key: str) -> DirectoryReader:
         return DirectoryReader(self._folder(key), FILE_BYTES)

@@ -27,7 +27,7 @@ SETTLED_SECONDS = 0.05
 have written yet."""
 SURE_SECONDS = 1.0
 """So long it is taken that a file which is not full has no successor."""
-GRAIN_NS = 1_000_000_000
+GRAIN_SECONDS = 1.0
 """Of the coarsest clock of a usual file system."""
 _END = ".jsonl"
 
@@ -45,6 +45,10 @@ class DirectoryReader:
         self._sure_until = 0.0
         self._listed: tuple[int, list[int]] = (0, [])
         """When the folder had changed as it was last listed, in ns, and what was in it."""
+        self._listed_anew_until = 0.0
+        self._grew = time.monotonic()
+        """When the file was last seen to grow, or was begun. Not by its time, which is another clock's: of one that is
+        ahead we would wait until ours has come there."""
         self._torn = b""
         """The beginning of a line whose rest is not written yet."""
         self._heard = time.monotonic()
@@ -127,6 +131,7 @@ class DirectoryReader:
         finally:
             os.close(descriptor)
         self._offset += len(data)
+        self._grew = time.monotonic()
         return data
 
     def _move_on(self) -> bool:
@@ -134,7 +139,7 @@ class DirectoryReader:
         self._sure_until = time.monotonic() + SURE_SECONDS
         there = self._numbers()
         later = [number for number in there if number > self._number]
-        self._settling = bool(later) and self._number in there and self._age() < SETTLED_SECONDS
+        self._settling = bool(later) and self._number in there and time.monotonic() - self._grew < SETTLED_SECONDS
         if self._settling:
             return False
         begun_anew = there and self._number not in there
@@ -142,25 +147,21 @@ class DirectoryReader:
             return False
         self._number = min(later or there)
         self._file = str(file_of(self._folder, self._number))
-        self._offset, self._torn = 0, b""
+        self._offset, self._torn, self._grew = 0, b"", time.monotonic()
         return True
 
     def _numbers(self) -> list[int]:
-        """Listed again only when the folder has changed, or may have within the grain of its file system's clock."""
+        """Listed again only when the folder has changed, or may have within the grain of its file system's clock: so
+        long after a change was seen, for by whose clock its time is nobody knows."""
         try:
             changed = self._folder.stat().st_mtime_ns
         except FileNotFoundError:
             return []
-        if changed != self._listed[0] or time.time_ns() - changed < GRAIN_NS:
+        if changed != self._listed[0]:
+            self._listed_anew_until = time.monotonic() + GRAIN_SECONDS
+        if time.monotonic() < self._listed_anew_until:
             self._listed = (changed, numbers(self._folder))
         return self._listed[1]
-
-    def _age(self) -> float:
-        """Seconds since the file that is being read was written to."""
-        try:
-            return time.time() - file_of(self._folder, self._number).stat().st_mtime
-        except FileNotFoundError:
-            return SETTLED_SECONDS
 
     async def close(self) -> None:
         for folder in (self._folder, self._folder.parent):

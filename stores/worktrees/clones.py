@@ -38,6 +38,7 @@ def take(root: Path, data_dir: Path, session_key: str, call_id: str, *, again: b
             return known
         name = of_call + secrets.token_hex(6)
         _clone(root, kept / name, data_dir)
+        _make_newest(kept / name, [kept / other for other in newest[:1]])
         for old in newest[KEPT - 1 :]:
             _remove(kept / old)
         return name
@@ -92,6 +93,13 @@ def _newest_first(kept: Path) -> list[str]:
     with os.scandir(kept) as entries:
         found = [(entry.stat().st_mtime_ns, entry.name) for entry in entries if entry.name != LOCK]
     return [name for _, name in sorted(found, reverse=True) if not name.startswith(".")]
+
+
+def _make_newest(made: Path, others: list[Path]) -> None:
+    """Newer than those, also by a clock that was set back since: it would be the first to be removed."""
+    latest = max((other.stat().st_mtime_ns for other in others), default=0)
+    if made.stat().st_mtime_ns <= latest:
+        os.utime(made, ns=(latest + 1, latest + 1))
 
 
 def _clear(kept: Path) -> None:

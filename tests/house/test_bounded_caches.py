@@ -57,7 +57,8 @@ BY_THEIR_OWN_NUMBER = {
         "folders with a reader; of one that nobody closed until the folder changes or goes",
     ),
     "stores/streams/folder_changes.py:_changes": "weak: the event loops that there are",
-    "DirectoryStreams._newest": "a sweep each hour forgets what is a day old",
+    "DirectoryStreams._newest": "a sweep every ten minutes forgets all of it",
+    "DirectoryStreams._old": "what the sweep before has found, until the next one",
 }
 BY_THE_OPERATOR = {
     "Encodings._searches": "the encodings that there are",

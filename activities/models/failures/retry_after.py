@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 LONGEST_SECONDS = 3600.0
@@ -23,8 +23,10 @@ def read_retry_after(headers: Mapping[str, str], now: datetime, *, limited: bool
     """Seconds to wait, 0 to 3600; None without a header that can be read. `now` has a zone.
 
     `retry-after-ms` wins over `retry-after`, which holds seconds or an HTTP date (RFC 9110, section 10.2.3), and both
-    over the moments at which limits are full again, which are longer than need be. `limited`: those count.
+    over the moments at which limits are full again, which are longer than need be. `limited`: those count. Moments are
+    the provider's, and so is its `date`, which takes the place of `now`: our clock may be hours off.
     """
+    now += timedelta(seconds=_until(headers.get("date"), now) or 0.0)
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return within_limits(milliseconds / 1000)

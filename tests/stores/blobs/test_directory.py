@@ -155,6 +155,32 @@ async def test_what_a_killed_writer_left_is_swept_after_an_hour_and_never_listed
     assert not fresh.exists()
 
 
+REPOSITORY = Path(__file__).parents[3]
+PUT = """
+import asyncio, sys, time
+from pathlib import Path
+
+from longhaul.stores.blobs.directory import DirectoryBlobs
+
+right = time.time
+time.time = lambda: right() + 86_400
+asyncio.run(DirectoryBlobs(Path(sys.argv[1])).put(sys.argv[2], b"next"))
+"""
+
+
+async def test_a_writer_whose_clock_is_a_day_ahead_leaves_alone_what_another_one_writes(tmp_path: Path) -> None:
+    await DirectoryBlobs(tmp_path).put(KEY, LOG)
+    fresh = the_file(tmp_path).with_name("fresh.tmp")
+    fresh.write_bytes(b"half")
+
+    writer = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PUT, str(tmp_path), key_of(SESSION, b"next"), cwd=REPOSITORY
+    )
+
+    assert await writer.wait() == 0
+    assert fresh.exists()
+
+
 @pytest.mark.parametrize(
     ("setting", "place"),
     [("", "/home/ana/data/blobs"), ("/srv/blobs", "/srv/blobs"), ("file:///srv/my%20blobs", "/srv/my blobs"),

@@ -1,12 +1,14 @@
 """Rules of a user in every store: people who change them at the same instant lose none of them."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 
 from longhaul.agent.permission.rule_checks import BadRule
 from longhaul.agent.permission.rulebook import id_of
+from longhaul.agent.plain.times import iso
 from longhaul.agent.values.permission import Behavior, PermissionRule
 from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.opening import open_store
@@ -81,6 +83,18 @@ async def test_a_rule_that_is_over_already_is_refused(store: StateStore) -> None
         await rules.change("ana", (over,), (), by="ana", why="")
 
     assert await rules.of("ana") == ()
+
+
+async def test_who_changes_rules_with_a_clock_that_is_ahead_takes_none_away_that_still_holds(store: StateStore) -> None:
+    """By such a clock a rule of the next hours has ended, as this one has by ours."""
+    rules = UserRules(store)
+    soon_over = NEVER_PUSH.model_copy(update={"expires_at": iso(int(time.time() * 1000) + 300)})
+    await rules.change("ana", (soon_over,), (), by="ana", why="")
+    await asyncio.sleep(0.4)
+
+    await rules.change("ana", (PermissionRule(tool_name="Read"),), (), by="ana", why="")
+
+    assert [rule.tool_name for rule in await rules.of("ana")] == ["Bash", "Read"]
 
 
 class OldStore(FileStore):

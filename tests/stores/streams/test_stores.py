@@ -182,17 +182,51 @@ async def test_a_torn_line_is_given_when_its_rest_has_come(tmp_path: Path, key: 
     assert await reader.read(SURE_SECONDS) == [b'{"k":"wake"}']
 
 
-async def test_a_session_that_was_silent_for_long_loses_its_stream(tmp_path: Path) -> None:
-    before = DirectoryStreams(tmp_path)
-    for name in ("old", "new"):
-        await before.append(name, b"line\n")
+def written_long_ago(folder: Path) -> None:
     long_ago = time.time() - directory.KEPT_SECONDS - 60
-    for path in (next((tmp_path / "old").iterdir()), tmp_path / "old"):
+    for path in (next(folder.iterdir()), folder):
         os.utime(path, (long_ago, long_ago))
 
-    await DirectoryStreams(tmp_path).append("new", b"line\n")
 
-    assert folders(tmp_path) == ["new"]
+async def test_a_session_that_was_silent_for_long_loses_its_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the second look: a clock that has jumped ahead makes those old at the first that are written to just now."""
+    monkeypatch.setattr(directory, "SWEEP_SECONDS", 0.0)
+    streams = DirectoryStreams(tmp_path)
+    for name in ("old", "young", "new"):
+        await streams.append(name, b"line\n")
+    for name in ("old", "young"):
+        written_long_ago(tmp_path / name)
+
+    await streams.append("new", b"line\n")
+    there = folders(tmp_path)
+    await DirectoryStreams(tmp_path).append("young", b"line\n")
+    await streams.append("new", b"line\n")
+
+    assert there == ["new", "old", "young"]
+    assert folders(tmp_path) == ["new", "young"]
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+async def test_a_reader_goes_on_to_the_next_file_by_whatever_clock_files_have_their_times(
+    tmp_path: Path, hours: int
+) -> None:
+    """A clock that was set back since leaves files behind that are written to tomorrow."""
+    folder = tmp_path / "x"
+    folder.mkdir()
+    moment = time.time() + hours * 3_600
+    for number, name in enumerate(("first", "second"), start=1):
+        (folder / f"{number:014d}.jsonl").write_text(f"{name}\n")
+        os.utime(folder / f"{number:014d}.jsonl", (moment, moment))
+    reader = DirectoryStreams(tmp_path).reader("x")
+
+    read = [line for _ in range(2) for line in await reader.read(5.0)]
+    (folder / "00000000000003.jsonl").write_text("third\n")
+    os.utime(folder, (moment, moment))
+    read += await reader.read(5.0)
+
+    assert read == [b"first", b"second", b"third"]
 
 
 async def test_a_stream_that_another_writer_is_just_beginning_is_not_taken_for_an_old_one(tmp_path: Path) -> None:

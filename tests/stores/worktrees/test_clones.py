@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +98,20 @@ def test_a_call_that_is_begun_again_has_the_clone_of_its_first_beginning(root: P
     assert take(root, data, "ana", "call-1", again=True) == first != other
     assert len(kept(data)) == 2
     assert len(first) == 40
+
+
+def test_a_clock_that_was_set_back_makes_no_new_clone_the_oldest(
+    root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clones, "KEPT", 2)
+    take(root, data, "ana", "call-1")
+    (first,) = kept(data)
+    tomorrow = time.time() + 86_400
+    os.utime(first, (tomorrow, tomorrow))
+
+    later = [take(root, data, "ana", f"call-{number}") for number in (2, 3)]
+
+    assert sorted(later) == [path.name for path in kept(data)]
 
 
 def test_nobody_but_the_workers_user_reads_what_was_kept(root: Path, data: Path) -> None:

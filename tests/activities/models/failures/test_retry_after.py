@@ -1,6 +1,6 @@
 """How long a provider asks us to wait, in every form in which providers say it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -52,6 +52,13 @@ def test_a_limit_that_says_when_it_is_full_again_is_waited_for(form: str) -> Non
     headers, seconds = RESETS[form]
 
     assert read_retry_after(headers, NOW, limited=True) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize("hours", [-24, 0, 24])
+def test_a_moment_is_meant_by_the_providers_clock(hours: int) -> None:
+    headers = {"date": "Sat, 21 Nov 2026 10:00:00 GMT", "retry-after": "Sat, 21 Nov 2026 10:00:07 GMT"}
+
+    assert read_retry_after(headers, NOW + timedelta(hours=hours)) == 7.0
 
 
 def test_limits_that_come_with_another_failure_say_nothing() -> None:

@@ -1,0 +1,39 @@
+"""Which workers poll is found out by the server's clock, whatever ours says."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.reach.polling import pollers
+from tests.limits import SURE_SECONDS
+
+pytestmark = pytest.mark.server
+
+
+@workflow.defn
+class Nothing:
+    @workflow.run
+    async def run(self) -> None:
+        """It is never started."""
+
+
+@pytest.mark.parametrize("hours", [-24, 0, 24])
+async def test_a_worker_polls_by_whatever_clock_it_is_asked(temporal_server: DevServer, hours: int) -> None:
+    client = await Client.connect(temporal_server.address)
+    queue, now = f"polled-{uuid.uuid4().hex[:8]}", datetime.now(UTC) + timedelta(hours=hours)
+    before = await pollers(client, queue, now)
+
+    async with Worker(
+        client, task_queue=queue, workflows=[Nothing], identity="otter", workflow_runner=UnsandboxedWorkflowRunner()
+    ):
+        until = datetime.now(UTC) + timedelta(seconds=SURE_SECONDS)
+        while not (found := await pollers(client, queue, now)):
+            assert datetime.now(UTC) < until
+
+    assert before == []
+    assert [one.identity for one in found] == ["otter"]
