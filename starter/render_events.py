@@ -6,6 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.agent.values.budget import Lack
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.conversation.stop_reasons import WHERE
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter import render
@@ -140,3 +141,16 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "restored": lambda value: f"opened again: {value['note']}" if value.get("note") else "",
 }
 """By the name of the event, what it says of its value."""
+
+
+def stopped(event: AgentEvent) -> str:
+    """Why a reply has ended before its model was done; empty where it was, or where its error tells it."""
+    match event.finished_reason:
+        case FinishedReason.EXCEED_MAX_ITERS:
+            return "the limit of iterations was reached"
+        case FinishedReason.OUT_OF_BUDGET if event.error is None:
+            return "the budget is spent"
+        case FinishedReason.REJECTED:
+            return "a call was denied"
+        case _:
+            return ""

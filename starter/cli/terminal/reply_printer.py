@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from rich.text import Text
 
-from longhaul.agent.values.conversation.messages import DataBlock, FinishedReason, ToolResultState
+from longhaul.agent.values.conversation.messages import DataBlock, ToolResultState
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
 from longhaul.agent.values.subagents import AGENT
 from longhaul.agent.views.budget import CALL_ID
@@ -21,7 +21,7 @@ from longhaul.starter.cli.terminal.streamed_text import StreamedText
 from longhaul.starter.cli.terminal.text_writers import writer_for
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_calls import FAILED_LINES, LISTS_TASKS, end_of
-from longhaul.starter.render_events import asked, decided, line_of, stillness
+from longhaul.starter.render_events import asked, decided, line_of, stillness, stopped
 from longhaul.starter.visible import harmless, one_line
 from longhaul.workflows.contract import PendingCall
 
@@ -140,7 +140,7 @@ class ReplyPrinter:
                 self._looked_on(event)
             case "USER_CONFIRM_RESULT":
                 self._looked_on(event)
-                self._confirmed(event)
+                self.asked -= {decision["call_id"] for decision in event.value["decisions"]}
             case _:
                 pass  # Starts and ends say nothing that their contents do not; a type of a later server is no error.
 
@@ -211,10 +211,6 @@ class ReplyPrinter:
             if change.strip() != self.known_changes.get(call_id, "").strip():
                 self._screen.show(render.diff(change))
 
-    def _confirmed(self, event: AgentEvent) -> None:
-        for decision in event.value["decisions"]:
-            self.asked.discard(decision["call_id"])
-
     def _happened(self, event: AgentEvent) -> None:
         if event.name == "arguments_edited" and event.tool_call_id in self._calls:
             self._calls[event.tool_call_id] = (self._calls[event.tool_call_id][0], event.value["input"])
@@ -243,12 +239,8 @@ class ReplyPrinter:
     def _finished(self, event: AgentEvent) -> None:
         self.ended = True
         self._runs.clear()
-        if event.finished_reason is FinishedReason.EXCEED_MAX_ITERS:
-            self._screen.show(Text("✗ stopped: the limit of iterations was reached", style="red"))
-        elif event.finished_reason is FinishedReason.OUT_OF_BUDGET and event.error is None:
-            self._screen.show(Text("✗ stopped: the budget is spent", style="red"))
-        elif event.finished_reason is FinishedReason.REJECTED:
-            self._screen.show(Text("✗ stopped: a call was denied", style="red"))
+        if why := stopped(event):
+            self._screen.show(Text(f"✗ stopped: {why}", style="red"))
         elif event.error is not None and event.error.message != self._failure:
             self._screen.show_folded(Text(one_line(f"✗ {event.error.type}: {event.error.message}"), style="red"))
         if self._screen.renders:
