@@ -45,7 +45,8 @@ class _Lane:
     """One session's way into the feed."""
 
     session: Session
-    waiting: deque[tuple[datetime, AgentEvent]] = field(default_factory=deque)
+    waiting: deque[tuple[int, datetime, AgentEvent]] = field(default_factory=deque)
+    """Each with its place among those of all lanes: a clock that is set back would hold the others up."""
     reader: asyncio.Task[None] | None = None
     muted: bool = False
 
@@ -60,7 +61,7 @@ class Feed:
         self._live = live
         self._lanes: dict[str, _Lane] = {}
         self._changed = asyncio.Condition()
-        self._number = 0
+        self._number = self._arrived = 0
 
     async def __aenter__(self) -> Self:
         for session, start in self._first:
@@ -102,7 +103,7 @@ class Feed:
             async with self._changed:
                 if not lane.waiting:
                     continue  # switched off or removed meanwhile
-                arrived_at, event = lane.waiting.popleft()
+                _, arrived_at, event = lane.waiting.popleft()
                 self._changed.notify_all()
             self._number += 1
             yield FeedItem(self._number, lane.session, event, arrived_at)
@@ -166,7 +167,8 @@ class Feed:
         async with self._changed:
             await self._changed.wait_for(lambda: lane.muted or len(lane.waiting) < BUFFERED_EVENTS)
             if not lane.muted or event.name == CLOSED:
-                lane.waiting.append((datetime.now(UTC), event))
+                self._arrived += 1
+                lane.waiting.append((self._arrived, datetime.now(UTC), event))
                 self._changed.notify_all()
 
 
