@@ -44,14 +44,29 @@ def why_not_reached(error: Exception, *, tls: bool) -> str:
     if "InvalidContentType" in told:
         return "it does not speak TLS there; unset TEMPORAL_TLS, its certificates and TEMPORAL_API_KEY, or the port"
     if found := re.search(r"InvalidCertificate\((\w+)(?:\(OtherError\((\w+)\)\))?", told):
-        return (
-            f"its certificate is not trusted here: {found[2] or found[1]}; name who signed it in "
-            "TEMPORAL_TLS_SERVER_CA_CERT_PATH, and the name that it has in TEMPORAL_TLS_SERVER_NAME"
-        )
+        return f"its certificate is not trusted here: {_distrusted(found[2] or found[1], told)}"
     if "NoCertificatesPresented" in told:
         return "TEMPORAL_TLS_CLIENT_CERT_PATH holds no certificate in PEM form; name the file that does"
     if not tls and re.search(r"closed|reset|broken pipe", told, re.IGNORECASE):
         return "it hangs up; set TEMPORAL_TLS=true if it wants TLS, or TEMPORAL_ADDRESS to a Temporal server"
+    if tls and re.search(r"CertificateRequired|HandshakeFailure|UnexpectedEof|BrokenPipe|ConnectionReset", told):
+        return (
+            "it hangs up once it knows us; set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH if it "
+            "wants a certificate, or TEMPORAL_API_KEY"
+        )
     quoted = re.findall(r'"([^"]+)"', told)
     cause = quoted[-1] if quoted else told[:200]
     return f"{cause}; start one with `longhaul dev`, or set TEMPORAL_ADDRESS"
+
+
+def _distrusted(kind: str, told: str) -> str:
+    match kind.removesuffix("Context"):
+        case "NotValidForName":
+            names = " and ".join(re.findall(r'DnsName\(\\"([^"\\]+)', told)) or "another server"
+            return f"it is for {names}; set TEMPORAL_TLS_SERVER_NAME to its name, if that is the server meant"
+        case "Expired":
+            return "it has expired; have it renewed, or see to this machine's clock"
+        case "NotValidYet":
+            return "it does not hold yet; see to this machine's clock"
+        case _:
+            return f"{kind}; name who signed it in TEMPORAL_TLS_SERVER_CA_CERT_PATH"

@@ -164,7 +164,10 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
         lines = [process.stdout.readline() for _ in range(5)]
         own = Cli(environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, cli.folder)
         ran = own("run", "Hi", "--model", cli.script({"text": "Served."}))
-        second = own("dev", "--port", str(port))
+        second, beside = (
+            own("dev", "--port", str(port)),
+            own("dev", "--data-dir", "own", "--port", str(free_port()), "--ui-port", str(free_port())),
+        )
         servers = running_with(f"--port\0{port}\0--db-filename")
         known = b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in servers)
         modes = {path.name: path.stat().st_mode & 0o777 for path in (cli.folder / "own").glob("temporal*")}
@@ -178,6 +181,7 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
     assert ran.out == "Served.\n"
     assert second.code == 1
     assert f"port {port} of 127.0.0.1 cannot be used" in second.err
+    assert (beside.code, "another `longhaul dev` has its database in" in beside.err) == (1, True), beside.err
     assert code == 0
     assert servers
     assert b"PATH=" in known
