@@ -49,6 +49,8 @@ def pending_call(call: PendingCall, *, whole: bool = False, width: int = _PLAN_W
         shown.append(f"\n  approvals: {len(call.approved_by)} of {call.approvers}", "yellow")
         by = ", ".join(one_line(visible(who)) for who in call.approved_by)
         shown.append(f" (by {by}); somebody else has to approve it too" if by else "", "yellow")
+    if call.signed:
+        shown.append("\n  only a signed decision counts: LONGHAUL_APPROVAL_KEY signs it", "yellow")
     if call.asked is not None:
         shown.append("\n").append_text(render.behind_bar(visible(in_words(call.asked))))
     elif call.reason:

@@ -32,6 +32,15 @@ def test_a_pending_call_shows_reason_change_and_suggested_rules() -> None:
     )
 
 
+def test_who_is_asked_for_more_than_a_word_is_told_before_the_answer() -> None:
+    call = pending(signed=True, approvers=2, approved_by=("ana",))
+
+    assert printed(render_pending.pending_call(call)).splitlines()[-2:] == [
+        "  approvals: 1 of 2 (by ana); somebody else has to approve it too",
+        "  only a signed decision counts: LONGHAUL_APPROVAL_KEY signs it",
+    ]
+
+
 def test_a_suggested_rule_says_what_else_it_would_have_let_pass() -> None:
     rule = PermissionRule(tool_name="Bash", rule_content="make\u202e")
     passed = PassedCall(call_id="c-0", gist="make\x1b all", at="2026-11-23T10:00:00Z")
