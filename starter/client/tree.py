@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.agent.values.budget import Raise
 from longhaul.agent.values.subagents import Child
-from longhaul.starter.client.cards import SessionCard, listed, open_below
+from longhaul.starter.client.cards import SessionCard, by_ids, listed, open_below
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.workflows.contract import PendingCall
 
@@ -58,6 +58,8 @@ class SessionTree:
         self._attached = attached
         self._index = index
         self._room = asyncio.Semaphore(AT_ONCE)
+        self._head_id = ""
+        """Once the index has told it."""
 
     async def pending(self) -> list[WaitingBelow]:
         """What waits in the session and in all sub-agents that are open, as `Session.pending` tells it: its own first,
@@ -66,10 +68,13 @@ class SessionTree:
         return await self._below(self._root, ())
 
     async def open_below(self) -> list[OpenBelow]:
-        """All sub-agents that are open below the head of a tree. None is asked: the index may be a moment late."""
-        if not (wanted := open_below(self._root.workflow_id)):
+        """All sub-agents that are open below it. None is asked: the index may be a moment late."""
+        own, head = self._root.workflow_id, await self._head()
+        if not (wanted := open_below(head)):
             return []
-        rows = [row async for row in self._index(wanted) if row.id != self._root.workflow_id]
+        tree = [row async for row in self._index(wanted) if row.id != own]
+        # At the head those count too whose lead has closed.
+        rows = tree if own == head else _below(tree, own)
         leads = {row.parent_id for row in rows}
         found = list[OpenBelow]()
         for row in rows:
@@ -78,6 +83,12 @@ class SessionTree:
             asks = tuple(call for call in calls if not call.wakes_at and not call.event)
             found.append(OpenBelow(self._attached(card), card, asks, row.id in leads))
         return found
+
+    async def _head(self) -> str:
+        """The id at the head of the tree that it stands in: its own, or that of the session above all."""
+        if not self._head_id and (own := by_ids([self._root.workflow_id])):
+            self._head_id = next(iter([row.root_id or row.id async for row in self._index(own)]), "")
+        return self._head_id or self._root.workflow_id
 
     async def raise_budget(self, waiting: WaitingBelow, more: Raise, *, by: str = "") -> None:
         """Raise what the whole tree may spend by so much, and hand it down to where it is waited for. A limit that is
@@ -116,3 +127,13 @@ class SessionTree:
                 if await opened.end():
                     return []
         return await self._below(opened, (*above, (session, child.call_id)))
+
+
+def _below(rows: "list[WorkflowExecution]", top: str) -> "list[WorkflowExecution]":
+    """Those of a tree that stand below one of them, those above first."""
+    found: list[WorkflowExecution] = []
+    reached = {top}
+    while more := [row for row in rows if row.parent_id in reached and row.id not in reached]:
+        found += more
+        reached |= {row.id for row in more}
+    return found

@@ -37,6 +37,12 @@ async def waiting(session: Session, number: int) -> list[WaitingBelow]:
     return found
 
 
+async def are_open_below(session: Session, number: int) -> bool:
+    """And all that wait, as the index has it."""
+    found = await session.tree.open_below()
+    return len(found) == number and sum(len(each.asks) for each in found) == 2
+
+
 async def test_approvals_of_three_levels_are_listed_and_answered_at_the_root(stage: Stage) -> None:
     digger = agent(stage, *SENDS)
     scout = agent(stage, tasks("d1 digger"), {"text": "The digger has it."}, agents={"digger": digger})
@@ -50,6 +56,11 @@ async def test_approvals_of_three_levels_are_listed_and_answered_at_the_root(sta
     assert paths == ["lamp › clerk › send", "lamp › scout › digger › send"]
     (deep,) = (each for each in found if "digger" in each.call.path)
     assert [call_id for _, call_id in deep.above] == ["t1", "d1"]
+    await until(lambda: are_open_below(session, 3))
+    scout_at_work = deep.above[1][0]
+    (only,) = await scout_at_work.tree.open_below()
+    assert (only.session.id, [call.call_id for call in only.asks]) == (deep.session.id, [deep.call.call_id])
+    assert await deep.session.tree.open_below() == []
     changed = deep.call.model_copy(update={"digest": "of something else"})
     with pytest.raises(Refused):
         await deep.session.confirm(changed, allow=True)
