@@ -23,13 +23,15 @@ DIGITS = "^[0-9a-f]{64}$"
 _KIND = "longhaul-output"
 _MARKER_CHARS = 400
 """In the last of these an output says that it was shortened."""
+_MARKER = re.compile(rf"'{POINTER}([0-9a-f]{{64}})'[^'<]*</system-reminder>\Z")
 _BEGIN = re.compile(rf'{{"kind":"{_KIND}","name":"[0-9a-z.]*"}}'.encode())
 
 
 def digits_in(output: str) -> str:
-    """Where the whole of an output is that was shortened; empty for any other."""
-    found = re.findall(rf"'{POINTER}([0-9a-f]{{64}})'", output[-_MARKER_CHARS:])
-    return found[-1] if found else ""
+    """Where the whole of an output is that was shortened; empty for any other. One that only quotes a marker never ends
+    with it: a line stands behind it that says so."""
+    found = _MARKER.search(output[-_MARKER_CHARS:])
+    return found[1] if found else ""
 
 
 class SessionBlobs:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.activities.context.result_truncation import marker
+from longhaul.activities.context.result_truncation import NOT_OURS, marker
 from longhaul.activities.context.tokens import TokenCounter
 from longhaul.agent.entries.all_entries import ToolReturned
 from longhaul.agent.values.conversation.messages import AssistantMsg, ToolResultState
@@ -139,6 +139,7 @@ async def test_what_lies_among_a_sessions_blobs_is_recalled_whole_and_by_a_text(
     assert cut.endswith(marker(f"recall output={digits}"))
     assert await session.stored.whole_output(cut) == page_text(7, CHARS)
     assert await session.stored.whole_output("all of it") is None
+    assert await session.stored.whole_output(f"{cut}\n{NOT_OURS}") is None
     assert read[0] == (ToolResultState.SUCCESS, end)
     assert read[1][1].startswith(f"1: {page_text(7, CHARS)[:100]}")
     assert read[2] == (ToolResultState.ERROR, f"this session keeps no output {nothing!r}")
