@@ -169,7 +169,7 @@ async def test_a_session_goes_on_with_the_first_worker_that_has_what_it_names(
             done = await session.wait(reply)
             after = (await session.status()).lacking
 
-    assert "they have: none, workspace" in said
+    assert "they have: blobs, none, workspace" in said
     assert (done.get_text_content(), after) == ("Here.", "")
 
 
