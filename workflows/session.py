@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.activities import contract as world
     from longhaul.agent.decision import decide
     from longhaul.agent.decisions.rollover import Load
-    from longhaul.agent.decisions.subagents import ends_with_report
+    from longhaul.agent.decisions.subagents import says_at_its_end
     from longhaul.agent.entries import all_entries as e
     from longhaul.agent.letter_reception import receive
     from longhaul.agent.letters.bodies import Unusable
@@ -357,7 +357,7 @@ class AgentSession:
             raise self._doing.crash
 
     def _closed(self) -> Closed:
-        told = report(self._record) if ends_with_report(self._record) else None
+        told = report(self._record) if says_at_its_end(self._record) else None
         return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation, report=told)
 
     def _roll_over(self) -> None:

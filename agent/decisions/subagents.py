@@ -152,7 +152,7 @@ def _is_over(record: Record, child: Child, calls: dict[str, OpenCall], *, stoppe
 
 def owes_report(record: Record) -> bool:
     """Whether this is a sub-agent whose task has ended, and whoever gave it is to be told by letter."""
-    return task_reply(record) is not None and not ends_with_report(record)
+    return _is_due(record) and not ends_with_report(record)
 
 
 def ends_with_report(record: Record) -> bool:
@@ -162,7 +162,7 @@ def ends_with_report(record: Record) -> bool:
     return (
         parent is not None
         and parent.by_result
-        and task_reply(record) is not None
+        and _is_due(record)
         and record.reply is None
         and not record.requests.queue
         and record.compaction.asked is None
@@ -174,10 +174,21 @@ def ends_with_report(record: Record) -> bool:
     )
 
 
+def says_at_its_end(record: Record) -> bool:
+    """Whether what its workflow returns is the report: also that of a letter which found nobody, for whoever asks when
+    this session has closed."""
+    return ends_with_report(record) or (record.parent is not None and bool(record.parent.error))
+
+
+def _is_due(record: Record) -> bool:
+    """Whether the end of the task has not been reported in any way."""
+    return record.parent is not None and not record.parent.told and task_reply(record) is not None
+
+
 def task_reply(record: Record) -> str | None:
-    """The reply that has ended and is to be reported; None while there is none."""
+    """The reply that has ended and is to be reported, or that nobody was there to hear of; None while there is none."""
     parent = record.parent
-    if parent is None or parent.told or parent.call_id not in record.requests.handled:
+    if parent is None or (parent.told and not parent.error) or parent.call_id not in record.requests.handled:
         return None
     reply = record.requests.handled[parent.call_id].reply_id
     return reply if reply in record.requests.finished else None

@@ -85,6 +85,16 @@ def stopped_child(call: ToolCallBlock, child: Child) -> ToolResultBlock:
     )
 
 
+def stays_with_the_first(call: ToolCallBlock) -> ToolResultBlock:
+    """Of a sub-agent at work, in the state of another session."""
+    return _result(
+        call,
+        ToolResultState.INTERRUPTED,
+        "Cancelled before a result came: a sub-agent worked on it for the session that this one was copied from, and "
+        "reports there alone. It may have done part of its task. Find out what is true before you give it again.",
+    )
+
+
 def lost_child(call: ToolCallBlock, child: Child, why: str) -> ToolResultBlock:
     return _result(
         call,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from longhaul.agent.decisions.subagents import at_work
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import AgentState, ReplyContext
 from longhaul.agent.fold.synthetic_results import left_open
@@ -16,6 +17,7 @@ from longhaul.agent.permission.rulebook import check_book
 from longhaul.agent.plain.import_problem import ImportProblem
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import ErrorInfo, FinishedReason, ToolCallBlock, ToolCallState
 from longhaul.agent.values.conversation.wellformed import problem
 
@@ -52,14 +54,28 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
         check_tools_of(state.permission_context.rules, known)
     except BadRule as error:
         raise Unusable(f"state.permission_context.{error}") from error
+    note, hints = _of_the_stopped(record)
     replaced = e.StateReplaced(
-        state=state.model_dump(mode="json"), by=body.by, why=body.why, note=body.note, goes_on=goes_on
+        state=state.model_dump(mode="json"), by=body.by, why=body.why, note=body.note or note, goes_on=goes_on
     )
     ended = () if record.reply is None or goes_on else (_ended(record, record.reply),)
     answer = {"replaced": True, "messages": len(state.context)}
     return Received(
-        (*ended, replaced), {**answer, "ended": record.reply.reply_id} if ended and record.reply else answer
+        (*ended, replaced, *hints), {**answer, "ended": record.reply.reply_id} if ended and record.reply else answer
     )
+
+
+def _of_the_stopped(record: Record) -> tuple[str, tuple[e.Observed, ...]]:
+    """What becomes of sub-agents at work: for whoever looks at the session, and for its model, which waits for them."""
+    stopped = ", ".join(f"{child.agent!r} (session {child.session_id!r})" for child in at_work(record))
+    if not stopped:
+        return "", ()
+    hint = (
+        "This conversation was changed by somebody, and its sub-agents in the background were told to stop for that: "
+        f"{stopped}. No message of theirs comes. Find out what they have done before you give their tasks again."
+    )
+    note = f"sub-agents were told to stop when its state was changed: {stopped}"
+    return note, (e.Observed(messages=(hint_message(hint, "sub-agent"),)),)
 
 
 def _waits(record: Record) -> bool:

@@ -23,6 +23,12 @@ FILES_COPIED = (
 )
 """Told to the model of a copy that has the files too."""
 
+WORK_STAYS = (
+    "You go on in a copy of this conversation. What works in the background belongs to the first one, and nothing of "
+    "it comes here: {work}. Do not wait for it; begin anew what you need."
+)
+"""Told to the model of a copy whose first session had begun something in the background that had not ended."""
+
 
 class NoSuchStep(BadInput, ValueError):
     """A step that the session has not made; the sentence says how many there are."""
@@ -140,6 +146,25 @@ def told_of_its_files(state: AgentState, ledger: Ledger) -> AgentState:
     if ledger.provided.workspace_root and ledger.spec.workspace is None:
         state.context.append(hint_message(FILES_STAY, SOURCE))
     return state
+
+
+def told_of_its_work(state: AgentState, ledger: Ledger) -> AgentState:
+    """The state of a copy, whose model hears that nothing comes of what works in the first one."""
+    if work := _in_background(ledger):
+        state.context.append(hint_message(WORK_STAYS.format(work=work), SOURCE))
+    return state
+
+
+def work_of_copy(ledger: Ledger) -> str:
+    """What becomes of work in the background, for a person; empty where there was none."""
+    return f"what works in the background stays with that session: {work}" if (work := _in_background(ledger)) else ""
+
+
+def _in_background(ledger: Ledger) -> str:
+    agents = [child for child in ledger.children.values() if child.background and not child.outcome]
+    commands = [command for command in ledger.commands.values() if not command.fate]
+    named = (f"the sub-agent {child.agent!r} (id {child.call_id!r})" for child in agents)
+    return ", ".join((*named, *(f"the command {command.call_id!r}" for command in commands)))
 
 
 def files_of_copy(spec: AgentSpec, root: str) -> str:

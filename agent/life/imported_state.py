@@ -7,7 +7,13 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.agent.fold.synthetic_results import cancelled_before_start, cancelled_outside, left_open, outcome_unknown
+from longhaul.agent.fold.synthetic_results import (
+    cancelled_before_start,
+    cancelled_outside,
+    left_open,
+    outcome_unknown,
+    stays_with_the_first,
+)
 from longhaul.agent.life.java_state import from_java, is_java
 from longhaul.agent.life.migrations import NewerRecord, NoRecord, upgraded
 from longhaul.agent.permission.foreign_rules import understood
@@ -174,6 +180,8 @@ def _result(state: AgentState, call: ToolCallBlock) -> ToolResultBlock:
     how_far = here.state if here else call.state
     if here is not None and here.sleep is not None:
         return left_open(here, {})
+    if here is not None and here.child:
+        return stays_with_the_first(call)
     if how_far is ToolCallState.SUBMITTED:
         return cancelled_outside(call)
     waited = how_far is ToolCallState.ASKING or (here is not None and how_far is ToolCallState.PENDING)

@@ -10,7 +10,7 @@ from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.fold.repairs import rewritten, suspects
 from longhaul.agent.life import imported_state
-from longhaul.agent.life.forking import state_of_copy, told_of_its_files
+from longhaul.agent.life.forking import state_of_copy, told_of_its_files, told_of_its_work
 from longhaul.agent.life.imported_state import ReadState
 from longhaul.agent.life.migrations import CURRENT
 from longhaul.agent.permission.rule_checks import BadRule
@@ -102,6 +102,6 @@ def _leads(value: object, steps: Sequence[str | int]) -> bool:
 def copied(ledger: Ledger) -> AgentState:
     """What another session begins with that goes on from there. Raises Refused."""
     try:
-        return told_of_its_files(state_of_copy(ledger), ledger)
+        return told_of_its_work(told_of_its_files(state_of_copy(ledger), ledger), ledger)
     except ImportProblem as error:
         raise Refused(f"the state can't be copied: {error}") from error

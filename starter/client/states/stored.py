@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.life.forking import files_of_copy, spec_of_copy
+from longhaul.agent.life.forking import files_of_copy, spec_of_copy, work_of_copy
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import Asking, NoSession
 from longhaul.starter.client.reading.record import SessionReader
@@ -159,7 +159,8 @@ class Stored:
         """Begin with the state of another session. Raises Refused when there is or was a session of this name."""
         if await self._asking.was_there():
             raise Refused(f"there is a {self._named} already; take another name")
-        note = files_of_copy(ledger.spec, ledger.provided.workspace_root)
+        files = files_of_copy(ledger.spec, ledger.provided.workspace_root)
+        note = "; ".join(filter(None, (files, work_of_copy(ledger))))
         body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH, note=note)
         await self._sending.update_with_start("replace_state", body)
 

@@ -92,6 +92,36 @@ async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: S
         assert len(ended) == 2
 
 
+@pytest.mark.parametrize("stays_seconds", [600, 1], ids=["that is open", "that has closed"])
+async def test_a_lead_that_was_ended_from_outside_hears_in_its_next_life_of_one(
+    stage: Stage, stays_seconds: int
+) -> None:
+    """Of one that reports by letter, and whose letter found nobody."""
+    scout = agent(stage, *SENDS, idle_close_seconds=stays_seconds)
+    session = lead(stage, {"scout": scout}, given("t1"), {"text": "I wait."}, {"text": "Hm."}, {"text": "Heard."})
+    await session.reply("Go")
+    child = child_of(stage, session)
+    call = await asked(child)
+    await stage.handle(session).terminate("by hand")
+    await child.confirm(call, allow=True)
+
+    async def is_over() -> bool:
+        if stays_seconds == 1:
+            return bool(await child.end())
+        return (await child.status()).status == "idle"
+
+    await until(is_over)
+    await session.reply("What came of it?")
+
+    async def has_heard() -> bool:
+        return await said(session) == ["I wait.", "Hm.", "Heard."]
+
+    await until(has_heard)
+    assert await heard_of(session) == 1
+    assert await outcomes(session) == [("t1", "scout", "success")]
+    assert [await failure_of_replay(stage, one) for one in (session, child)] == [None, None]
+
+
 async def test_a_lead_lists_tells_and_stops_them(stage: Stage) -> None:
     session = lead(
         stage,
@@ -115,6 +145,44 @@ async def test_a_lead_lists_tells_and_stops_them(stage: Stage) -> None:
     heard = [m.get_text_content() async for m in child.transcript() if m.role == "user"]
     assert "Mind the gate." in heard
     assert await said(session) == ["Stopped."]
+
+
+async def test_a_copy_of_its_lead_is_told_that_nothing_of_it_comes_there(stage: Stage) -> None:
+    waits = {"tool_calls": [{"id": "t2", "name": "Agent", "input": {"agent": "scout", "task": "go"}}]}
+    session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), waits, {"text": "Both."}, {"text": "Heard."})
+    reply = await session.submit("Go")
+    children = [child_of(stage, session, one) for one in ("t1", "t2")]
+    asks = [await asked(child) for child in children]
+
+    copy = await session.stored.fork(f"{session.id}-copy")
+    for child, call in zip(children, asks, strict=True):
+        await child.confirm(call, allow=True)
+
+    hints = [str(m.content) async for m in copy.context() if m.name == "longhaul"]
+    given_up = [block.get_text() async for m in copy.context() for block in m.get_tool_results() if block.id == "t2"]
+    assert "nothing of it comes here: the sub-agent 'scout' (id 't1')" in hints[-1]
+    assert "reports there alone" in given_up[0]
+    assert "stays with that session: the sub-agent 'scout' (id 't1')" in (await copy.status()).note
+    assert (await session.wait(reply)).get_tool_results()[-1].get_text() == "Sent, I hope."
+    assert await outcomes(copy) == []
+
+
+async def test_an_edit_of_its_lead_s_state_stops_it_and_says_so(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, *SENDS)}, given("t1"), {"text": "I wait."})
+    await session.reply("Go")
+    await asked(child := child_of(stage, session))
+
+    await session.stored.edit("summary", "All is new.", by="ana")
+
+    async def stopped() -> bool:
+        return await outcomes(session) == [("t1", "scout", "interrupted")]
+
+    await until(stopped)
+    hints = [str(m.content) async for m in session.context() if m.name == "longhaul"]
+    named = f"'scout' (session '{child.id}')"
+    assert f"{named}. No message of theirs comes." in hints[-1]
+    assert (await session.status()).note == f"sub-agents were told to stop when its state was changed: {named}"
+    assert await failure_of_replay(stage, session) is None
 
 
 async def test_an_interrupt_of_the_lead_s_reply_ends_those_in_the_background(stage: Stage) -> None:
