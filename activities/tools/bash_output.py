@@ -90,7 +90,10 @@ class Outputs:
                 f"run_in_background: nothing ran, for this worker runs {MOST_ON_WORKER} commands in the background "
                 "already, of all its sessions, and no more; run it without, or try again when others have ended"
             )
-        self._kept[_key(call.place, call.id)] = HeldCommand(output, runs, call.snapshot)
+        key = _key(call.place, call.id)
+        if (before := self._kept.get(key)) is not None:
+            before.kill()  # of a session of that name that is gone: from here on nobody would find it any more
+        self._kept[key] = HeldCommand(output, runs, call.snapshot)
         return await self.end_of(call.place, call.id)
 
     async def end_of(self, place: Place, call_id: str, *, unwanted: bool = False) -> ToolOutput:

@@ -22,8 +22,8 @@ from longhaul.agent.values.permission import (
     Risk,
 )
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig, Secrets
-from longhaul.agent.values.spec.workspace import Seal, Workspace
-from longhaul.agent.values.subagents import MOST_LEVELS
+from longhaul.agent.values.spec.workspace import Seal, Workspace, branch_of
+from longhaul.agent.values.subagents import MOST_LEVELS, Child
 
 IDLE_SECONDS = 3_600
 """A sub-agent's session closes an hour after its last work, where its agent file says nothing else."""
@@ -79,6 +79,18 @@ def _workspace(record: Record, own: Workspace | None) -> Workspace:
         place: Literal["local", "shared"] = "local" if host else "shared"
         return Workspace(root=root, place=place, host=host, snapshots=above is not None and above.snapshots)
     return own if own.root else own.model_copy(update={"root": root, "host": own.host or host})
+
+
+def files_of(record: Record, child: Child) -> str:
+    """Where to find what a sub-agent has made that can't say it any more; empty where it worked in the same files."""
+    own, above = record.spec.agents.get(child.agent), record.spec.workspace
+    boxed = above is not None and above.place == "sandbox"
+    if own is None or own.workspace is None or own.workspace.place != "worktree" or boxed:
+        return ""
+    branch = branch_of(child.workflow_id)
+    return (
+        f" What it had written by then lies on branch {branch}; `longhaul worktree list` says where, if it came so far."
+    )
 
 
 def _narrower(above: Seal, own: Seal) -> Seal:

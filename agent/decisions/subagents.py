@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError, field_validator
 from longhaul.agent.decisions.background import woken
 from longhaul.agent.decisions.interrupting import is_stopped
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.decisions.subagent_settings import inherited, says_when_to_close
+from longhaul.agent.decisions.subagent_settings import files_of, inherited, says_when_to_close
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import lost_child, not_a_call
@@ -233,7 +233,8 @@ def lost(record: Record, child: Child, why: str, own_workflow: str = "") -> tupl
     call = record.open_calls.get(child.call_id)
     if known.background and not known.stopped and (call is None or call.state is ToolCallState.FINISHED):
         words = f"Its session {child.session_id!r} was ended from outside ({why}). It may have done part of its task."
+        words += files_of(record, known)
         return (ended, woken_by(child, "lost", words, own_workflow))
     if call is None or call.state is ToolCallState.FINISHED:
         return (ended,)
-    return (ended, e.ToolReturned(result=lost_child(call.block, child, why)))
+    return (ended, e.ToolReturned(result=lost_child(call.block, child, why, files_of(record, known))))

@@ -97,7 +97,8 @@ class StateReplaced(Entry):
     by: str = sparse("")
     why: Written = sparse("")
     note: str = sparse("")
-    """For whoever looks at the session: what became of the files of the one that it is a copy of."""
+    """For whoever looks at the session: what became of the files and the work of the one that it is a copy of, or of
+    its sub-agents."""
     goes_on: bool = sparse(False)
     """The reply that waits goes on behind it: its calls that wait stand in this state, without a result."""
 

@@ -95,12 +95,13 @@ def stays_with_the_first(call: ToolCallBlock) -> ToolResultBlock:
     )
 
 
-def lost_child(call: ToolCallBlock, child: Child, why: str) -> ToolResultBlock:
+def lost_child(call: ToolCallBlock, child: Child, why: str, files: str = "") -> ToolResultBlock:
+    """`files`: where those lie that it made, as a sentence behind a blank."""
     return _result(
         call,
         ToolResultState.ERROR,
         f"No result: the session {child.session_id!r} of the sub-agent {child.agent!r} was ended from outside ({why}). "
-        "It may have done part of its task. Find out what is true before you repeat it.",
+        f"It may have done part of its task.{files} Find out what is true before you repeat it.",
     )
 
 

@@ -106,7 +106,7 @@ def interrupt(record: Record, body: Interrupt) -> Received:
         return _drop(found, body)
     reply = record.reply
     if reply is None:
-        raise Unusable("there is nothing to interrupt: no reply is being made")
+        raise Unusable(f"there is nothing to interrupt: no reply is being made{_in_background(record)}")
     if record.requests.joined.get(body.reply_id or "", body.reply_id) not in (None, reply.reply_id):
         ended = " has ended" if body.reply_id in record.requests.finished else " is not the reply being made"
         raise Unusable(f"reply_id: {body.reply_id!r}{ended}; that is {reply.reply_id!r}")
@@ -116,6 +116,13 @@ def interrupt(record: Record, body: Interrupt) -> Received:
         raise Unusable(f"reply {reply.reply_id!r} has been interrupted already")
     entry = e.InterruptAsked(reply_id=reply.reply_id, messages=body.message)
     return Received((entry,), {"interrupted": reply.reply_id})
+
+
+def _in_background(record: Record) -> str:
+    """What works all the same, and how it is stopped."""
+    agents = [f"interrupt session {child.session_id!r}" for child in record.children.values() if not child.outcome]
+    commands = [f"ask for an end of {one.call_id!r}" for one in record.commands.values() if not one.fate]
+    return f"; to stop what works in the background, {', '.join((*agents, *commands))}" if agents or commands else ""
 
 
 def _aimed_at(record: Record, body: Interrupt) -> e.RequestAccepted | None:

@@ -29,6 +29,12 @@ WORK_STAYS = (
 )
 """Told to the model of a copy whose first session had begun something in the background that had not ended."""
 
+HUBS_STAY = (
+    "You go on in a copy of this conversation, which is in no hub: nobody in {hubs} is told what you answer, and "
+    "nothing that is said there comes here."
+)
+"""Told to the model of a copy whose first session was in hubs."""
+
 
 class NoSuchStep(BadInput, ValueError):
     """A step that the session has not made; the sentence says how many there are."""
@@ -152,6 +158,8 @@ def told_of_its_work(state: AgentState, ledger: Ledger) -> AgentState:
     """The state of a copy, whose model hears that nothing comes of what works in the first one."""
     if work := _in_background(ledger):
         state.context.append(hint_message(WORK_STAYS.format(work=work), SOURCE))
+    if hubs := ", ".join(sorted(repr(each.name) for each in ledger.hubs.values() if not each.left)):
+        state.context.append(hint_message(HUBS_STAY.format(hubs=hubs), SOURCE))
     return state
 
 

@@ -155,6 +155,27 @@ async def test_each_run_that_is_over_has_it_held_anew(place: Place, monkeypatch:
     assert not (await outputs.end_of(place, "call-7")).failed
 
 
+async def test_one_whose_name_another_takes_does_not_run_on_unseen(place: Place) -> None:
+    """A session was deleted, and one of its name begins one with the same call id."""
+    outputs = Outputs()
+    waits = "while [ ! -e go ]; do sleep 0.02; done; touch {0}"
+
+    def begins(mark: str) -> asyncio.Task[ToolOutput]:
+        given = {"command": waits.format(mark), "run_in_background": True}
+        return asyncio.create_task(use(Bash(outputs=outputs), place, **given))
+
+    first = begins("first")
+    while outputs.so_far(place, "call-7") is None:  # noqa: ASYNC110  as above
+        await asyncio.sleep(0.02)
+    second = begins("second")
+    await asyncio.wait([first])
+    (place.root / "go").touch()
+    await second
+
+    assert (place.root / "second").exists()
+    assert not (place.root / "first").exists()
+
+
 async def test_one_that_is_to_stop_is_ended_by_the_next_run_too(place: Place) -> None:
     outputs = Outputs()
     command = "echo up; while [ ! -e go ]; do sleep 0.02; done"

@@ -79,6 +79,15 @@ def test_one_that_is_lost_is_told_of_too() -> None:
     assert "in the background: lost." in str(play.record.state.context[-2])
 
 
+def test_an_interrupt_of_an_idle_lead_says_how_one_is_stopped() -> None:
+    play = lead([task("a")], text("I wait."))
+
+    refused = str(play.tell("interrupt", {}))
+
+    assert "no reply is being made; to stop what works in the background, interrupt session" in refused
+    assert play.record.children["a"].session_id in refused
+
+
 def test_a_word_goes_down_once_and_a_stop_ends_it_without_a_message() -> None:
     play = lead(
         [task("a"), task("b", "tiler")],

@@ -8,9 +8,10 @@ from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallBlock
 from longhaul.agent.values.spec.agent_spec import ContextConfig
+from longhaul.agent.values.spec.workspace import Workspace, branch_of
 from longhaul.agent.views.search_attributes import row_of, status_word
 from longhaul.agent.views.subagents import family, path
-from tests.agent.family import ABOVE, HOUSE, Family, tasks
+from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
 from tests.agent.play import calls, spec_with, spoken, text
 
 
@@ -252,6 +253,21 @@ def test_a_lost_one_is_told_as_lost() -> None:
     assert state == "error"
     assert said.startswith("No result: the session 'wall-7.a' of the sub-agent 'glazier' was ended from outside")
     assert lost(play.record, play.record.children["a"], "again") == ()
+
+
+def test_a_lost_one_with_a_working_tree_of_its_own_is_told_of_with_its_branch() -> None:
+    apart = GLAZIER.model_copy(update={"workspace": Workspace(root="", place="worktree")})
+    spec = HOUSE.model_copy(update={"agents": {**HOUSE.agents, "glazier": apart}})
+    play = Family([tasks("a glazier"), text("All set.")], spec=spec)
+    play.say("Go", "r1")
+    play.run()
+    child = play.record.children["a"]
+
+    for entry in lost(play.record, child, "terminated"):
+        play.write(entry)
+
+    ((_, _, said),) = play.results()
+    assert f"lies on branch {branch_of(child.workflow_id)}" in said
 
 
 def test_nobody_is_waited_for_where_a_sub_agent_works() -> None:

@@ -149,6 +149,19 @@ async def test_open_hubs_are_listed_each_of_its_user_and_none_under_a_name_that_
     await hub.end()
 
 
+async def test_a_copy_of_a_member_is_in_no_hub_and_knows_it(stage: Stage) -> None:
+    ana, ben = member(stage, {"text": "one"}), member(stage, {"text": "-"})
+    async with stage.app.hub(f"copied-{stage.name}", {"ana": ana, "ben": ben}) as hub:
+        await hub.agents(ana)[0].reply("Speak")
+        copy = await ana.stored.fork(f"{ana.id}-copy")
+        await copy.reply("Speak")
+        await hub.broadcast("Enough.")
+
+        hints = [str(message.content) async for message in copy.context() if message.name == "longhaul"]
+        assert f"nobody in '{hub.name}' is told what you answer" in hints[-1]
+        assert await heard(ben) == ["ana: one", "user: Enough."]
+
+
 async def test_what_cannot_be_is_refused_with_a_sentence(stage: Stage) -> None:
     ana, ben = member(stage, {"text": "-"}, user="ana"), member(stage, {"text": "-"}, user="ben")
     name = f"club-{stage.name}"
