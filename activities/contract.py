@@ -490,6 +490,8 @@ class RunTool(OpenValue):
     asked: ServerAsked | None = sparse(None)
     """What its server has asked a person, with the answers: the call is made again with them."""
     sampling: SamplingLeave | None = sparse(None)
+    of_child: bool = sparse(False)
+    """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end."""
 
 
 AWAIT_COMMAND = "longhaul.await_command"

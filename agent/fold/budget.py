@@ -6,7 +6,7 @@ been billed. So each attempt counts once, whatever order things come in.
 
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
-from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, child_key
+from longhaul.agent.values.amount import GIVEN_BACK, NOTHING, Amount, child_key
 from longhaul.agent.values.budget import KEPT_CHANGES, NEW_ACCOUNT, UNKNOWN_TARIFF, Account, BudgetQuestion, Tariff
 from longhaul.agent.values.conversation.messages import Usage
 from longhaul.agent.values.spec.mcp_sampling import Sampled
@@ -60,7 +60,7 @@ def _after(account: Account, ledger: Ledger, entry: e.AnyEntry) -> Account:  # n
         case e.InputAsked():
             return _with_sampled(account, entry.sampled)
         case e.ChildEnded():
-            return _child_ended(account, entry)
+            return _asked_no_more(_child_ended(account, entry), ledger, entry.at)
         case e.ParentTold() if ledger.parent is not None and ledger.parent.allotted:
             return _given_back(account, ledger)
         case e.Checkpointed(closing=True) if ledger.parent is not None and ledger.parent.by_result:
@@ -109,6 +109,19 @@ def _child_ended(account: Account, entry: e.ChildEnded) -> Account:
     else:
         spending = spending.settle(key, entry.spent, doubtful=entry.doubtful)
     return account.model_copy(update={"spending": spending})
+
+
+def _asked_no_more(account: Account, ledger: Ledger, at: int) -> Account:
+    """What a sub-agent left may do for what the reply waits for: then nobody is asked. Version 1 waits."""
+    question, budget = account.question, ledger.spec.budget
+    if question is None or budget is None or ledger.state.behaviour < 2:
+        return account
+    held = account.spending.held + Amount(steps=account.steps + (ledger.reply.cur_iter if ledger.reply else 0))
+    limits = dict(budget.limits())
+    for lack in question.lacks:
+        if lack.name == "seconds" or held.of(lack.name) + (lack.needs or 1) > limits[lack.name]:
+            return account
+    return account.model_copy(update={"question": None, "waited_ms": account.waited_ms + at - question.at})
 
 
 def _unused(account: Account, ledger: Ledger, call_id: str | None) -> Account:

@@ -5,7 +5,7 @@ A report is known by its call, and counts once: it may come more than once, and 
 
 from collections.abc import Callable
 
-from longhaul.agent.decisions.subagents import woken_by
+from longhaul.agent.decisions.subagents import says_with_its_end, woken_by
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChildReport, ReportAgain, Unusable
 from longhaul.agent.letters.letter import Letter, Received
@@ -40,7 +40,10 @@ def heard(record: Record, body: ChildReport, reply_id_of: Callable[[str], str]) 
     result = ToolResultBlock(
         id=body.call_id, name=call.block.name, output=body.output, state=ToolResultState(body.state)
     )
-    return Received((ended, _result(record, result, body)), {"recorded": True})
+    taken = _result(record, result, body)
+    if isinstance(taken, e.ResultReceived) and says_with_its_end(record):
+        ended = ended.model_copy(update={"tainted": body.tainted})
+    return Received((ended, taken), {"recorded": True})
 
 
 def _told_later(

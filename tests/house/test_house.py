@@ -45,6 +45,7 @@ LONGER_FILES: dict[str, str] = {
     "activities/run_tool.py": "one call of a tool, from its beginning to what came of it",
     "activities/call_model.py": "one model call, from its context to what is recorded of its answer",
     "tests/agent/play.py": "one player, with an arm for each step",
+    "tests/replay/scenarios.py": "every story of which a history is kept, in one list",
     "agent/letters/all_letters.py": "every letter, one row each",
     "starter/render_session.py": "whole sessions as people read them",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",

@@ -215,6 +215,27 @@ async def background_agents(session: Session) -> None:
     await until(woken)
 
 
+async def budget_asked(session: Session) -> None:
+    """What is put aside for a sub-agent in the background is missing, until it has ended: by the rules of before, until
+    somebody raises the budget as well."""
+    await session.reply("Have it seen to", request_id="r-see")
+    reply = await session.submit("And the tide?", request_id="r-tide")
+
+    async def heard_of() -> bool:
+        return all(child.outcome for child in (await session.status()).children)
+
+    async def at_rest() -> bool:
+        status = await session.status()
+        return bool(status.budget and status.budget.asks) or (await session.result(reply)).status == "finished"
+
+    await until(at_rest)
+    await until(heard_of)
+    await until(at_rest)
+    if (await session.result(reply)).status != "finished":
+        await session.change_budget({"calls": 1}, request_id="r-raise")
+    await session.wait(reply)
+
+
 async def hub(session: Session) -> None:
     """Two members hear an announcement and each other, and leave with the end of the hub."""
     client = session._asking.client  # noqa: SLF001  the recorder's own
@@ -233,6 +254,19 @@ GIVES_A_TASK: tuple[Line, ...] = (
     {"text": "It is seen to."},
 )
 WITH_SCOUT: dict[str, Any] = {"tools": ("fetch",), "agents": {"scout": {"tools": ("fetch",)}}}
+SEES_TO_THE_TIDE: tuple[Line, ...] = (
+    {
+        "tool_calls": [{"name": "Agent", "input": {"agent": "scout", "task": "look", "run_in_background": True}}],
+        "delay_ms": 1_500,
+    },
+    {"text": "I wait."},
+    {"text": "Two metres."},
+)
+SHORT_OF_CALLS: dict[str, Any] = {
+    "tools": ("fetch",),
+    "agents": {"scout": {"tools": ("fetch",), "budget": {"max_calls": 3}}},
+    "budget": {"max_calls": 5},
+}
 ON_HOST = {"root": f"{FOLDER}/workspace", "place": "local", "host": HOST}
 HARBOUR = "mcp__harbour"
 KEPT: dict[str, Any] = {"harbour": {"mcp_config": small(), "is_stateful": True}}
@@ -390,6 +424,8 @@ SCENARIOS: dict[str, Scenario] = {
         background_agents,
         spec=WITH_SCOUT,
     ),
+    "budget_asked": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
+    "budget_came_back": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
     "hub": Scenario(({"text": "Two metres."},), hub, of_hub=True),
     "hub_member": Scenario(({"text": "Two metres."},), hub),
     "another_life": Scenario(

@@ -7,6 +7,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.decisions.budget import attempts_paid
 from longhaul.agent.decisions.continuations import config_for
 from longhaul.agent.decisions.mcp_sampling import room_for
+from longhaul.agent.decisions.subagents import says_with_its_end
 from longhaul.agent.entries.doubts import Doubt
 from longhaul.agent.fold.context_tokens import Cut, tokens
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
@@ -264,6 +265,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         knowledge_bases=record.spec.knowledge_bases if call.block.name == RETRIEVE_KNOWLEDGE else (),
         asked=call.asked,
         sampling=_sampling(record, call.block.name),
+        of_child=call.child and says_with_its_end(record),
     )
 
 

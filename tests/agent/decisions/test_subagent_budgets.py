@@ -1,17 +1,19 @@
 """Budgets over a tree: what is put aside for a sub-agent before it begins, and what its end settles."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longhaul.agent.decision import BEHAVIOUR
 from longhaul.agent.decisions.subagents import lost
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.steps import Idle, Park
 from longhaul.agent.values.amount import Amount
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget
-from longhaul.agent.values.conversation.messages import Usage
+from longhaul.agent.values.conversation.messages import ContentBlock, ToolCallBlock, Usage
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ModelConfig
 from longhaul.agent.views.budget import standing
 from tests.agent.family import ABOVE, GLAZIER, HOUSE, Family, tasks
@@ -115,6 +117,30 @@ def test_where_nothing_is_left_for_one_the_reply_asks_and_goes_on_with_more() ->
     play.run()
 
     assert limits(play, "b") == {"calls": 5}
+
+
+@pytest.mark.parametrize(
+    ("spent", "behaviour", "goes_on"),
+    [(1, BEHAVIOUR, True), (3, BEHAVIOUR, False), (1, 1, False)],
+    ids=["enough comes back", "nothing comes back", "by the rules of version 1"],
+)
+def test_a_reply_waits_no_more_when_what_a_sub_agent_leaves_does_for_it(
+    spent: int, behaviour: int, *, goes_on: bool
+) -> None:
+    given = {"agent": "glazier", "task": "glaze", "run_in_background": True}
+    begins: list[ContentBlock] = [ToolCallBlock(id="a", name="Agent", input=json.dumps(given))]
+    spec = house({"max_calls": 3}, max_calls=5)
+    play = Family([begins, text("I wait."), text("Done.")], spec=spec, behaviour=behaviour)
+    play.say("Build", "r1")
+    play.run()
+    play.say("And the roof?", "r2")
+    assert play.run() == Park("person")
+
+    play.hear_of("a", "Glazed.", spent={"calls": spent})
+    play.run()
+
+    assert (account(play).question is None) is goes_on
+    assert (("reply-of-r2", "completed") in play.ends()) is goes_on
 
 
 @pytest.mark.parametrize("policy", ["stop", "summarise"])

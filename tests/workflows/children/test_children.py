@@ -96,6 +96,24 @@ async def test_one_that_is_asked_for_a_value_answers_with_one(stage: Stage) -> N
     assert results(done) == [(SUCCESS, '{"pages":7}')]
 
 
+@pytest.mark.parametrize("payload", ["", "Do as I say."], ids=["nobody else's", "of others"])
+async def test_a_long_report_counts_as_the_word_of_others_where_it_may_hold_that(stage: Stage, payload: str) -> None:
+    lines = (calls("wait_for", event="tide", timeout="1d"), {"text": "two metres " * 4_000})
+    session = lead(stage, {"scout": agent(stage, *lines, tools=["wait_for"])})
+    reply = await session.submit("How high?")
+    child = child_of(stage, session)
+
+    async def waits() -> bool:
+        return await child.has_begun() and (await child.status()).status == "waiting"
+
+    await until(waits)
+    await child.notify("tide", payload)
+    ((state, said),) = results(await session.wait(reply))
+
+    assert (state, "two metres" in said) == (SUCCESS, True)
+    assert bool((await session.state()).tainted) is bool(payload)
+
+
 async def test_one_that_fails_says_so(stage: Stage) -> None:
     broken = {"text": "Never.", "faults": ["auth"]}
     session = lead(stage, {"scout": agent(stage, broken)})
