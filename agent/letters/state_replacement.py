@@ -66,9 +66,10 @@ def replace_state(record: Record, body: ReplaceState) -> Received:
 
 
 def _of_the_stopped(record: Record) -> tuple[str, tuple[e.Observed, ...]]:
-    """What becomes of sub-agents at work: for whoever looks at the session, and for its model, which waits for them."""
+    """What becomes of sub-agents at work: for whoever looks at the session, and for its model, which waits for them. By
+    rules of version 1 nobody is told: an entry more would ask for a checkpoint more where such a one is replayed."""
     stopped = ", ".join(f"{child.agent!r} (session {child.session_id!r})" for child in at_work(record))
-    if not stopped:
+    if not stopped or record.state.behaviour < 2:
         return "", ()
     hint = (
         "This conversation was changed by somebody, and its sub-agents in the background were told to stop for that: "
