@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhaul.agent.plain.hooks import Hooks
 from longhaul.agent.values.budget import End, Raise
@@ -10,12 +10,16 @@ from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.sending import Sending
 from longhaul.starter.client.wire import as_messages, plain
 
+if TYPE_CHECKING:
+    from longhaul.starter.client.states.stored import Stored
+
 
 class Steering:
     """A part of `starter.client.session.Session`. Methods raise Refused with the session's own sentence."""
 
     hooks: Hooks
     """Functions before and after what this handle does: reply, observe, print. Those of `Longhaul.hooks` come first."""
+    stored: "Stored"
     _sending: Sending
 
     async def observe(self, messages: str | Msg | Sequence[Msg]) -> None:
@@ -28,10 +32,12 @@ class Steering:
         """Tell of an event: it wakes the call that waits for it (`sleep` waits for `wake`), or is kept until one does.
 
         `payload`: up to 10,000 characters, which the model reads as data from outside. The same `request_id` sent again
-        counts once. True: a call was woken. Raises Refused, and NoSession for one that is not open.
+        counts once. A session that has closed is opened again, which keeps the event. True: a call was woken. Raises
+        Refused, and NoSession where there never was one.
         """
         body = {"event": event, "payload": payload, "request_id": request_id or uuid.uuid4().hex, "by": by}
-        return bool((await self._sending.update("notify", body))["woken"])
+        answer = await self.stored.open_or_not(lambda: self._sending.update("notify", body))
+        return bool(answer["woken"])
 
     async def configure(self, **settings: Any) -> None:
         """Change `mode`, `confirm` or `analyzers`, add `rules`, set `max_iters`, `model` or fields of

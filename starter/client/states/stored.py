@@ -115,7 +115,7 @@ class Stored:
             body = replacement(edited(ledger.state, changes), by=by, why=why, expected_seq=ledger.keeping.changed)
             await self._sending.update("replace_state", body)
 
-        await self._open_or_not(edit)
+        await self.open_or_not(edit)
 
     async def repair(self, *, by: str = "") -> int:
         """Take all attachments and all thinking out of the context, words in their place: for a session whose provider
@@ -132,7 +132,7 @@ class Stored:
                 await self._sending.update("replace_state", body)
             return count
 
-        return await self._open_or_not(repair)
+        return await self.open_or_not(repair)
 
     async def fork(self, new_id: str, at: int | None = None, *, entry: int = 0, by: str = "") -> "Session":
         """Another session that goes on from this one's state after step `at`: a model call and all of its results.
@@ -143,7 +143,7 @@ class Stored:
         empty. Where the workspace keeps snapshots it has a folder of its own, with the files as they were after that
         step. `Status.note` of the copy says which. Raises Refused, NoSuchStep.
         """
-        ledger, snapshot = await self._open_or_not(lambda: self._stood(at, entry))
+        ledger, snapshot = await self.open_or_not(lambda: self._stood(at, entry))
         ledger.spec = spec_of_copy(ledger, snapshot)
         copy = self._another(new_id, ledger.spec)
         why = f"a copy of {self._kept.workflow_id} after {ledger.spent.model_calls} model calls"
@@ -176,7 +176,7 @@ class Stored:
         with suppress(MovedOn):  # somebody else has begun it meanwhile
             await self._sending.start_with("replace_state", body)
 
-    async def _open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def open_or_not(self, do: Callable[[], Awaitable[Answer]]) -> Answer:
         """Do it; with a session that is closed, after it has been opened again. Raises NoSession."""
         try:
             return await do()

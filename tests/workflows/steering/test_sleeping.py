@@ -1,6 +1,7 @@
 """Calls that sleep, on the server: over kills and roll-overs, until a time, an event or a message."""
 
 import pytest
+from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.reading.asking import NoSession
@@ -87,6 +88,27 @@ async def test_what_came_before_anybody_waited_is_there_when_somebody_does(stage
 
     assert done.get_text_content() == "Seen."
     assert results(done)[0][1].endswith('"build 81"')
+
+
+async def test_what_is_told_to_a_session_that_has_closed_is_there_in_its_next_life(stage: Stage) -> None:
+    waits = calls("wait_for", event="deployed", timeout="30d")
+    session = stage.session({"text": "Ready."}, waits, {"text": "Seen."}, tools=TOOLS, idle_close_seconds=1)
+    await session.reply("Be ready")
+    await until(lambda: has_closed(stage, session))
+
+    assert await session.notify("deployed", "build 81", request_id="hook-1") is False
+    await until(lambda: has_closed(stage, session))
+    assert await session.notify("deployed", "build 81", request_id="hook-1") is False
+    done = await session.reply("Wait for the deployment")
+
+    ((_, words),) = results(done)
+    assert words.endswith('"build 81"')
+    with pytest.raises(NoSession):
+        await stage.session({"text": "Never."}).notify("deployed")
+
+
+async def has_closed(stage: Stage, session: Session) -> bool:
+    return (await stage.handle(session).describe()).status is WorkflowExecutionStatus.COMPLETED
 
 
 async def test_a_sleep_goes_through_a_roll_over_and_a_paused_session(stage: Stage) -> None:
