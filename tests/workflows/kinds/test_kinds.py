@@ -165,7 +165,9 @@ async def test_code_that_raises_ends_the_reply_with_its_place_and_not_with_its_w
 
 
 async def test_code_that_never_comes_back_is_given_up(kinds: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longhaul.activities.kinds.kind_turns.OWN_SECONDS", 0.5)
+    # Together less than the code takes on a fast machine: what comes within the grace counts.
+    monkeypatch.setattr("longhaul.activities.kinds.kind_turns.OWN_SECONDS", 0.1)
+    monkeypatch.setattr("longhaul.activities.process.threads.GRACE_SECONDS", 0.1)
     session = of_kind(kinds, "slow")
 
     failed = await session.reply("Go")
