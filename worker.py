@@ -105,7 +105,7 @@ from longhaul.starter.hosting.search_attributes import register_search_attribute
 from longhaul.starter.hosting.secret_values import read_secrets
 from longhaul.starter.hosting.store_requirements import check_keys, check_lasting, check_shared
 from longhaul.starter.hosting.workflow_cache import ParkedRuns
-from longhaul.starter.reach.connection import blobs_of, connect, keyring_in, let_go
+from longhaul.starter.reach.connection import connect, keyring_in, let_go, opened_blobs
 from longhaul.starter.reach.liveness import liveness_of
 from longhaul.starter.reach.storage_places import own_identity
 from longhaul.starter.reach.their_blobs import TheirBlobs
@@ -123,7 +123,7 @@ from longhaul.stores.state.store import StateStore
 from longhaul.stores.state.user_rules import UserRules
 from longhaul.stores.streams.encrypted_streams import EncryptedStreams
 from longhaul.stores.streams.opening import open_streams
-from longhaul.workflows.contract import keys_in, stored_in
+from longhaul.workflows.contract import keys_in
 from longhaul.workflows.environments import EnvironmentQuestion
 from longhaul.workflows.hubs import AgentHub
 from longhaul.workflows.payloads.visits import leave_out_needless
@@ -162,10 +162,7 @@ async def build(
             open_knowledge(settings.knowledge, settings.data_dir, meaning),
         )
         opened.push_async_callback(lasting.close)
-        blobs = stored_in(client.data_converter)
-        if blobs is None:
-            blobs = blobs_of(settings)
-            opened.push_async_callback(blobs.close)
+        blobs = await opened.enter_async_context(opened_blobs(client, settings))
         if isinstance(blobs, TheirBlobs):
             blobs.are_our_own()
         identity = await own_identity(settings, store, blobs)

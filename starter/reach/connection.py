@@ -2,6 +2,8 @@
 
 import atexit
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 
 from temporalio.client import Client, GrpcCompression
@@ -82,6 +84,18 @@ def blobs_of(settings: Settings) -> BlobStore:
         return open_blobs(settings.blobs, data_dir=settings.data_dir)
     except BadBlobsSetting as error:
         raise Unreachable(str(error)) from None
+
+
+@asynccontextmanager
+async def opened_blobs(client: Client, settings: Settings) -> AsyncIterator[BlobStore]:
+    """Those of the client; else those of the settings, closed afterwards. Raises Unreachable."""
+    shared = stored_in(client.data_converter)
+    blobs = blobs_of(settings) if shared is None else shared
+    try:
+        yield blobs
+    finally:
+        if shared is None:
+            await blobs.close()
 
 
 def keyring_of(settings: Settings) -> Keyring | None:

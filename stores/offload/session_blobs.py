@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
-from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, key_of
-from longhaul.stores.keys.envelopes import disclosed, enclosed
+from longhaul.stores.blobs.blobs import BlobStore, NoBlob
+from longhaul.stores.keys.enclosed_blobs import get_disclosed, put_enclosed
 from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import KeysUnavailable, NoKey
+from longhaul.stores.keys.keys import NoKey
 from longhaul.stores.offload.message_lines import result_text
 
 POINTER = "recall output="
@@ -66,14 +66,11 @@ class SessionBlobs:
     async def read(self, digits: str) -> tuple[str, bytes]:
         """The name of an attachment, empty for an output's text, and the content. Raises NoBlob, BlobsUnavailable."""
         try:
-            kept = await self._blobs.get(f"{self._prefix}/{digits}")
-            data = await disclosed(self._keys, self._prefix, kept)
+            data = await get_disclosed(self._blobs, self._keys, f"{self._prefix}/{digits}")
         except NoKey as error:
             raise NoBlob(str(error)) from error
         except (NoBlob, ValueError):
             raise _nothing(digits) from None
-        except KeysUnavailable as error:
-            raise BlobsUnavailable(str(error)) from error
         begin, _, content = data.partition(b"\n")
         if not _BEGIN.fullmatch(begin):
             raise _nothing(digits)
@@ -82,13 +79,7 @@ class SessionBlobs:
     async def _put(self, name: str, data: bytes) -> str:
         """The reference."""
         begin = json.dumps({"kind": _KIND, "name": name}, separators=(",", ":")).encode()
-        content = begin + b"\n" + data
-        try:
-            kept = content if self._keys is None else await enclosed(self._keys, self._prefix, content)
-        except KeysUnavailable as error:
-            raise BlobsUnavailable(str(error)) from error
-        key = key_of(self._prefix, kept)
-        await self._blobs.put(key, kept)
+        key = await put_enclosed(self._blobs, self._keys, self._prefix, begin + b"\n" + data)
         return POINTER + key.rpartition("/")[2]
 
 

@@ -15,10 +15,9 @@ from pydantic_core import PydanticSerializationError
 
 from longhaul.agent.entries.all_entries import AnyEntry, Segment
 from longhaul.agent.plain.errors import Damaged
-from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob, key_of
-from longhaul.stores.keys.envelopes import disclosed, enclosed
+from longhaul.stores.blobs.blobs import BlobStore, NoBlob
+from longhaul.stores.keys.enclosed_blobs import get_disclosed, put_enclosed
 from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import KeysUnavailable
 from longhaul.stores.segments.merging import SEGMENT_BYTES, cut, plan
 from longhaul.stores.segments.seams import SeamWalk
 
@@ -94,12 +93,9 @@ class Segments:
     async def read_whole(self, segment: Segment) -> Whole:
         """The same, with the seam before them."""
         try:
-            owner = segment.key.rpartition("/")[0]
-            data = await disclosed(self._keys, owner, await self._blobs.get(segment.key))
+            data = await get_disclosed(self._blobs, self._keys, segment.key)
         except (NoBlob, ValueError) as error:
             raise DamagedSegment(segment, str(error)) from error
-        except KeysUnavailable as error:
-            raise BlobsUnavailable(str(error)) from error
         return await asyncio.to_thread(_read, segment, data)
 
     async def _write(
@@ -112,19 +108,11 @@ class Segments:
         first, last = group[0][0].seq, group[-1][0].seq
         begin = walk.before(first) if few else await asyncio.to_thread(walk.before, first)
         data = b"".join([_seam_line(begin.seam), *(line for _, line in group)])
-        kept = await self._kept(prefix, data)
-        key = key_of(prefix, kept)
-        await self._blobs.put(key, kept)
+        key = await put_enclosed(self._blobs, self._keys, prefix, data)
         # Read back and checked before anybody relies on it: the session forgets what it has written down.
         await self._blobs.get(key)
         walk.over([entry for entry, _ in group])
         return Segment(key=key, first_seq=first, last_seq=last, size=len(data), messages=begin.messages)
-
-    async def _kept(self, prefix: str, data: bytes) -> bytes:
-        try:
-            return data if self._keys is None else await enclosed(self._keys, prefix, data)
-        except KeysUnavailable as error:
-            raise BlobsUnavailable(str(error)) from error
 
 
 def spelt(entries: Sequence[AnyEntry]) -> list[tuple[AnyEntry, bytes]]:

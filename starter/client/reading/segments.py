@@ -4,12 +4,11 @@ from temporalio.client import Client
 
 from longhaul.agent.entries.all_entries import Segment
 from longhaul.starter.client.reading.history import HistoryUnreadable
-from longhaul.starter.reach.connection import blobs_of, keyring_in
+from longhaul.starter.reach.connection import keyring_in, opened_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 from longhaul.stores.segments.segments import DamagedSegment, Whole
 from longhaul.stores.segments.segments import Segments as InBlobs
-from longhaul.workflows.contract import stored_in
 
 
 class SealedSegments:
@@ -21,13 +20,8 @@ class SealedSegments:
 
     async def read(self, segment: Segment) -> Whole:
         """Raises HistoryUnreadable."""
-        shared = stored_in(self._client.data_converter)
-        blobs = blobs_of(self._settings) if shared is None else shared
-        try:
+        async with opened_blobs(self._client, self._settings) as blobs:
             return await _read(InBlobs(blobs, keys=keyring_in(self._client)), blobs.place, segment)
-        finally:
-            if shared is None:
-                await blobs.close()
 
 
 async def _read(segments: InBlobs, place: str, segment: Segment) -> Whole:

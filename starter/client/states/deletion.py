@@ -1,7 +1,6 @@
 """Deletes what there is of a workflow beside its run, and gives an account of what there was of a session."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -10,10 +9,10 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.starter.client.session_keys import delete_key
-from longhaul.starter.reach.connection import blobs_of
+from longhaul.starter.reach.connection import opened_blobs
 from longhaul.starter.settings import Settings
-from longhaul.stores.blobs.blobs import BlobStore, delete_session_blobs
-from longhaul.workflows.contract import BlobGone, stored_in
+from longhaul.stores.blobs.blobs import delete_session_blobs
+from longhaul.workflows.contract import BlobGone
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +77,3 @@ async def delete_histories(client: Client, workflow_id: str) -> int:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
     return len(runs)
-
-
-@asynccontextmanager
-async def opened_blobs(client: Client, settings: Settings) -> AsyncIterator[BlobStore]:
-    """Those of the client; else those of the settings, closed afterwards."""
-    shared = stored_in(client.data_converter)
-    blobs = blobs_of(settings) if shared is None else shared
-    try:
-        yield blobs
-    finally:
-        if shared is None:
-            await blobs.close()

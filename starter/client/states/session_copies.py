@@ -16,9 +16,9 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
 from longhaul.starter.client.session_keys import delete_key, readable
-from longhaul.starter.client.states.deletion import Deleted, delete_histories, opened_blobs
+from longhaul.starter.client.states.deletion import Deleted, delete_histories
 from longhaul.starter.client.wire import Refused, start_of
-from longhaul.starter.reach.connection import Unreachable, keyring_in
+from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_blobs
 from longhaul.starter.reach.query_retries import Pauses
 from longhaul.starter.reach.storage_places import why_another_store, why_other_blobs
 from longhaul.starter.settings import Settings
