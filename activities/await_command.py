@@ -6,7 +6,7 @@ from dataclasses import replace
 from temporalio import activity
 
 from longhaul.activities.attempt.heartbeat import beating
-from longhaul.activities.attempt.once_calls import LEFT, UNKNOWN_OUTCOME
+from longhaul.activities.attempt.once_calls import SHUT_DOWN, stopped_because
 from longhaul.activities.attempt.worker_departure import is_shut_down
 from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
 from longhaul.activities.context.tool_results import Returning
@@ -48,7 +48,7 @@ class Awaiting:
             if not is_shut_down():
                 raise
             # It ended with this worker: others would be asked for it in vain, for a minute.
-            output, state = ToolOutput(UNKNOWN_OUTCOME.format(LEFT)), ToolResultState.UNKNOWN
+            output, state = ToolOutput(stopped_because(SHUT_DOWN)), ToolResultState.UNKNOWN
         if wrapped.hears_calls and state is None:
             output = replace(output, output=WITHHELD)
         result = await self._returning.result(BASH, ask, output, state)

@@ -224,11 +224,11 @@ class Acting:
         if interrupted:
             reason = "the reply was interrupted"
         else:
-            reason = str(why) if isinstance(why, Stalled) else "its worker was shut down"
+            reason = str(why) if isinstance(why, Stalled) else once_calls.SHUT_DOWN
         if not interrupted and ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
-        how = f"then given up, because {reason}. {RUNS_ON}" if runs_on else f"then stopped, because {reason}."
-        output = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(how))
+        given_up = once_calls.UNKNOWN_OUTCOME.format(f"then given up, because {reason}. {RUNS_ON}")
+        output = ToolOutput(given_up if runs_on else once_calls.stopped_because(reason))
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
 
     async def _returned(

@@ -18,7 +18,7 @@ UNKNOWN_OUTCOME = (
     "Outcome unknown: this call was started, and {} It may have done part of its work, and it was not started again. "
     "Find out what is true before you repeat it."
 )
-LEFT = "then stopped, because its worker was shut down."
+SHUT_DOWN = "its worker was shut down"
 LOOK_SECONDS = 10
 ENDED = "Ended"
 """Error type of an attempt that had begun and came to no outcome."""
@@ -70,3 +70,8 @@ def beginning() -> Iterator[None]:
         if details is None or details.cancel_requested or not details.worker_shutdown:
             raise
         raise not_here("its worker was shut down before it began") from None
+
+
+def stopped_because(reason: str) -> str:
+    """What is told of a call that was ended before it had come to an outcome."""
+    return UNKNOWN_OUTCOME.format(f"then stopped, because {reason}.")

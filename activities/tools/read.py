@@ -111,14 +111,19 @@ def _shown(path: Path, file: BinaryIO, arguments: dict[str, Any], stop: threadin
     file.seek(0)
     image = _image_type(start)
     if image and size <= IMAGE_CAP_BYTES:
-        data = base64.b64encode(file.read(IMAGE_CAP_BYTES)).decode()
-        block = DataBlock(source=Base64Source(data=data, media_type=image), name=path.name)
-        return ToolOutput((TextBlock(text=f"{path.name!r}: {image}, {size} bytes"), block))
+        return image_shown(path.name, image, file.read(IMAGE_CAP_BYTES), size)
     binary = _binary_kind(start, image)
     if binary:
         return ToolOutput(f"{str(path)!r} is {binary} of {size} bytes; its content is not shown", failed=True)
     window = Window(arguments.get("offset", 1), arguments.get("limit", LINES_CAP), arguments.get("column", 1))
     return ToolOutput(_numbered(path, file, window, stop))
+
+
+def image_shown(name: str, media_type: str, data: bytes, size: int) -> ToolOutput:
+    """With a line that says what it is."""
+    source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
+    what = TextBlock(text=f"{name!r}: {media_type}, {size} bytes")
+    return ToolOutput((what, DataBlock(source=source, name=name)))
 
 
 def _image_type(start: bytes) -> str:

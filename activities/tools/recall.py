@@ -2,7 +2,6 @@
 that were kept among its blobs."""
 
 import asyncio
-import base64
 import mimetypes
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
@@ -15,7 +14,7 @@ from temporalio.service import RPCError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.recovery import readout
 from longhaul.activities.tool import Tool, ToolCall, ToolError, ToolOutput
-from longhaul.activities.tools.read import IMAGE_CAP_BYTES
+from longhaul.activities.tools.read import IMAGE_CAP_BYTES, image_shown
 from longhaul.activities.tools.recalled import (
     MOST_MESSAGES,
     FoundMessages,
@@ -26,7 +25,6 @@ from longhaul.activities.tools.recalled import (
     wanted,
 )
 from longhaul.agent.entries.all_entries import Segment
-from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, TextBlock
 from longhaul.agent.values.conversation.tools import Effect
 from longhaul.stores.blobs.blobs import BlobsUnavailable, NoBlob
 from longhaul.stores.offload.session_blobs import DIGITS, SessionBlobs
@@ -100,11 +98,9 @@ class Recall(Tool):
 
 def _attachment(name: str, data: bytes) -> ToolOutput:
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    what = f"{name!r}: {media_type}, {len(data)} bytes"
     if not media_type.startswith("image/") or len(data) > IMAGE_CAP_BYTES:
-        return ToolOutput(f"{what}; its content is not shown", failed=True)
-    source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
-    return ToolOutput((TextBlock(text=what), DataBlock(source=source, name=name)))
+        return ToolOutput(f"{name!r}: {media_type}, {len(data)} bytes; its content is not shown", failed=True)
+    return image_shown(name, media_type, data, len(data))
 
 
 async def _look_at_live(want: WantedMessages, found: FoundMessages) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from longhaul.agent.decisions.subagents import at_work
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.letters.bodies import Interrupt, Observe, Submit, Unusable
@@ -120,7 +121,7 @@ def interrupt(record: Record, body: Interrupt) -> Received:
 
 def _in_background(record: Record) -> str:
     """What works all the same, and how it is stopped."""
-    agents = [f"interrupt session {child.session_id!r}" for child in record.children.values() if not child.outcome]
+    agents = [f"interrupt session {child.session_id!r}" for child in at_work(record)]
     commands = [f"ask for an end of {one.call_id!r}" for one in record.commands.values() if not one.fate]
     return f"; to stop what works in the background, {', '.join((*agents, *commands))}" if agents or commands else ""
 
