@@ -29,8 +29,8 @@ class Phase:
     at: str = ""
     """The gate; empty: it has none, and runs for longer than anybody waits."""
     results: dict[str, ToolResultState] = field(default_factory=dict[str, ToolResultState])
-    marked: bool = False
-    """Whether the session records that its worker has left."""
+    marked: bool | None = False
+    """Whether the session records that its worker has left; None: only if it had gone its own way before."""
     agent: dict[str, Any] = field(default_factory=dict[str, Any])
     reason: FinishedReason = FinishedReason.COMPLETED
     shared: bool = False
@@ -59,7 +59,7 @@ PHASES = {
         calls("glance"),
         "glance.before",
         {"glance": SUCCESS},
-        marked=True,
+        marked=None,
         agent={"react_config": ReActConfig(fuse_reads=True)},
     ),
     "writing": Phase("put", calls("put"), "put.before", {"put": SUCCESS}, marked=True),
