@@ -31,6 +31,7 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.cancel_hints import Hints
 from longhaul.activities.attempt.fused_reads import FusedBounds
 from longhaul.activities.attempt.missing_capabilities import Lacking
+from longhaul.activities.attempt.reads_along import ReadingAlong
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.streaming import Waking, waking_through
 from longhaul.activities.attempt.worker_departure import Departures
@@ -339,7 +340,18 @@ def _assembled(  # noqa: PLR0913, PLR0917  what `build` has opened
     of_host = (
         preparation.prepare_reply,
         Thinking(
-            contexts, specs, providers, workspaces, examination, counter, live, secrets, hooks, wrapping, turns
+            contexts,
+            specs,
+            providers,
+            workspaces,
+            examination,
+            counter,
+            live,
+            secrets,
+            hooks,
+            wrapping,
+            turns,
+            ReadingAlong(acting.read),
         ).call_model,
         examination.examine_calls,
         compressing.compress,

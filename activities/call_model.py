@@ -12,6 +12,7 @@ from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.billing import Billing
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.outages import counted, waited_out
+from longhaul.activities.attempt.reads_along import ReadingAlong
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.attempt.streaming import Streaming
 from longhaul.activities.attempt.workspaces import Workspaces
@@ -71,7 +72,9 @@ class Thinking:
         hooks: PromptHooks | None = None,
         wrapping: Wrapping | None = None,
         kinds: KindTurns | None = None,
+        along: ReadingAlong | None = None,
     ) -> None:
+        self._along = along
         self._kinds = kinds or KindTurns()
         self._wrapping = wrapping or Wrapping()
         self._secrets = secrets
@@ -118,7 +121,14 @@ class Thinking:
             said = await self._recorded(ask, place, reply, spec)
             beside = await self._beside(said, ask, billing, session)
             said = said.model_copy(update={**beside, "sent_digest": _changed(system, spec), "repair": fit.repair})
-            return _in_context(said, session)
+            return await self._with_reads(_in_context(said, session), ask, spec, wrapped)
+
+    async def _with_reads(self, said: ModelSaid, ask: CallModel, spec: SpecTexts, wrapped: Wrapped) -> ModelSaid:
+        """Middlewares around calls may ask their session, and are left to the calls' own activities."""
+        if self._along is None or ask.reads_along is None or wrapped.hears_calls:
+            return said
+        tools = {tool.name: tool for tool in spec.tools if tool.name not in ask.hidden_tools}
+        return await self._along.added(said, ask, tools)
 
     async def _step_of_kind(self, ask: CallModel, step: KindStep, of: "OfKind") -> ModelSaid:
         """What the code of the agent's kind comes to next. No piece of a thought is streamed: it is read whole."""

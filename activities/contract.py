@@ -11,6 +11,7 @@ from longhaul.agent.plain.values import OpenValue, sparse
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig, ModelConfig, Secrets
 from longhaul.agent.values.spec.mcp import MCPClient
 from longhaul.agent.values.spec.workspace import Seal
@@ -327,6 +328,17 @@ class KindStep(OpenValue):
     config: dict[str, bool | int | float | str] = sparse({})
 
 
+class ReadsAlong(OpenValue):
+    """What the reads of an answer are judged by, and bounded by, which its activity makes at once."""
+
+    permission: PermissionContext
+    """In force now."""
+    most: int
+    """Calls of a turn; with more of them none is made."""
+    result_limit: int = sparse(3000)
+    """As of `RunTool`."""
+
+
 class CallModel(OpenValue):
     context: ContextAddress
     spec_digest: str
@@ -353,6 +365,8 @@ class CallModel(OpenValue):
     """What people wrote beside messages, by its place: the answer has those that hold a secret, without it."""
     attempts_paid: int = sparse(0)
     """So many attempts may be billed; 0 = there is no budget."""
+    reads_along: ReadsAlong | None = sparse(None)
+    """None: what the answer calls for is the session's alone to begin."""
     kind: KindStep | None = sparse(None)
     """Of an agent that is code of its operator's: the code says what is next, and the model is asked where it asks."""
 

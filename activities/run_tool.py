@@ -89,6 +89,10 @@ class Acting:
         with once_calls.started():
             return await self._told(name, ask, start)
 
+    async def read(self, name: str, ask: RunTool) -> CallOutcome:
+        """A call that only reads, as `run_tool` does it, within whatever activity runs."""
+        return await self._told(name, ask, await self._ready(name, ask))
+
     async def _told(self, name: str, ask: RunTool, start: "_Start") -> CallOutcome:
         """With what was asked of a model for it, and the files from before it."""
         outcome = await self._run_to_an_outcome(name, ask, start)

@@ -83,7 +83,7 @@ def _next(record: Record, load: Load) -> Step:  # noqa: C901, PLR0911, PLR0912  
         return telling
     if load.running:
         return Checkpoint() if _must_tell(record, load) else _while_running(record, load)
-    if history_is_long(record, load):
+    if history_is_long(record, load) and not load.brought:
         return Park("checkpoint") if load.checkpointing else roll_over(record, load)
     if record.life.hold:
         return Park("person")

@@ -1,15 +1,19 @@
-"""Reads within the session's own task: what passes a bound has no answer, and is asked for by an activity of its own.
+"""Reads that cost no activity of their own: those that came along with the model's answer, and those within the
+session's own task. What passes a bound has no answer, and is asked for by an activity of its own.
 
-A kill in the midst costs the task alone, which another worker does again: what led to it is in the history.
+A kill within the task costs the task alone, which another worker does again: what led to it is in the history.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import TypeVar
 
 from longhaul.activities import contract as world
+from longhaul.agent.decisions.fused_reads import MOST_FUSED, rules_sent_along
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.record import Record
+from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock
 from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.running_activities import Underway, WorkInterrupted
@@ -24,8 +28,35 @@ class FusedReads:
     def __init__(self, record: Record, underway: Underway) -> None:
         self._record = record
         self._underway = underway
+        self._brought: dict[str, e.ToolReturned] = {}
+        self._brought_at = 0
         self.unfused = set[str]()
         """Tools of which a call passed a bound in this reply; a preparation that did so does until the run ends."""
+
+    def along(self) -> world.ReadsAlong | None:
+        """What the next answer's activity may read by."""
+        permission = rules_sent_along(self._record, self.unfused - {world.PREPARE_REPLY})
+        if permission is None:
+            return None
+        config = self._record.spec.react_config
+        return world.ReadsAlong(
+            permission=permission,
+            most=MOST_FUSED if config.parallel_tool_calls else 1,
+            result_limit=self._record.spec.context_config.tool_result_limit,
+        )
+
+    @property
+    def brought(self) -> Mapping[str, e.ToolReturned]:
+        """What came along with the newest answer, before and behind the verdicts on its calls. What else comes in
+        between may have changed what is to be read, or who may read it."""
+        return self._brought if self._record.seq <= self._brought_at + 1 else {}
+
+    def bring(self, reads: Mapping[str, e.ToolReturned | None], said: Msg) -> None:
+        """Take what an answer, which is the newest entry, has read at once."""
+        named = {block.id: block.name for block in said.content if isinstance(block, ToolCallBlock)}
+        self.unfused |= {named[call_id] for call_id, read in reads.items() if read is None and call_id in named}
+        self._brought = {call_id: read for call_id, read in reads.items() if read is not None}
+        self._brought_at = self._record.seq
 
     def begin_reply(self) -> None:
         self.unfused &= {world.PREPARE_REPLY}
@@ -42,6 +73,9 @@ class FusedReads:
 
     async def read(self, calls: list[OpenCall]) -> list[e.CallOutcome]:
         """Together; what came of those that kept to the bounds, in the order of the calls."""
+        brought, self._brought = self.brought, {}
+        if brought.keys() >= {call.block.id for call in calls}:
+            return [brought[call.block.id] for call in calls]
         outcomes_of = await asyncio.gather(*map(self._read, calls))
         return [outcome for outcome in outcomes_of if outcome is not None]
 

@@ -331,6 +331,7 @@ class AgentSession:
             background=frozenset(self._doing.background.running),
             checkpointing=self._doing.checkpointing is not None,
             unfused=frozenset(self._doing.fused.unfused),
+            brought=bool(self._doing.fused.brought),
             at=workflow.time_ns() // 1_000_000,
         )
 

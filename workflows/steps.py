@@ -121,7 +121,7 @@ class Doing:
 
     async def think(self, step: Think) -> None:
         model = step.model
-        ask = activity_inputs.call_model(self._record, step)
+        ask = activity_inputs.call_model(self._record, step, self.fused.along())
         try:
             how = activity_options.call_model(
                 ask.config,
@@ -143,8 +143,10 @@ class Doing:
         else:
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError  # what it has half said must not keep a cancelled session going
-            said = with_new_adjustments(said, self._record)
-            self._write(with_own_call_ids(said, self._record))
+            reads, said = said.reads, with_new_adjustments(said.model_copy(update={"reads": {}}), self._record)
+            said = with_own_call_ids(said, self._record)
+            self._write(said)
+            self.fused.bring(reads, said.message)
 
     async def handle_interrupt(self) -> None:
         """No interrupt concerns it: it is what comes of one."""

@@ -1,4 +1,5 @@
-"""Names what an attempt of an activity works for: its reply by the header, its tool call by the arguments."""
+"""Names what an attempt of an activity works for: its reply by the header, its tool calls by the arguments or by what
+came along with an answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,9 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.worker import ExecuteActivityInput
 
+from longhaul.agent.entries.all_entries import ModelSaid, ToolReturned
 from longhaul.agent.plain.trace_ids import HEADER, LONGEST_HEADER_BYTES, TraceHeader
+from longhaul.agent.values.conversation.messages import ToolCallBlock
 
 
 def is_tool(activity_type: str) -> bool:
@@ -43,3 +46,11 @@ def ask_of(input: ExecuteActivityInput) -> dict[str, Any]:  # noqa: A002  the SD
     except ValueError:
         return {}
     return ask if isinstance(ask, dict) else {}
+
+
+def read_along(result: object) -> list[tuple[ToolCallBlock, ToolReturned]]:
+    """The calls that a model's activity has made at once, with what they came to."""
+    if not isinstance(result, ModelSaid) or not result.reads:
+        return []
+    calls = [block for block in result.message.content if isinstance(block, ToolCallBlock)]
+    return [(call, read) for call in calls if (read := result.reads.get(call.id)) is not None]

@@ -10,6 +10,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from longhaul.activities.attempt import measures
 from longhaul.activities.kinds.kind_turns import CODE
+from longhaul.activities.telemetry.attempt_names import read_along
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.prices import Prices
 from longhaul.agent.entries.all_entries import (
@@ -83,6 +84,8 @@ class _Counting:
                 self.add("longhaul_steps", 1, kind="model")
                 self.add("longhaul_model_calls", 1, model=result.model)
                 self._add_usage(result.message.usage or Usage(), result.model)
+                for _, read in read_along(result):
+                    self.count(read)
             case ToolReturned():
                 self.add("longhaul_steps", 1, kind="tool")
                 self.add("longhaul_tool_calls", 1, tool=result.result.name, state=result.result.state.value)

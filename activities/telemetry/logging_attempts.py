@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from longhaul.activities.attempt import measures
-from longhaul.activities.telemetry.attempt_names import call_id_in, header_in
+from longhaul.activities.telemetry.attempt_names import call_id_in, header_in, read_along
 from longhaul.activities.telemetry.failure_class import class_of
 from longhaul.activities.telemetry.log_lines import about, fields, session_fields
 from longhaul.agent.entries.all_entries import AnyEntry, ContextCompressed, ModelSaid, ReplyFinished, ToolReturned
@@ -48,6 +48,8 @@ class _Logged(ActivityInboundInterceptor):
                 log.warning("attempt failed", extra=fields(seconds=seconds, error_type=class_of(error)))
                 raise
             log.info("attempt ended", extra=fields(seconds=round(time.perf_counter() - began, 3), **_of(result)))
+            for call, read in read_along(result):
+                log.info("attempt ended", extra=fields(activity=call.name, call=call.id, **_of(read)))
             for reply in heard.replies:
                 log.info("reply ended", extra=reply)
         return result

@@ -1,6 +1,7 @@
 """Spans of what a worker does: each attempt of an activity, each tool, and each reply when it has ended."""
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from longhaul.activities.attempt import measures
-from longhaul.activities.telemetry.attempt_names import ask_of, header_in, is_tool
+from longhaul.activities.telemetry.attempt_names import ask_of, header_in, is_tool, read_along
 from longhaul.activities.telemetry.content import Content
 from longhaul.activities.telemetry.failure_class import kind_of
 from longhaul.activities.telemetry.places import inside
@@ -20,6 +21,7 @@ from longhaul.agent.entries.all_entries import AnyEntry, CallUnsettled, InputAsk
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.plain.ids import names_in
 from longhaul.agent.plain.trace_ids import TraceHeader, place_of_reply
+from longhaul.agent.values.conversation.call_runs import ran_in
 from longhaul.agent.values.conversation.messages import ToolResultState
 
 
@@ -43,6 +45,17 @@ class Spans:
     @contextmanager
     def attempt(self, header: TraceHeader) -> Iterator[Span]:
         """The span of the activity that is running, current within. It names an error by its type alone."""
+        span = self.begun(header, activity.info().activity_type)
+        with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+            try:
+                yield span
+            except (Exception, asyncio.CancelledError) as error:
+                span.set_attribute("error.type", kind_of(error))
+                span.set_status(Status(StatusCode.ERROR))
+                raise
+
+    def begun(self, header: TraceHeader, name: str, seconds_ago: float = 0) -> Span:
+        """`name`: the activity's type, or the tool of a call that was made within it."""
         info = activity.info()
         names = names_in(info.workflow_id or "")
         attributes: dict[str, Any] = {
@@ -52,20 +65,13 @@ class Spans:
         }
         if header.reply:
             attributes["longhaul.reply_id"] = header.reply
-        name = info.activity_type
         if is_tool(name):
             attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
             attributes["gen_ai.tool.type"] = "function"
             name = f"execute_tool {name}"
         context = inside(place_of_reply(header.reply, header.parent), self._provider) if header.reply else None
-        span = self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes)
-        with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
-            try:
-                yield span
-            except (Exception, asyncio.CancelledError) as error:
-                span.set_attribute("error.type", kind_of(error))
-                span.set_status(Status(StatusCode.ERROR))
-                raise
+        start = time.time_ns() - round(seconds_ago * 1e9)
+        return self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes, start_time=start)
 
 
 class _Watched(ActivityInboundInterceptor):
@@ -82,6 +88,7 @@ class _Watched(ActivityInboundInterceptor):
                 self._called(span, input)
             result = await super().execute_activity(input)
             self._returned(span, result)
+        self._read_along(header, result)
         # Behind it all: a checkpoint that failed is tried again, and would tell the same a second time.
         for entries, ledger in heard.told:
             self._spans.replies.tell(header, entries, ledger, names_in(activity.info().workflow_id or ""))
@@ -92,6 +99,16 @@ class _Watched(ActivityInboundInterceptor):
         span.set_attribute("gen_ai.tool.call.id", str(ask.get("call_id", "")))
         arguments = ask.get("arguments")
         self._spans.content.called(span, arguments if isinstance(arguments, str) else None)
+
+    def _read_along(self, header: TraceHeader, result: Any) -> None:
+        """What an answer's calls have read at once, each in a span of its own beside that of its activity."""
+        for call, read in read_along(result):
+            ran = ran_in(read.result)
+            span = self._spans.begun(header, call.name, ran.seconds or 0 if ran else 0)
+            span.set_attribute("gen_ai.tool.call.id", call.id)
+            self._spans.content.called(span, call.input)
+            self._returned(span, read)
+            span.end()
 
     def _returned(self, span: Span, result: Any) -> None:
         match result:

@@ -5,15 +5,25 @@ While they run the session hears nothing. So they are few and quick, and each is
 result yet, and goes its own way like any other call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
+from longhaul.agent.permission.confirmation_policy import analyzers_of, stricter
+from longhaul.agent.permission.decision_table import decide_call
+from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.permission.rulebook import in_force
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.tools import Effect
+from longhaul.agent.values.conversation.messages import ToolCallBlock
+from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
+from longhaul.agent.values.permission import Behavior, PermissionContext
 
 MOST_FUSED = 8
 """Calls of a turn: what they answer leaves the worker together, with the task."""
+LONGEST_RULES_CHARS = 2_000
+"""Of rules that are sent with each model call of such an agent."""
+RULE_CHARS = 60
+"""Of a rule beside its pattern."""
 LONGEST_INPUT_CHARS = 2_000
 """Longer arguments may have to be asked of the session, which can't answer in the midst of its task."""
 
@@ -29,6 +39,50 @@ def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
         and len(ready) == len(turn) <= MOST_FUSED
         and all(_may_be(call, record, load) for call in ready)
     )
+
+
+def rules_sent_along(record: Record, unfused: Collection[str]) -> PermissionContext | None:
+    """What the reads of the next answer are judged by beforehand, where its activity may make them at once; None where
+    it may not. What they answer counts only when the session itself allows them."""
+    context = in_force(record.permission, record.latest_at)
+    spec = record.spec
+    allowed = (
+        spec.react_config.fuse_reads
+        and not unfused
+        and not (spec.host or spec.seal or spec.secrets or spec.postprocess or record.state.planning)
+        and not analyzers_of(context)
+        and sum(len(rule.rule_content or "") + RULE_CHARS for rule in context.rules) <= LONGEST_RULES_CHARS
+    )
+    return context if allowed else None
+
+
+def are_read_along(
+    calls: Sequence[ToolCallBlock],
+    facts: Mapping[str, CallFacts],
+    tools: Mapping[str, ToolDescriptor],
+    context: PermissionContext,
+    root: str,
+) -> bool:
+    """Whether all calls of an answer are quick reads that are allowed by these rules, and can be made together."""
+    known = [tools[call.name] for call in calls if call.name in tools]
+    return (
+        len({call.id for call in calls if call.id}) == len(known) == len(calls)
+        and (len(known) == 1 or all(tool.concurrency_safe for tool in known))
+        and all(
+            call.id in facts and _is_let_read(call, facts[call.id], tool, context, root)
+            for call, tool in zip(calls, known, strict=True)
+        )
+    )
+
+
+def _is_let_read(
+    call: ToolCallBlock, facts: CallFacts, tool: ToolDescriptor, context: PermissionContext, root: str
+) -> bool:
+    effect = Effect.READ if facts.read_only else tool.effect
+    if not tool.quick or tool.external or effect is not Effect.READ or len(call.input) > LONGEST_INPUT_CHARS:
+        return False
+    decision = stricter(decide_call(tool, call.input, facts, context, root), context, facts)
+    return decision.behavior is Behavior.ALLOW and not decision.confined
 
 
 def _may_be(call: OpenCall, record: Record, load: Load) -> bool:

@@ -28,6 +28,8 @@ class Load:
     """A checkpoint is being written, beside whatever else happens."""
     unfused: frozenset[str] = frozenset()
     """Tools of which a fused read passed a bound in this reply."""
+    brought: bool = False
+    """Whether results of reads came along with the newest answer, which a fresh history would not have."""
     background: frozenset[str] = frozenset()
     """Ids of the calls whose commands this run has begun, and not heard the end of."""
     at: int = 0

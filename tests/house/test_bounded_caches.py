@@ -83,8 +83,15 @@ WHILE_IT_LASTS = {
     ),
     *("MeanwhileAsked.questions", "MeanwhileAsked.answers", "Repairing._instead", "Repairing.refused"),
     *("Batches._waiting", "Outlet._masks", "ImportProblems.problems", "ReplyFold.hints", "ReplyFold._done"),
-    *("ReplyFold._results", "ReplyFold._live", "FusedReads.unfused", "Turns._queue", "Snapshot._kept"),
-    "_Total._twice",
+    *(
+        "ReplyFold._results",
+        "ReplyFold._live",
+        "FusedReads.unfused",
+        "FusedReads._brought",
+        "Turns._queue",
+        "Snapshot._kept",
+    ),
+    *("_Total._twice", "FusedReads._brought"),
     *(
         "Doing.running",
         "Background.running",

@@ -358,6 +358,17 @@ SCENARIOS: dict[str, Scenario] = {
     "fused_reads": Scenario(
         (calls("Glob", pattern="*.md"), {"text": "None."}, {"text": "Still none."}),
         two_replies,
+        spec={
+            "tools": ("Glob",),
+            "react_config": {"fuse_reads": True},
+            "permission": {
+                "rules": [{"tool_name": "Bash", "rule_content": key * 999, "behavior": "deny"} for key in "ab"]
+            },
+        },
+    ),
+    "reads_along": Scenario(
+        (calls("Glob", pattern="*.md"), calls("Glob", pattern="*.rst"), {"text": "None."}, {"text": "Still none."}),
+        two_replies,
         spec={"tools": ("Glob",), "react_config": {"fuse_reads": True}},
     ),
     "steered": Scenario(

@@ -89,7 +89,7 @@ def place(record: Record) -> world.RecordedPlace:
     )
 
 
-def call_model(record: Record, step: Think) -> world.CallModel:
+def call_model(record: Record, step: Think, along: world.ReadsAlong | None) -> world.CallModel:
     model = step.model
     return world.CallModel(
         context=_context(record),
@@ -109,6 +109,7 @@ def call_model(record: Record, step: Think) -> world.CallModel:
         secrets=record.spec.secrets if record.marks_secrets else None,
         words=unseen(record),
         attempts_paid=attempts_paid(record),
+        reads_along=None if step.closing or model != record.spec.model else along,
         kind=_kind_step(record),
     )
 

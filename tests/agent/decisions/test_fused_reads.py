@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from longhaul.agent.decisions.fused_reads import are_read_along, rules_sent_along
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.permission.facts import CallFacts
 from longhaul.agent.steps import Act
+from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.tools import Effect, ToolDescriptor
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
+from longhaul.agent.values.spec.agent_spec import ReActConfig, Secrets
+from longhaul.agent.values.spec.workspace import Workspace
 from tests.agent.play import SPEC, TOOLS, Play, calls, spec_with, text
 
 READS = {"read_only": True, "concurrency_safe": True, "effect": Effect.READ}
@@ -113,3 +117,69 @@ def test_what_passed_a_bound_is_judged_again_by_the_rules_that_hold_then() -> No
 
 def test_by_default_nothing_is_fused() -> None:
     assert not SPEC.react_config.fuse_reads
+
+
+RULES = ((), *((PermissionRule(tool_name="Glance", behavior=behavior),) for behavior in Behavior))
+
+
+@pytest.mark.parametrize("mode", list(PermissionMode))
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ("a Glance",),
+        ("a Glance", "b Glance"),
+        ("a Stare",),
+        ("a Glance", "b Stare"),
+        ("a Look",),
+        ("a Letter",),
+        ("a Hammer",),
+        ("a Glance", "b Nothing"),
+        ("a Glance", "a Glance"),
+    ],
+)
+def test_what_comes_along_with_an_answer_is_what_the_session_then_reads(
+    mode: PermissionMode, rules: tuple[PermissionRule, ...], pairs: tuple[str, ...]
+) -> None:
+    """No read is made that the session would not begin at once; of those that it would begin it may leave some out."""
+    spec = ON.model_copy(update={"permission": PermissionContext(mode=mode, rules=rules)})
+    play = Play([calls(*pairs), text("Done.")], spec=spec, tools=KINDS)
+    begun = [act.fused for act in acts(play)]
+    named = [ToolCallBlock(id=pair.split()[0], name=pair.split()[1], input="{}") for pair in pairs]
+    found = {call.id: CallFacts(cwd="/site") for call in named}
+    context = rules_sent_along(Play([], spec=spec, tools=KINDS).record, ())
+
+    along = context is not None and are_read_along(named, found, {tool.name: tool for tool in KINDS}, context, "/site")
+
+    left_out = mode is PermissionMode.PLAN or len(set(pairs)) < len(pairs)
+    assert along == (begun == [True] and not left_out)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"react_config": ReActConfig()},
+        {"workspace": Workspace(root="/site", place="local", host="den")},
+        {"secrets": Secrets(allow=("KEY",))},
+        {"postprocess": {"Glance": "headings"}},
+        {"permission": PermissionContext(mode=PermissionMode.BYPASS, analyzers=("rules",))},
+        {"permission": PermissionContext(rules=(PermissionRule(tool_name="Bash", rule_content="x" * 900),) * 3)},
+    ],
+    ids=str,
+)
+def test_what_an_answer_may_read_is_the_sessions_alone_to_begin(given: dict[str, object]) -> None:
+    spec = ON.model_copy(update={"permission": FREE})
+
+    assert rules_sent_along(Play([], spec=spec).record, ()) == FREE
+    assert rules_sent_along(Play([], spec=spec).record, {"Glance"}) is None
+    assert rules_sent_along(Play([], spec=spec.model_copy(update=given)).record, ()) is None
+
+
+def test_a_dozen_short_rules_are_sent_along() -> None:
+    rules = tuple(PermissionRule(tool_name="Bash", rule_content=f"make:{number}") for number in range(12))
+    spec = ON.model_copy(update={"permission": PermissionContext(rules=rules)})
+
+    sent = rules_sent_along(Play([], spec=spec).record, ())
+
+    assert sent is not None
+    assert len(sent.rules) == 12

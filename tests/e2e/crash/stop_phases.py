@@ -8,7 +8,7 @@ from typing import Any
 
 from longhaul.activities import contract as world
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
-from longhaul.agent.values.permission import PermissionContext
+from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.e2e.crash.crash_stage import bash, call, says
 from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL
@@ -48,19 +48,28 @@ def commands(command: str, **further: Any) -> tuple[dict[str, Any], ...]:
     return says("", {**one, "input": {**one["input"], **further}}), DONE, says("Heard.")
 
 
+FUSED = ReActConfig(fuse_reads=True)
+WORDY = PermissionContext(
+    mode=PermissionMode.BYPASS,
+    rules=tuple(PermissionRule(tool_name="Bash", rule_content=key * 999, behavior=Behavior.DENY) for key in "ab"),
+)
+"""By more rules than are sent with a model call, so that nothing comes along with its answer."""
 SCOUT = {"tools": ["look"], "stuck": {"enabled": False}, "permission": {"mode": "bypass"}}
 TASK = {"agent": "scout", "task": "look"}
 
 PHASES = {
     "streaming": Phase(world.CALL_MODEL, (says("Slowly. " * 99, delay_ms=500, chunk_chars=1),), marked=True),
     "reading": Phase("look", calls("look"), "look.before", {"look": SUCCESS}, marked=True),
+    "reading along": Phase(
+        "glance", calls("glance"), "glance.before", {"glance": SUCCESS}, marked=None, agent={"react_config": FUSED}
+    ),
     "reading in the task": Phase(
         "glance",
         calls("glance"),
         "glance.before",
         {"glance": SUCCESS},
         marked=None,
-        agent={"react_config": ReActConfig(fuse_reads=True)},
+        agent={"react_config": FUSED, "permission": WORDY},
     ),
     "writing": Phase("put", calls("put"), "put.before", {"put": SUCCESS}, marked=True),
     "once": Phase("send", calls("send"), "send.after", {"send": UNKNOWN}, marked=True),

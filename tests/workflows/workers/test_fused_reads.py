@@ -1,14 +1,16 @@
-"""Reads within a session's own task: one event each, the same record, and what passes a bound goes its own way."""
+"""Reads that cost no activity: along with the answer that calls for them, or within the session's own task. The record
+is the same, and what passes a bound goes its own way."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from json import loads
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
-from longhaul.agent.decisions.fused_reads import MOST_FUSED
+from longhaul.agent.decisions.fused_reads import LONGEST_RULES_CHARS, MOST_FUSED
 from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
@@ -27,6 +29,15 @@ TOOLS = ("peek", "linger", "fatal", "peek_key")
 FREE: dict[str, Any] = {"mode": "bypass"}
 KEY = "gate-9c41f2-open/sesame+7"
 DONE = {"text": "Read."}
+WORDY = [
+    {"tool_name": "Bash", "rule_content": letter * (LONGEST_RULES_CHARS // 2), "behavior": "deny"} for letter in "xyz"
+]
+"""Rules that no model call is sent with, so that what it calls for is read within the session's task."""
+FORMS: dict[str, dict[str, Any]] = {
+    "along with the answer": {},
+    "within the task": {"permission": {**FREE, "rules": WORDY}},
+}
+both_forms = pytest.mark.parametrize("form", FORMS)
 CLOCKED = {"seconds", "digest", "context_digest"}
 """What a call took, and what follows from it."""
 
@@ -68,6 +79,16 @@ async def tried(stage: Stage, session: Session) -> list[str]:
     return [name for name in await stage.within_tasks(session) if "." not in name]
 
 
+async def came_along(stage: Stage, session: Session) -> list[str]:
+    """Ids of the calls that have read along with the answer, in order."""
+    answers = [loads(text) for text in await payload_texts(stage.handle(session)) if '"reads":' in text]
+    return [call for answer in answers for call, read in answer.get("reads", {}).items() if read is not None]
+
+
+async def is_thinking(stage: Stage, session: Session) -> bool:
+    return "longhaul.call_model" in await stage.scheduled(session)
+
+
 def plain(entries: Sequence[AnyEntry]) -> list[dict[str, Any]]:
     """What is recorded, without what differs between any two sessions, and without checkpoints, which come beside."""
     shown = [entry.model_dump(mode="json", exclude={"at", "seq", "spec"}) for entry in entries]
@@ -88,15 +109,16 @@ def _without(value: Any, names: set[str]) -> Any:
             return value
 
 
-async def test_a_read_is_one_event_and_recorded_like_any_other(fused: Stage) -> None:
-    steps = 10
+@both_forms
+async def test_a_read_is_an_event_at_most_and_recorded_like_any_other(fused: Stage, form: str) -> None:
+    steps, most = 10, 5.5 if form == "along with the answer" else 4.5
     lines = [calls("peek", page=page) for page in range(steps)]
     histories, records = dict[bool, int](), dict[bool, list[dict[str, Any]]]()
     for on in (True, False):
         if on:
-            session, done = await kept(fused, *lines)
+            session, done = await kept(fused, *lines, **FORMS[form])
         else:
-            session = session_of(fused, *lines, on=False)
+            session = session_of(fused, *lines, on=False, **FORMS[form])
             done = await session.reply("Read", request_id="r-read")
         assert await failure_of_replay(fused, session) is None
         histories[on] = (await fused.handle(session).describe()).history_length
@@ -105,36 +127,42 @@ async def test_a_read_is_one_event_and_recorded_like_any_other(fused: Stage) -> 
         assert len(await own_ways(fused, session)) == (0 if on else steps)
 
     assert records[True] == records[False]
-    assert histories[False] - histories[True] >= 4.5 * steps
+    assert histories[False] - histories[True] >= most * steps
 
 
-async def test_calls_of_one_turn_are_read_together(fused: Stage) -> None:
+@both_forms
+async def test_calls_of_one_turn_are_read_together(fused: Stage, form: str) -> None:
     turn = {"tool_calls": [{"name": "peek", "input": {"page": page}} for page in range(MOST_FUSED)]}
-    session, done = await kept(fused, turn)
+    session, done = await kept(fused, turn, **FORMS[form])
 
     assert [text for _, text in results(done)] == [page_text(page, 40) for page in range(MOST_FUSED)]
-    assert len(await tried(fused, session)) == MOST_FUSED
+    read = await came_along(fused, session) or await tried(fused, session)
+    assert len(read) == MOST_FUSED
+    assert bool(await tried(fused, session)) == (form == "within the task")
 
 
-async def test_what_takes_long_goes_its_own_way_and_is_not_tried_again_in_this_reply(fused: Stage) -> None:
+@both_forms
+async def test_what_takes_long_goes_its_own_way_and_is_not_tried_again_in_this_reply(fused: Stage, form: str) -> None:
     slow, quick = fused.folder / "slow", fused.folder / "quick"
     quick.write_text("begun\n")
-    session = session_of(fused, calls("linger", path=str(slow)), calls("linger", path=str(quick)))
+    session = session_of(fused, calls("linger", path=str(slow)), calls("linger", path=str(quick)), **FORMS[form])
 
     done = await session.reply("Read")
 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")] * 2
     assert slow.read_text() == "begun\n" * 2
     assert await own_ways(fused, session) == ["linger", "linger"]
-    assert len(await tried(fused, session)) == 1
+    assert len(await tried(fused, session)) == int(form == "within the task")
+    assert await came_along(fused, session) == []
     assert await failure_of_replay(fused, session) is None
 
 
-async def test_a_long_answer_goes_its_own_way(fused: Stage) -> None:
+@both_forms
+async def test_a_long_answer_goes_its_own_way(fused: Stage, form: str) -> None:
     wide = {"tool_result_limit": 1_000_000}
     short, long = LONGEST_ANSWER_BYTES // 2, LONGEST_ANSWER_BYTES + 1
     session = session_of(
-        fused, calls("peek", page=1, chars=short), calls("peek", page=2, chars=long), context_config=wide
+        fused, calls("peek", page=1, chars=short), calls("peek", page=2, chars=long), context_config=wide, **FORMS[form]
     )
 
     done = await session.reply("Read")
@@ -142,7 +170,32 @@ async def test_a_long_answer_goes_its_own_way(fused: Stage) -> None:
     assert [text for _, text in results(done)] == [page_text(1, short), page_text(2, long)]
     assert await failure_of_replay(fused, session) is None
     assert (await own_ways(fused, session))[-1:] == ["peek"]
-    assert len(await tried(fused, session)) >= 1
+    assert len(await tried(fused, session) if form == "within the task" else await came_along(fused, session)) >= 1
+
+
+async def test_what_came_along_and_is_refused_by_then_is_told_nobody(fused: Stage) -> None:
+    """A rule that comes while the model speaks, which its activity does not know."""
+    slowly = {"text": "Let me see. " * 8, "delay_ms": 100, **calls("peek", page=1)}
+    session = session_of(fused, slowly)
+    reply = await session.submit("Read")
+    await until(lambda: is_thinking(fused, session))
+    await session.configure(rules=[{"tool_name": "peek", "behavior": "deny"}])
+
+    done = await session.wait(reply)
+
+    texts = await payload_texts(fused.handle(session))
+    assert [state for state, _ in results(done)] == [ToolResultState.DENIED]
+    assert len(await came_along(fused, session)) == 1
+    assert [text for text in texts if page_text(1, 40) in text and '"reads":' not in text] == []
+    assert await failure_of_replay(fused, session) is None
+
+
+async def test_calls_whose_ids_were_there_before_are_read_all_the_same(fused: Stage) -> None:
+    lines = [{"tool_calls": [{"id": "same", "name": "peek", "input": {"page": page}}]} for page in range(3)]
+    session, done = await kept(fused, *lines)
+
+    assert [text for _, text in results(done)] == [page_text(page, 40) for page in range(3)]
+    assert problem([message async for message in session.transcript()]) == ""
 
 
 async def test_an_answer_that_is_cut_is_kept_whole_all_the_same(fused: Stage) -> None:
@@ -193,7 +246,8 @@ async def test_a_read_that_is_asked_about_waits_for_the_answer(fused: Stage) -> 
     assert len(await tried(fused, session)) == 1
 
 
-async def test_an_interrupt_in_the_midst_of_a_read_ends_the_reply(fused: Stage) -> None:
+@both_forms
+async def test_an_interrupt_in_the_midst_of_a_read_ends_the_reply(fused: Stage, form: str) -> None:
     path = fused.folder / "slow"
     turn = {
         "tool_calls": [
@@ -201,7 +255,7 @@ async def test_an_interrupt_in_the_midst_of_a_read_ends_the_reply(fused: Stage) 
             calls("linger", path=str(path), times=9)["tool_calls"][0],
         ]
     }
-    session = session_of(fused, turn)
+    session = session_of(fused, turn, **FORMS[form])
     reply = await session.submit("Read")
 
     async def lingers() -> bool:
@@ -219,9 +273,10 @@ async def test_an_interrupt_in_the_midst_of_a_read_ends_the_reply(fused: Stage) 
     assert await failure_of_replay(fused, session) is None
 
 
-async def test_a_killed_worker_costs_no_second_model_call(workerless: Stage) -> None:
+@both_forms
+async def test_a_tool_that_kills_its_worker_is_read_by_the_next_one(workerless: Stage, form: str) -> None:
     path = workerless.folder / "fatal"
-    session = session_of(workerless, calls("fatal", path=str(path)))
+    session = session_of(workerless, calls("fatal", path=str(path)), **FORMS[form])
     async with workerless.worker_process():
         reply = await session.submit("Read")
 
@@ -234,9 +289,8 @@ async def test_a_killed_worker_costs_no_second_model_call(workerless: Stage) -> 
 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")]
     assert path.read_text().startswith("begun\n" * 2)
-    assert [name for name in await workerless.scheduled(session) if name == "longhaul.call_model"] == [
-        "longhaul.call_model"
-    ] * 2
+    assert (await workerless.scheduled(session)).count("longhaul.call_model") == 2
+    assert await failure_of_replay(workerless, session) is None
 
 
 async def test_no_marker_holds_a_secret(unserved: Stage, tmp_path: Path) -> None:
@@ -280,8 +334,8 @@ async def test_middlewares_that_add_to_a_request_are_asked_by_an_activity(worker
         assert "longhaul.prepare_reply" in await workerless.scheduled(session)
 
 
-async def test_the_web_ui_shows_each_read(fused: Stage) -> None:
-    session = session_of(fused, calls("peek", page=7))
+async def test_the_web_ui_shows_each_read_within_the_task(fused: Stage) -> None:
+    session = session_of(fused, calls("peek", page=7), **FORMS["within the task"])
 
     await session.reply("Read")
 
