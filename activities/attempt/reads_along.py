@@ -34,10 +34,11 @@ class ReadingAlong:
         calls = [block for block in said.message.content if isinstance(block, ToolCallBlock)]
         if along is None or not 0 < len(calls) <= along.most or said.unmarked or said.tokens > LONGEST_SAID_TOKENS:
             return said
-        if activity.info().attempt > 1:
-            return said  # a tool that takes its worker along would do so each time that the provider has answered
         if not are_read_along(calls, said.facts, tools, along.permission, ask.place.root):
             return said
+        if activity.info().attempt > 1:
+            # A tool may have taken the worker along: whoever tries it within another thing's attempt tries it for ever.
+            return said.model_copy(update={"reads": dict.fromkeys(call.id for call in calls)})
         asks = [_asked(call, said, ask, along, tools[call.name]) for call in calls]
         return said.model_copy(update={"reads": await self._read(calls, asks)})
 

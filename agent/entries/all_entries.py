@@ -103,8 +103,8 @@ class ModelSaid(Entry):
     lost: Usage | None = sparse(None)
     """An estimate of what they were asked and had answered, of which no provider has told anybody."""
     reads: dict[str, ToolReturned | None] = sparse({})
-    """What its calls have read at once, by call id; None: it took long. No part of the record: the session judges these
-    calls like any others, and writes down what it allows."""
+    """What its calls have read at once, by call id; None: it has to go its own way. No part of the record: the session
+    judges these calls like any others, and writes down what it allows."""
     goes_on: bool = sparse(False)
     """It is a step of an agent kind, which is asked for the next one: no answer yet, although it calls nothing."""
 

@@ -290,6 +290,7 @@ async def test_a_tool_that_kills_its_worker_is_read_by_the_next_one(workerless: 
     assert results(done) == [(ToolResultState.SUCCESS, "read at last")]
     assert path.read_text().startswith("begun\n" * 2)
     assert (await workerless.scheduled(session)).count("longhaul.call_model") == 2
+    assert await own_ways(workerless, session) == (["fatal"] if form == "along with the answer" else [])
     assert await failure_of_replay(workerless, session) is None
 
 
