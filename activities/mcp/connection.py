@@ -7,7 +7,6 @@ import logging
 import os
 import secrets as randomness
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from typing import Any
 
 import mcp_types as types
@@ -19,10 +18,11 @@ from pydantic import TypeAdapter, ValidationError
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import AnswerTooLong, ServerAway, ServerBusy, ServerFailure, ServerLost, in_words
+from longhaul.activities.mcp.outcomes import Outcomes, Said, of_this_call
 from longhaul.activities.mcp.questions import MeanwhileAsked, results_of
 from longhaul.activities.mcp.server_log import WANTED, ServerLog
 from longhaul.activities.mcp.tool_descriptors import MOST_TOOLS
-from longhaul.activities.mcp.transport import NOT_NOW, Outcomes, of_this_call, streams
+from longhaul.activities.mcp.transport import streams
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of
@@ -97,7 +97,7 @@ class McpConnection:
             params = params.model_copy(update=given)
         # Not `call_tool` of the client: that judges answers by the server's own schema, and throws away what was done.
         asked = client.session.send_request(types.CallToolRequest(params=params), _CALLED, progress_callback=heard)
-        answer: Answer = await self._asked(asked)
+        answer: Answer = await self._asked(asked, acts=True)
         return answer
 
     async def answers(self) -> bool:
@@ -127,9 +127,9 @@ class McpConnection:
         self.close()
         await asyncio.wait((self._task,), timeout=LEAVING_SECONDS + 1)
 
-    async def _asked(self, request: Awaitable[Any]) -> Any:
-        """What the request comes to. Cancelled, it tells the server so."""
-        status = Outcomes()
+    async def _asked(self, request: Awaitable[Any], *, acts: bool = False) -> Any:
+        """What the request comes to. Cancelled, it tells the server so. `acts`: as of `Outcomes`."""
+        status = Outcomes(acts=acts)
         limit, failed = asyncio.timeout(None), status.failed
 
         def end(ended: asyncio.Future[None]) -> None:
@@ -144,33 +144,35 @@ class McpConnection:
             async with limit:
                 return await request
         except TimeoutError:
-            why = "the connection was lost"
+            said, why = status.said_by(None), "the connection was lost"
         except MCPError as error:
-            said, why = status.said_by(error), str(error)
-            if said == "its answer":
+            why = str(error)
+            if (said := status.said_by(error)) == "its answer":
                 raise
-            if said == "no session":
-                self.close()
-                raise ServerBusy(self._sentence("has forgotten this session", why)) from error
         finally:
             self._task.remove_done_callback(end)
             failed.remove_done_callback(end)
             of_this_call.reset(mine)
-        raise self._without_answer(status, why)
+        raise self._without_answer(said, status, why)
 
-    def _without_answer(self, outcomes: Outcomes, why: str) -> ServerFailure | MCPError:
-        status = outcomes.refused
-        if status in NOT_NOW:
-            return self._busy(status)
-        if outcomes.is_unsent:
-            self.close()
-            return ServerBusy(self._sentence("can't be reached", why))
-        if 400 <= status < 500 and status != HTTPStatus.NOT_FOUND:
-            return MCPError(code=types.INVALID_REQUEST, message=f"HTTP {status}: {harmless(why[:500])}")
+    def _without_answer(self, said: Said, outcomes: Outcomes, why: str) -> ServerFailure | MCPError:
+        match said:
+            case "not now":
+                return self._busy(outcomes.refused)
+            case "its refusal":
+                why = harmless((outcomes.unanswered or f"HTTP {outcomes.refused}: {why}")[:500])
+                return MCPError(code=types.INVALID_REQUEST, message=why)
+            case _ if outcomes.unanswered:
+                return ServerLost(self._sentence("gave no answer that can be read", outcomes.unanswered))
         self.close()
+        if said == "no session":
+            return ServerBusy(self._sentence("has forgotten this session", why))
+        if said == "unreachable":
+            return ServerBusy(self._sentence("can't be reached", why))
         if outcomes.is_too_long or self._status.is_too_long:
             return AnswerTooLong(self._sentence("has answered with too much", "more than can be read at once"))
-        return ServerLost(self._sentence("was lost while the call was under way", f"HTTP {status}" if status else why))
+        why = f"HTTP {outcomes.refused}" if outcomes.refused else why
+        return ServerLost(self._sentence("was lost while the call was under way", why))
 
     async def _live(self) -> None:
         read_end, write_end = os.pipe()
@@ -230,11 +232,11 @@ class McpConnection:
             pipe.close()
 
     def _unopened(self, why: str) -> ServerFailure:
-        if self._status.refused in NOT_NOW:
+        if self._status.is_put_off:
             return self._busy(self._status.refused)
         if self._status.is_too_long:
             why = "it has answered with more than can be read at once"
-        return self._unreachable(why)
+        return self._unreachable(self._status.unanswered or why)
 
     def _busy(self, status: int) -> ServerBusy:
         return ServerBusy(self._sentence("takes no calls now", f"HTTP {status}"))

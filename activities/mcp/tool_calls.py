@@ -29,6 +29,7 @@ from longhaul.agent.values.spec.mcp import CONNECTION, TOOLS_CHANGED
 
 PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries of a call that is known not to have begun, or that may run twice."""
+MAYBE_DONE = "It may have done part of its work, or all of it."
 BEGAN_ANEW = (
     "[The MCP server {!r} began anew before this call: what it had kept for this session (open pages, logins, working "
     "folders) is gone.]"
@@ -74,20 +75,22 @@ class ServedTool(Tool):
         return CallFacts(cwd=str(place.cwd), read_only=self.read_only, notice=notice)
 
     async def run(self, call: ToolCall) -> ToolOutput:
+        is_undone = True
         for pause in (*PAUSES, None):
             try:
                 return await self._once(call)
-            except ServerLost as error:
+            except (ServerLost, AnswerTooLong) as error:
                 if self.effect is Effect.ONCE:
-                    raise GivenUp(
-                        f"{error}. It may have done part of its work, or all of it. Find out what is true before you "
-                        "repeat it."
-                    ) from error
+                    raise GivenUp(f"{error}. {MAYBE_DONE} Find out what is true before you repeat it.") from error
+                if isinstance(error, AnswerTooLong):
+                    raise ToolError(f"{error}. What the call did stays done") from error
                 if pause is None:
                     raise ToolError(str(error)) from error
+                is_undone = self.effect is Effect.READ
             except (ServerBusy, ServerAway) as error:
                 if pause is None:
-                    raise ToolError(f"{error}. Nothing was done") from error
+                    done = "Nothing was done" if is_undone else f"Of a try before nobody knows: {MAYBE_DONE}"
+                    raise ToolError(f"{error}. {done}") from error
             await asyncio.sleep(pause or 0)
         raise AssertionError("the last try returns or raises")
 
@@ -101,8 +104,6 @@ class ServedTool(Tool):
             except MCPError as error:
                 self._raise_asked(connection, call)
                 raise ToolError(f"the MCP server {self._server.name!r} answered with an error: {error}") from error
-            except AnswerTooLong as error:
-                raise ToolError(f"{error}. What the call did stays done") from error
             except ValidationError as error:
                 raise ToolError(
                     f"what the MCP server {self._server.name!r} answered can't be read ({error.error_count()} mistakes "

@@ -8,20 +8,17 @@ import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
-from http import HTTPStatus
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import httpx2
-import mcp_types as types
 from mcp.client.sse import sse_client
-from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
-from mcp.shared.exceptions import MCPError
+from mcp.client.streamable_http import streamable_http_client
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
+from longhaul.activities.mcp.outcomes import Outcomes, is_followed, of_this_call
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
 from longhaul.activities.process.sandbox import CantConfine, boxed
@@ -33,60 +30,6 @@ ANSWER_BYTES = 64_000_000
 """Of one answer: what is longer than a result may be guards the worker's memory alone."""
 EVENT_BYTES = 1 << 20
 """Of one event of a stream: no more is read by the library."""
-NOT_NOW = frozenset({429, 503})
-"""What a server says that has not begun with a request."""
-
-_NO_SESSION, _NO_METHOD = "Session terminated", "Not Found"
-"""What the `mcp` package says of a 404 without an error of the protocol, with a session and without one."""
-_UNKNOWN_SESSION = b"No valid session ID provided"
-"""What servers that follow the examples of the protocol's own makers say with 400, where 404 is meant. It bears no
-request's id, so the `mcp` package drops these words."""
-
-Said = Literal["its answer", "no session", "nobody knows"]
-
-
-class Outcomes:
-    """What came of requests by HTTP, where that was no answer: of one call's, or of a connection's own."""
-
-    def __init__(self) -> None:
-        self.refused = 0
-        self.had_session = False
-        """What was sent last bore the id of a session."""
-        self.is_forgotten = False
-        """400 was the answer, for the session: see `_UNKNOWN_SESSION`."""
-        self.is_unsent = False
-        self.is_taken = False
-        """The server has begun to answer the call. A connection sends many requests, of which the last one counts."""
-        self.is_too_long = False
-        self.failed = asyncio.get_running_loop().create_future()
-        """Done when a request was not taken, of which not every transport says something."""
-
-    def fail(self) -> None:
-        if not self.failed.done():
-            self.failed.set_result(None)
-
-    def end_too_long(self) -> None:
-        self.is_too_long = True
-
-    def said_by(self, error: MCPError) -> Said:
-        """Whose word the error is. By the specification 404 to what bears a session's id is of a server that knows no
-        such session, and so has not begun with the request; who stands in front of a server and answers 404, maybe
-        behind its back, says nothing in the protocol's words."""
-        if error.code == types.CONNECTION_CLOSED or str(error) == _NO_SESSION:
-            return "nobody knows"
-        if not self.refused:
-            return "its answer"
-        if self.is_forgotten:
-            return "no session"
-        if self.refused != HTTPStatus.NOT_FOUND or str(error) == _NO_METHOD:
-            return "nobody knows"
-        # Where there are no sessions, 404 is how a server says what it does not know.
-        return "no session" if self.had_session and error.code != types.METHOD_NOT_FOUND else "its answer"
-
-
-of_this_call: ContextVar[Outcomes | None] = ContextVar("of_this_call", default=None)
-"""The package sends a request in the context of whoever makes it. Calls that are made together share a connection: what
-comes of one must not be taken for what has come of another, which would be made a second time."""
 
 
 @asynccontextmanager
@@ -145,7 +88,7 @@ def _http(config: HttpMCPConfig, server: Server, secrets: WorkerSecrets, status:
         timeout=httpx2.Timeout(config.timeout, read=server.timeout_seconds + config.timeout),
         # Another address was not listed, and would be sent the headers.
         follow_redirects=False,
-        transport=_Bounded(status),
+        transport=_Bounded(status, by_stream=is_sse(config.url)),
     )
 
 
@@ -163,15 +106,16 @@ def _certificates() -> ssl.SSLContext:
 class _Bounded(httpx2.AsyncHTTPTransport):
     """Ends answers that would fill the worker's memory, and notes what is no answer."""
 
-    def __init__(self, status: Outcomes) -> None:
+    def __init__(self, status: Outcomes, *, by_stream: bool) -> None:
+        """`by_stream`: all answers come in one stream, and none as that to its request."""
         super().__init__(verify=_certificates())
-        self._status = status
+        self._status, self._by_stream = status, by_stream
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         status = of_this_call.get() or self._status
-        # A call that was taken sends more: GET for the rest of its answer, POST with what the server asks meanwhile. Of
-        # these a failure says nothing of whether the call has begun, and what runs once would be made again.
-        begins = request.method == "POST" and not status.is_taken
+        # A call that was judged sends more: GET for the rest of its answer, POST with what the server asks meanwhile.
+        # Of these a failure says nothing of whether the call has begun, and what runs once would be made again.
+        begins = request.method == "POST" and not status.is_judged
         try:
             response = await super().handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
@@ -181,15 +125,12 @@ class _Bounded(httpx2.AsyncHTTPTransport):
             raise
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Counted(response, response.stream, status)
+        if is_followed(response, request):
+            return response
         if begins:
-            status.refused = response.status_code if response.status_code >= 400 else 0
-            status.had_session = MCP_SESSION_ID in request.headers
-            if status.refused:
-                status.fail()
-            else:
-                status.is_taken = status is not self._status
-            if status.refused == HTTPStatus.BAD_REQUEST and status.had_session:
-                status.is_forgotten = _UNKNOWN_SESSION in await response.aread()
+            is_call = status is not self._status
+            await status.judge(response, request, is_call=is_call, by_stream=self._by_stream)
+        response.headers.pop("location", None)  # the package would go there, as far as it is of the same host
         return response
 
 

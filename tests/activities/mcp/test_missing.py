@@ -61,7 +61,9 @@ class Front:
             return
         if fault not in {"not handed on", "busy"}:
             await self._served(scope, again, _unheard)
-        no_route: Response = PlainTextResponse("no route", 503 if fault == "busy" else 404)
+        no_route: Response = PlainTextResponse("no route", 404)
+        if fault == "busy":
+            no_route = PlainTextResponse("later", 503, {"retry-after": "1"})
         if fault == "handed on, in JSON":
             no_route = JSONResponse({"error": "no route"}, 404)
         await no_route(scope, receive, send)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
+from tests.activities.mcp.canned import Canned, CannedServer, canned
 from tests.activities.mcp.serving import free_port, serving, small
 from tests.activities.process.pids import until
 from tests.e2e.processes import WorkerSettings, worker
@@ -218,3 +219,21 @@ async def test_a_result_of_10_mb_is_cut_for_the_model_and_whole_in_its_file(tran
     assert str(file) in shown
     whole = file.read_text("utf-8")
     assert (len(whole), set(whole)) == (10_000_000, {"x"})
+
+
+@pytest.mark.parametrize("effect", ["once", "idempotent"])
+async def test_a_page_in_the_place_of_an_answer_says_nothing_of_the_call(effect: str, unserved: Stage) -> None:
+    page = Canned(200, "text/html", "<html>Sign in</html>")
+    session = unserved.session(calls("mcp__harbour__note", text="fog"), {"text": "Noted."}, **UNASKED)
+    async with canned(CannedServer([page])) as server:
+        with_servers(unserved, {"harbour": {"mcp_config": {"url": server.url}, "effects": {"note": effect}}})
+        async with unserved.another_worker():
+            done = await session.reply("Note the weather.")
+            doubts = (await session.status()).doubts
+
+    ((state, said),) = results(done)
+    if effect == "once":
+        assert (state, doubts, server.calls) == (UNKNOWN, 1, 1)
+        assert "gave no answer that can be read: HTTP 200 with 'text/html'. It may have done part of its work" in said
+    else:
+        assert (state, doubts, server.calls, said) == (SUCCESS, 0, 2, "noted")
