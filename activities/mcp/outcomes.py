@@ -19,6 +19,12 @@ from longhaul.activities.models.key_places import is_within
 
 Said = Literal["its answer", "its refusal", "no session", "not now", "unreachable", "nobody knows"]
 
+MOST_IN_VAIN = 10
+"""So often in a row a stream is asked for anew that ends without a word: the package would do so until the call's time
+is over, and at once where the server names no pause."""
+HELD_SECONDS = 5.0
+"""A stream that was open so long was not in vain: those in front of servers end silent ones by and by."""
+
 _NO_SESSION, _NO_METHOD = "Session terminated", "Not Found"
 """What the `mcp` package says of a 404 without an error of the protocol, with a session and without one."""
 _UNREADABLE = "Failed to parse"
@@ -53,6 +59,7 @@ class Outcomes:
         """What came in the place of the answer, in words."""
         self.failed = asyncio.get_running_loop().create_future()
         """Done when a request was not taken, or has no answer, of which not every transport says something."""
+        self._in_vain = 0
 
     def fail(self) -> None:
         if not self.failed.done():
@@ -90,6 +97,18 @@ class Outcomes:
             # What stands behind the path may be a key.
             led = _led_to(response, request).copy_with(userinfo=b"", query=None, fragment=None)
             self.unanswered = f"HTTP {self.refused}, which leads to {str(led)[:300]}"
+
+    def resume(self) -> None:
+        """A stream is asked for. Raises ReadError where that has been in vain too often."""
+        self._in_vain += 1
+        if self._in_vain > MOST_IN_VAIN:
+            self.unanswered = f"its stream ended {MOST_IN_VAIN} times in a row without a word"
+            self.fail()
+            raise httpx2.ReadError(self.unanswered)
+
+    def hear(self) -> None:
+        """There was a word in a stream, or it was held open."""
+        self._in_vain = 0
 
     def said_by(self, error: MCPError | None) -> Said:
         """Whose word the error is, or what is known without one. By the specification 404 to what bears a session's id

@@ -6,6 +6,7 @@ import os
 import shutil
 import ssl
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp.allowed_servers import Server
 from longhaul.activities.mcp.failures import ServerAway
-from longhaul.activities.mcp.outcomes import Outcomes, is_followed, of_this_call
+from longhaul.activities.mcp.outcomes import HELD_SECONDS, Outcomes, is_followed, of_this_call
 from longhaul.activities.mcp.program import ServerProgram, program_streams
 from longhaul.activities.process import relay
 from longhaul.activities.process.sandbox import CantConfine, boxed
@@ -116,6 +117,8 @@ class _Bounded(httpx2.AsyncHTTPTransport):
         # A call that was judged sends more: GET for the rest of its answer, POST with what the server asks meanwhile.
         # Of these a failure says nothing of whether the call has begun, and what runs once would be made again.
         begins = request.method == "POST" and not status.is_judged
+        if request.method == "GET":
+            status.resume()
         try:
             response = await super().handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
@@ -143,13 +146,20 @@ class _Counted(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         most, so_far = EVENT_BYTES if self._has_events else ANSWER_BYTES, 0
-        async for piece in self._stream:
-            ended = piece.rfind(b"\n\n") if self._has_events else -1
-            so_far = so_far + len(piece) if ended < 0 else len(piece) - ended
-            if so_far > most:
-                self._status.is_too_long = True
-                raise httpx2.ReadError(f"the answer has more than {most} bytes")
-            yield piece
+        began = time.monotonic()
+        try:
+            async for piece in self._stream:
+                ended = piece.rfind(b"\n\n") if self._has_events else -1
+                so_far = so_far + len(piece) if ended < 0 else len(piece) - ended
+                if so_far > most:
+                    self._status.is_too_long = True
+                    raise httpx2.ReadError(f"the answer has more than {most} bytes")
+                if self._has_events and b"data:" in piece:
+                    self._status.hear()
+                yield piece
+        finally:
+            if time.monotonic() - began > HELD_SECONDS:
+                self._status.hear()
 
     async def aclose(self) -> None:
         await self._stream.aclose()

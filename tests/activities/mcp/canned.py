@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import uvicorn
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from tests.activities.mcp.serving import answers, free_port
@@ -30,10 +30,18 @@ class Canned:
 
 @dataclass
 class CannedServer:
-    """`calls` counts those that have come."""
+    """`calls` counts those that have come, `resumed` the streams that were asked for anew."""
 
     first: list[Canned]
+    stream: Canned = Canned(405)
+    """What each GET is answered with."""
+    held: dict[int, float] = field(default_factory=dict)
+    """Seconds by the number of a stream that was asked for anew: so long it is open."""
+    last: tuple[int, Canned] | None = None
+    """The stream of that number, instead of `stream`."""
     calls: int = 0
+    streams: int = 0
+    resumed: int = 0
     pages: bool = False
     """From now on there is a page in the place of every answer."""
     is_gone_after: int | None = None
@@ -49,7 +57,7 @@ class CannedServer:
         if not request.url.path.startswith("/mcp"):
             self.elsewhere.append(request.url.path)
         if request.method != "POST":
-            await Response(status_code=405)(scope, receive, send)
+            await self._streamed(request)(scope, receive, send)
             return
         asked = json.loads(await request.body())
         if self.pages or self.calls == self.is_gone_after:
@@ -61,6 +69,20 @@ class CannedServer:
                 await _written(self.first.pop(0), asked["id"])(scope, receive, send)
                 return
         await _answer(asked)(scope, receive, send)
+
+    def _streamed(self, request: Request) -> Response:
+        if request.method != "GET" or self.stream.status != 200:
+            return Response(status_code=405)
+        self.streams += 1
+        self.resumed += "last-event-id" in request.headers
+        number = self.resumed
+        said = self.last[1] if self.last and self.last[0] == number else self.stream
+
+        async def spoken() -> AsyncIterator[str]:
+            await asyncio.sleep(self.held.get(number, 0))
+            yield said.body
+
+        return StreamingResponse(spoken(), media_type=said.content_type)
 
 
 def _written(canned: Canned, called: object) -> Response:

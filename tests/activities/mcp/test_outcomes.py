@@ -7,10 +7,12 @@ from typing import Literal
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from longhaul.activities.mcp.outcomes import HELD_SECONDS, MOST_IN_VAIN
 from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.tool import GivenUp, ToolError
 from tests.activities.mcp.canned import Canned, CannedServer, canned
 from tests.activities.mcp.serving import servers, tools_of, used
+from tests.activities.process.pids import until
 from tests.activities.tools.calls import place_at, use
 from tests.e2e.processes import ROOT
 
@@ -197,3 +199,52 @@ async def test_what_came_of_a_redirected_call_is_what_is_said_behind_it(kind: Ca
     async with canned(CannedServer([moved, kind])) as server, used(servers({"url": server.url})) as mcp:
         with pytest.raises(GivenUp):
             await call(mcp)
+
+
+@pytest.mark.parametrize("pause", ["retry: 10\n", ""])
+async def test_a_stream_that_ends_without_a_word_however_often_it_is_asked_for_ends_the_call(pause: str) -> None:
+    primed = Canned(200, STREAM, f"{pause}id: 1\ndata:\n\n")
+    async with (
+        canned(CannedServer([primed], stream=Canned(200, STREAM, ": nothing\n\n"))) as server,
+        used(servers({"url": server.url})) as mcp,
+    ):
+        with pytest.raises(GivenUp, match=r"its stream ended 10 times in a row without a word\. It may have done part"):
+            await call(mcp)
+
+    assert (server.calls, server.resumed) == (1, MOST_IN_VAIN)
+
+
+async def test_a_stream_that_says_something_each_time_is_asked_for_as_long_as_it_does() -> None:
+    primed = Canned(200, STREAM, "retry: 10\nid: 1\ndata:\n\n")
+    async with canned(CannedServer([primed], stream=primed)) as server, used(servers({"url": server.url})) as mcp:
+        calling = asyncio.create_task(call(mcp))
+        await until(lambda: server.resumed > 2 * MOST_IN_VAIN)
+        server.stream = Canned(200, STREAM, f"data: {RESULT.replace('@', '1')}\n\n")
+        assert await calling == "first"
+
+
+async def test_a_silent_stream_that_somebody_ends_by_and_by_is_asked_for_again() -> None:
+    primed = Canned(200, STREAM, "retry: 10\nid: 1\ndata:\n\n")
+    streams = CannedServer(
+        [primed],
+        stream=Canned(200, STREAM, ": nothing\n\n"),
+        held={MOST_IN_VAIN: HELD_SECONDS + 0.5},
+        last=(2 * MOST_IN_VAIN, Canned(200, STREAM, f"data: {RESULT.replace('@', '1')}\n\n")),
+    )
+    async with canned(streams) as server, used(servers({"url": server.url})) as mcp:
+        assert await call(mcp) == "first"
+
+
+async def test_a_server_whose_own_stream_ends_at_once_is_not_asked_for_it_without_end() -> None:
+    news = Canned(200, STREAM, "retry: 10\n\n")
+    async with (
+        canned(CannedServer([], stream=news)) as server,
+        used(servers({"url": server.url}, is_stateful=True)) as mcp,
+    ):
+        assert await call(mcp) == "noted"
+        asked = server.streams
+        await until(lambda: server.streams >= asked + MOST_IN_VAIN - 1)
+        await asyncio.sleep(0.5)
+        assert await call(mcp) == "noted", "its calls go on"
+
+    assert server.streams <= 2 * MOST_IN_VAIN, "of a connection for its tools and one for calls"
