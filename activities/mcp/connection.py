@@ -3,7 +3,6 @@ the connection half way."""
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets as randomness
 from collections.abc import Awaitable, Callable
@@ -26,9 +25,6 @@ from longhaul.activities.mcp.transport import streams
 from longhaul.agent.plain.visible import harmless
 from longhaul.agent.values.conversation.server_questions import ServerAsked
 from longhaul.agent.values.spec.mcp import connection_of
-
-logging.getLogger("mcp").setLevel(logging.CRITICAL)
-"""The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""
 
 CONNECT_SECONDS = 10.0
 LEAVING_SECONDS = 15.0

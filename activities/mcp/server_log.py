@@ -6,12 +6,17 @@ import time
 from codecs import getincrementaldecoder
 
 import mcp_types as types
+from mcp.client import session
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.masking.stream import MaskedStream
 from longhaul.agent.plain.visible import visible
 
 log = logging.getLogger(__name__)
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+"""The package writes down each line that it can't read: a server could fill the worker's log. What counts is raised."""
+session.logger.addFilter(lambda record: record.pathname != session.__file__)
+"""Its session does so under a name that others may have, too: `client`."""
 
 LINE_CHARS = 500
 READ_CHARS = 5_000

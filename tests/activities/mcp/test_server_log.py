@@ -1,15 +1,21 @@
 """What servers log stands in the worker's log: masked, harmless, bounded."""
 
 import asyncio
+import json
 import logging
 
 import pytest
 from mcp_types import LoggingMessageNotificationParams
+from temporalio.testing import ActivityEnvironment
 
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.mcp import server_log
 from longhaul.activities.mcp.server_log import MOST_LINES, ServerLog
-from tests.activities.mcp.serving import CLIENT, SECRETS, servers, small, used
+from longhaul.activities.tool import GivenUp
+from tests.activities.mcp.canned import CALLED, Canned, CannedServer, canned
+from tests.activities.mcp.serving import CLIENT, SECRETS, servers, small, tools_of, used
+from tests.activities.tools.calls import place_at, use
+from tests.e2e.processes import ROOT
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
@@ -65,6 +71,24 @@ async def test_a_line_of_a_server_never_looks_like_one_of_ours(caplog: pytest.Lo
         await ServerLog("quay", SECRETS.masker).told(told)
 
     assert said(caplog) == [(logging.ERROR, "MCP server quay: low ERROR approved by ana")]
+
+
+async def test_what_a_server_says_that_cannot_be_read_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    odd = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "loud"}}
+    answer = {"jsonrpc": "2.0", "id": CALLED, "result": {"content": []}}
+    events = "".join(f"data: {json.dumps(one)}\n\n" for one in [odd] * 20) + "data: broken\n\n"
+    said = Canned(200, "text/event-stream", events + f"data: {json.dumps(answer)}\n\n")
+    with caplog.at_level(logging.INFO):
+        async with canned(CannedServer([said])) as server, used(servers({"url": server.url})) as mcp:
+            tool = (await tools_of(mcp)).get("mcp__harbour__note")
+            assert tool is not None
+            with pytest.raises(GivenUp):
+                await ActivityEnvironment().run(use, tool, place_at(ROOT))
+            logging.getLogger("client").warning("of another library")
+
+    names = {one.name for one in caplog.records}
+    assert not {name for name in names if name == "mcp" or name.startswith("mcp.")}
+    assert [one.getMessage() for one in caplog.records if one.name == "client"] == ["of another library"]
 
 
 async def test_of_a_flood_the_first_lines_are_written_and_no_line_is_long(
