@@ -1,6 +1,7 @@
 """Longhaul as an MCP server, for one caller: over stdin and stdout, or for one request by HTTP. It keeps nothing."""
 
 import asyncio
+import logging
 from importlib.metadata import PackageNotFoundError, version
 
 import mcp_types as types
@@ -16,6 +17,9 @@ from longhaul.starter.serve.request_checks import check_fields
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import Caller
 from longhaul.starter.visible import harmless
+
+logging.getLogger("mcp.server").setLevel(logging.WARNING)
+"""Each request by HTTP begins and ends a session of the package, which says so in three lines."""
 
 INSTRUCTIONS = (
     "Longhaul runs agents whose sessions outlive crashes, redeploys and long waits. Begin one by start_session, and "

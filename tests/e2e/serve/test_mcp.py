@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +15,9 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server import streamable_http
 
+from longhaul.starter.serve import mcp_server  # noqa: F401  it says what is logged
 from longhaul.starter.serve.mcp_tools import TOOLS
 from tests.e2e.conftest import CLI
 from tests.e2e.processes import ROOT
@@ -246,6 +249,16 @@ async def test_it_ends_when_its_client_leaves(tmp_path: Path, desk: dict[str, st
 
     assert (process.returncode, err) == (0, b"")
     assert json.loads(out)["id"] == 1
+
+
+async def test_requests_by_http_leave_nothing_in_the_log_but_warnings(tmp_path: Path, desk: dict[str, str]) -> None:
+    async with serving(tmp_path, desk) as one:
+        async with by_http(one.url) as client:
+            await client.list_tools()
+        log = one.log.read_text("utf-8")
+
+    assert [line for line in log.splitlines() if " mcp" in line] == []
+    assert logging.getLogger(streamable_http.__name__).getEffectiveLevel() == logging.WARNING
 
 
 @pytest.mark.timeout(120)
