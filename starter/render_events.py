@@ -118,6 +118,7 @@ _TOLD: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "risk_warning": lambda value: f"runs with a risk: {value['reason']}",
     "budget_exhausted": lambda value: f"out of budget: {'; '.join(Lack(**lack).told() for lack in value['lacks'])}",
     "budget_changed": _budgeted,
+    "stop_asked": lambda value: f"to stop in the background{_by(value)}: {', '.join(value['call_ids'])}",
     "doubt_probed": _probed,
     "doubt_settled": lambda value: f"settled by {value['by'] or 'somebody'}: it {_FOUND[value['happened']]}",
     "repaired": _repaired,

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError, field_validator
 
-from longhaul.agent.decisions.background import woken
+from longhaul.agent.decisions.background import wanted_by, woken
 from longhaul.agent.decisions.interrupting import is_stopped
 from longhaul.agent.decisions.rollover import Load
 from longhaul.agent.decisions.subagent_settings import files_of, inherited, says_when_to_close
@@ -212,10 +212,12 @@ def started(record: Record, child: Child) -> tuple[e.AnyEntry, ...]:
     return (begun, e.ToolReturned(result=ToolResultBlock(id=child.call_id, name=call.block.name, output=text)))
 
 
-def woken_by(child: Child, how: str, words: str, own_workflow: str) -> e.RequestAccepted:
-    """What a sub-agent in the background says last."""
+def last_word(child: Child, how: str, words: str, own_workflow: str) -> e.RequestAccepted | e.Observed:
+    """What a sub-agent in the background says last; one that somebody has stopped begins no reply with it."""
     head = f"The sub-agent {child.agent!r} (id {child.call_id!r}) has ended its task in the background: {how}."
-    message = hint_message(f"{head}\n{words}", "sub-agent")
+    message = hint_message(f"{head}{wanted_by(child.stopped_by)}\n{words}", "sub-agent")
+    if child.stopped_by:
+        return e.Observed(messages=(message,))
     return woken(f"end of sub-agent {child.call_id}", message, own_workflow)
 
 
@@ -236,10 +238,10 @@ def lost(record: Record, child: Child, why: str, own_workflow: str = "") -> tupl
         return ()
     ended = e.ChildEnded(call_id=child.call_id, outcome="lost", session_id=child.session_id)
     call = record.open_calls.get(child.call_id)
-    if known.background and not known.stopped and (call is None or call.state is ToolCallState.FINISHED):
+    if known.is_heard and (call is None or call.state is ToolCallState.FINISHED):
         words = f"Its session {child.session_id!r} was ended from outside ({why}). It may have done part of its task."
         words += files_of(record, known)
-        return (ended, woken_by(child, "lost", words, own_workflow))
+        return (ended, last_word(known, "lost", words, own_workflow))
     if call is None or call.state is ToolCallState.FINISHED:
         return (ended,)
     return (ended, e.ToolReturned(result=lost_child(call.block, child, why, files_of(record, known))))

@@ -1,4 +1,5 @@
-"""Entries about commands in the background. What they have printed comes as a message."""
+"""Entries about commands in the background, and about a stop that somebody asks for. What commands have printed comes
+as a message."""
 
 from typing import Literal
 
@@ -24,4 +25,12 @@ class CommandEnded(Entry):
     """As of `ToolReturned`: the files as they were before the command began. Empty where its worker was lost."""
 
 
-BackgroundEntry = CommandBegun | CommandEnded
+class StopAsked(Entry):
+    """Somebody wants these to stop: commands and sub-agents in the background, by the call that began each."""
+
+    kind: Literal["stop_asked"] = "stop_asked"
+    call_ids: tuple[str, ...]
+    by: str = sparse("")
+
+
+BackgroundEntry = CommandBegun | CommandEnded | StopAsked

@@ -44,11 +44,11 @@ def raise_later(ledger: Ledger, entry: e.BudgetAllotted) -> None:
         _keep(ledger, child.model_copy(update={"raises": {**child.raises, str(entry.seq): entry.more}}))
 
 
-def not_wanted(ledger: Ledger, call_ids: Iterable[str]) -> None:
-    """Those in the background are to stop."""
+def not_wanted(ledger: Ledger, call_ids: Iterable[str], by: str = "") -> None:
+    """Those in the background are to stop. `by`: who asks for it from outside."""
     for call_id in call_ids:
         if (child := ledger.children.get(call_id)) is not None and child.background and not child.outcome:
-            _change(ledger, call_id, unwanted=True)
+            _change(ledger, call_id, unwanted=True, stopped_by=by or child.stopped_by)
 
 
 def say_later(ledger: Ledger, seq: int, sent: Mapping[str, str]) -> None:

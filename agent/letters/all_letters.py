@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from longhaul.agent.letters import approvals as answers
 from longhaul.agent.letters import (
+    background,
     bodies,
     budget,
     compaction,
@@ -130,6 +131,17 @@ LETTERS: tuple[LetterRow[Any], ...] = (
         method="interrupt",
         commands=("interrupt",),
         path="interrupt",
+        scope="answer",
+    ),
+    LetterRow(
+        "stop_background",
+        bodies.StopBackground,
+        _by_body(background.stop),
+        "Stop what works in the background",
+        bare=True,
+        method="stop_background",
+        commands=("stop",),
+        path="stop-background",
         scope="answer",
     ),
     LetterRow(

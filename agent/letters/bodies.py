@@ -348,6 +348,14 @@ class Interrupt(Value):
     _checked = field_validator("message")(from_outside)
 
 
+class StopBackground(Value):
+    """Stop what works in the background: what this call has begun, or all of it."""
+
+    call_id: str = Field(default="", max_length=MAX_ID_CHARS)
+    """Of a command or a sub-agent; empty: all."""
+    by: str = Field(default="", max_length=MAX_ID_CHARS)
+
+
 class ExternalResultItem(Value):
     id: str
     output: Any

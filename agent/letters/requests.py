@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from longhaul.agent.decisions.subagents import at_work
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
+from longhaul.agent.letters.background import named_at_work
 from longhaul.agent.letters.bodies import Interrupt, Observe, Submit, Unusable
 from longhaul.agent.letters.letter import Letter, Received
 from longhaul.agent.plain.canonical import digest_of
@@ -121,9 +121,8 @@ def interrupt(record: Record, body: Interrupt) -> Received:
 
 def _in_background(record: Record) -> str:
     """What works all the same, and how it is stopped."""
-    agents = [f"interrupt session {child.session_id!r}" for child in at_work(record)]
-    commands = [f"ask for an end of {one.call_id!r}" for one in record.commands.values() if not one.fate]
-    return f"; to stop what works in the background, {', '.join((*agents, *commands))}" if agents or commands else ""
+    named = named_at_work(record)
+    return f"; `stop_background` (`longhaul stop`) is for what works in the background: {named}" if named else ""
 
 
 def _aimed_at(record: Record, body: Interrupt) -> e.RequestAccepted | None:

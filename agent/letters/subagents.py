@@ -5,7 +5,7 @@ A report is known by its call, and counts once: it may come more than once, and 
 
 from collections.abc import Callable
 
-from longhaul.agent.decisions.subagents import says_with_its_end, woken_by
+from longhaul.agent.decisions.subagents import last_word, says_with_its_end
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChildReport, ReportAgain, Unusable
 from longhaul.agent.letters.letter import Letter, Received
@@ -49,12 +49,13 @@ def heard(record: Record, body: ChildReport, reply_id_of: Callable[[str], str]) 
 def _told_later(
     child: Child | None, ended: e.ChildEnded, body: ChildReport, reply_id_of: Callable[[str], str]
 ) -> tuple[e.AnyEntry, ...]:
-    """Of one in the background the session hears by a message; it was not told to stop, or it says how far it came to
-    whoever reads its session. Of others nobody waits any more."""
-    if child is None or not child.background or child.stopped:
+    """Of one in the background the session hears by a message, unless its own model had it stopped: then it says how
+    far it came to whoever reads its session. Of others nobody waits any more."""
+    if child is None or not child.is_heard:
         return (ended,)
-    told = woken_by(child, body.state, body.output, "")
-    told = told.model_copy(update={"reply_id": reply_id_of(told.request_id)})
+    told = last_word(child, body.state, body.output, "")
+    if isinstance(told, e.RequestAccepted):
+        told = told.model_copy(update={"reply_id": reply_id_of(told.request_id)})
     return (ended.model_copy(update={"tainted": body.tainted}), told)
 
 

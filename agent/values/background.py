@@ -17,6 +17,9 @@ LONGEST_UNASKED_SECONDS = 600
 KEPT_COMMANDS = 50
 """That have ended and are remembered."""
 
+SOMEBODY = "somebody"
+"""Whoever has asked for a stop and gave no name."""
+
 Fate = Literal["", "ended", "stopped", "unknown"]
 """Empty while it runs. `unknown`: nobody could see how it ended, or whether it has."""
 
@@ -32,3 +35,5 @@ class BackgroundCommand(OpenValue):
     fate: Fate = sparse("")
     unwanted: bool = sparse(False)
     """It is to stop."""
+    stopped_by: str = sparse("")
+    """Who asked for that from outside."""

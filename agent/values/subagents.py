@@ -71,12 +71,20 @@ class Child(OpenValue):
     """Its call was answered at once: what it says last comes as a message."""
     unwanted: bool = sparse(False)
     """Of one in the background: it is to be told to stop."""
+    stopped_by: str = sparse("")
+    """Who asked for that from outside."""
     words: dict[str, str] = sparse({})
     """Said to it, and not passed on yet: by the number of the entry."""
     raises: dict[str, Raise] = sparse({})
     """Of its budget, that it has not been told: by the number of the entry."""
     by_result: bool = sparse(False)
     """As `Parent.by_result` was when it was started; its report may come by letter all the same."""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the model is told of its end by a message: not where the model itself, or the end of its reply, has
+        stopped it."""
+        return self.background and (not self.stopped or bool(self.stopped_by))
 
 
 def named_by_keys(agents: object) -> object:

@@ -48,7 +48,7 @@ def custom(entry: e.AnyEntry) -> AgentEvent | None:  # noqa: C901, PLR0911, PLR0
             return _of_worker(entry)
         case e.ChildStarted() | e.ChildEnded():
             return _of_child(entry)
-        case e.CommandBegun() | e.CommandEnded():
+        case e.CommandBegun() | e.CommandEnded() | e.StopAsked():
             return _of_command(entry)
         case e.InterruptHandled() | e.MemoryRecorded():
             return _of_end(entry)
@@ -194,9 +194,12 @@ def _of_child(entry: e.ChildStarted | e.ChildEnded) -> AgentEvent:
     return AgentEvent(type="CUSTOM", name="subagent_started", tool_call_id=child.call_id, value=value)
 
 
-def _of_command(entry: e.CommandBegun | e.CommandEnded) -> AgentEvent:
+def _of_command(entry: e.BackgroundEntry) -> AgentEvent:
+    if isinstance(entry, e.StopAsked):
+        value = {"call_ids": list(entry.call_ids), "by": entry.by}
+        return AgentEvent(type="CUSTOM", name="stop_asked", value=value)
     if isinstance(entry, e.CommandEnded):
-        value: dict[str, object] = {"outcome": entry.fate}
+        value = {"outcome": entry.fate}
         return AgentEvent(type="CUSTOM", name="command_ended", tool_call_id=entry.call_id, value=value)
     value = {"command": entry.command.shown}
     return AgentEvent(type="CUSTOM", name="command_begun", tool_call_id=entry.command.call_id, value=value)

@@ -18,7 +18,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec, ContextConfig
 from longhaul.agent.values.tasks import Task, TasksContext
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.agent.views.trajectory import TrajectoryEvent
-from longhaul.starter.client import compacting
+from longhaul.starter.client import background, compacting
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.hooks import CLIENT_POINTS, Printing
 from longhaul.starter.client.reading.asking import Asking
@@ -344,6 +344,18 @@ class Session(Steering):
         return await compacting.compact(
             self._sending.update, self.status, self._moves(), context_config, instructions, by
         )
+
+    async def stop_background(self, call_id: str = "", *, by: str = "") -> dict[str, str]:
+        """Stop the command or the sub-agent in the background that this call has begun; without one, all of them.
+
+        Waits up to fifteen seconds for their ends. Returns by call id how each has ended: of a command `stopped`, or
+        `unknown` where its worker is gone; of a sub-agent `interrupted`, or as its task had ended before; empty while
+        nobody has heard of that. Sent again it answers the same. A session that is over is opened again for it. Raises
+        Refused for a call that nothing works for, and names those that something does; NoSession.
+        """
+        body = {"call_id": call_id, "by": by}
+        answer = await self.stored.open_or_not(lambda: self._sending.update("stop_background", body))
+        return await background.ends_of(answer["call_ids"], self.status, self._moves())
 
     async def state(self) -> AgentState:
         """AgentState with its whole context, as of one moment."""

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from longhaul.agent.letters.all_letters import LETTERS, row_of
-from longhaul.starter.serve import acts, reads, streaming, suggestions
+from longhaul.starter.serve import acts, background, reads, streaming, suggestions
 from longhaul.starter.serve import schedules as timed
 from longhaul.starter.serve import state as keeping
 from longhaul.starter.serve.hub_routes import HUBS
@@ -149,6 +149,7 @@ SPELT_OUT: tuple[Operation, ...] = (
     _letter("external_result", acts.external_results, name="externalResults", body=Results),
     _letter("settle", acts.settle),
     _letter("interrupt", acts.interrupt, {200: Interrupted}),
+    _letter("stop_background", background.stop_background, {200: background.BackgroundEnds}, name="stopBackground"),
     _letter("observe", acts.observe, query=Starting, body=Observation),
     _letter("notify", acts.notify, {200: Notified}, headers=(KEY,)),
     _letter("configure", acts.configure, query=Starting),

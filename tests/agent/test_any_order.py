@@ -39,7 +39,18 @@ JSON = st.recursive(
     max_leaves=5,
 )
 LETTERS = st.sampled_from(
-    ["submit", "confirm", "external_result", "interrupt", "observe", "configure", "pause", "step", "shout"]
+    [
+        "submit",
+        "confirm",
+        "external_result",
+        "interrupt",
+        "stop_background",
+        "observe",
+        "configure",
+        "pause",
+        "step",
+        "shout",
+    ]
 )
 FIELDS = st.sampled_from(
     ["messages", "message", "decisions", "results", "reply_id", "confirm_results", "execution_results", "mode", "rules"]

@@ -38,8 +38,8 @@ def _rules_of(play: Play) -> tuple[PermissionRule, ...]:
             [{}],
             (
                 "there is no signal or update 'shout'; there are: submit, confirm, external_result, settle, interrupt, "
-                "observe, notify, configure, compact, pause, step, resume, budget, rules, replace_state, worker_left, "
-                "worker_lacks, child_reported, report_again, hub_says"
+                "stop_background, observe, notify, configure, compact, pause, step, resume, budget, rules, replace_state, "
+                "worker_left, worker_lacks, child_reported, report_again, hub_says"
             ),
         ),
         ("confirm", [], "confirm takes one JSON object, and 0 arguments came"),

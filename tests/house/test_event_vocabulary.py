@@ -115,6 +115,7 @@ def asleep_and_woken_with_a_command_in_the_background() -> list[AgentEvent]:
     play.run()
     play.tell("notify", {"event": "ebb", "by": "ben"})
     play.write(e.CommandBegun(command=BackgroundCommand(call_id="b", shown="make paint")))
+    play.tell("stop_background", {"by": "ana"})
     play.write(e.CommandEnded(call_id="b", fate="unknown"))
     play.run()
     return told(play)

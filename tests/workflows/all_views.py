@@ -55,7 +55,7 @@ OTHER_COMMANDS = frozenset({
     "result", "resume", "rollout check", "rollout promote", "rollout status", "rules add", "rules revoke",
     "run", "say", "schedule add", "schedule apply", "schedule list", "schedule pause", "schedule remove",
     "schedule resume", "schedule show", "schedule trigger", "serve token", "settle", "state delete",
-    "state edit", "state fork", "state import", "step", "trust", "worker", "worktree discard", "worktree list",
+    "state edit", "state fork", "state import", "step", "stop", "trust", "worker", "worktree discard", "worktree list",
     "worktree merge",
 })  # fmt: skip
 """They begin or change something, and what they show of a session they read as those above do."""

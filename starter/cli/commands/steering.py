@@ -1,4 +1,4 @@
-"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, say, observe, notify."""
+"""The commands that answer and steer sessions: approve, deny, result, settle, interrupt, stop, say, observe, notify."""
 # ruff: noqa: PLC0415  As in main.py: what a command needs is loaded when it runs.
 
 from typing import Annotated
@@ -11,7 +11,7 @@ from longhaul.starter.cli.lazy import on_session
 
 def add_to(app: typer.Typer) -> None:
     """Make these commands known to `longhaul`."""
-    for command in (approve, deny, result, settle, interrupt, say, observe, notify):
+    for command in (approve, deny, result, settle, interrupt, stop, say, observe, notify):
         app.command()(command)
 
 
@@ -134,6 +134,25 @@ def interrupt(
     on_session(
         s, user, agent, lambda screen, name: answering.interrupt(screen, name, message, request), as_json=as_json
     )
+
+
+def stop(
+    s: options.SessionName,
+    call: Annotated[str, typer.Argument(metavar="[CALL]", help="Id of the call that began it; without one, all.")] = "",
+    *,
+    approver: options.As = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Stop what works in the background of a session: commands and sub-agents.
+
+    The agent hears of it at its next reply. Exit 0 all of it is over, 3 nobody has heard so of some of it yet.
+    Example: longhaul stop nightly toolu_01
+    """
+    from longhaul.starter.cli.work import steering as answering
+
+    on_session(s, user, agent, lambda screen, name: answering.stop(screen, name, call, approver), as_json=as_json)
 
 
 def say(  # noqa: PLR0913  one parameter a flag

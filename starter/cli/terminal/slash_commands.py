@@ -1,14 +1,14 @@
 """The commands of a chat: lines that begin with a slash."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 from rich.text import Text
 
 from longhaul.agent.entries.requests import When
 from longhaul.agent.plain.nearest import nearest
-from longhaul.starter import render, render_session
+from longhaul.starter import render, render_background, render_session
 from longhaul.starter.cli.session_lookup import flags_of
 from longhaul.starter.cli.terminal import session_commands
 from longhaul.starter.cli.terminal.screen import Screen
@@ -22,6 +22,7 @@ from longhaul.workflows.contract import WaitingRequest
 HELP = {
     "/now TEXT": "tell the agent at its next step, in the midst of its reply",
     "/interrupt [TEXT]": "end the reply that is being made; the text becomes the next message",
+    "/stop [CALL]": "stop what works in the background: the command or sub-agent of that call, or all (see /tasks)",
     "/queue": "what waits for its turn",
     "/drop [N]": "take back a message that waits: the last one, or number N of the queue",
     "/pause [WHY]": "begin nothing new until /resume; what runs ends by itself",
@@ -30,7 +31,7 @@ HELP = {
     "/approve [CALL]": "ask again about what was left for later",
     "/observe TEXT": "let the agent know, without asking for a reply",
     "/status": "how the session stands, and what it has used",
-    "/tasks": "the list of tasks that the agent keeps",
+    "/tasks": "the list of tasks that the agent keeps, and what works in the background",
     "/compact": "make the context shorter",
     **session_commands.HELP,
     "/quit": "leave; the session goes on (Ctrl-D too)",
@@ -68,10 +69,12 @@ class Commands:
         self._screen = screen
         self._chat = chat
         self._by = by
-        self._compacting: asyncio.Task[None] | None = None
+        self._beside: list[asyncio.Task[None]] = []
+        """What waits for something, while more is typed."""
         self._known: dict[str, Callable[[str], Awaitable[None]]] = {
             "/now": lambda rest: chat.send(rest, "now"),
             "/interrupt": self._interrupt,
+            "/stop": self._stop,
             "/queue": self._queue,
             "/drop": self._drop,
             "/pause": self._pause,
@@ -99,8 +102,7 @@ class Commands:
 
     async def ended(self) -> None:
         """Until what a command has left running ends: for a chat that can't show it while a line is read."""
-        if self._compacting is not None:
-            await self._compacting
+        await asyncio.gather(*self._beside)
 
     def _say(self, text: str, style: str = "dim") -> None:
         self._screen.show_folded(Text(text, style))
@@ -110,6 +112,13 @@ class Commands:
             await self._chat.send(text, "interrupt")
         else:
             await self._session.interrupt()
+
+    async def _stop(self, call_id: str) -> None:
+        self._do_beside(self._stopped(call_id))
+
+    async def _stopped(self, call_id: str) -> None:
+        ends = await self._session.stop_background(call_id, by=self._by)
+        self._screen.show_folded(*render_background.stopped(ends))
 
     async def _queue(self, _: str) -> None:
         waiting = await self._waiting()
@@ -154,16 +163,21 @@ class Commands:
         self._screen.show_folded(render_session.head(status), *render_session.waiting(self._session.id, pending, flags))
 
     async def _compact(self, _: str) -> None:
-        # It waits for a model call, and what is typed meanwhile must not wait with it.
-        self._compacting = asyncio.create_task(self._compacted())
+        self._do_beside(self._compacted())
 
     async def _compacted(self) -> None:
+        shorter = await self._session.compress_context(by=self._by)
+        self._say("the context is shorter now" if shorter else "the context is short enough")
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """It takes its time, and what is typed meanwhile must not wait with it."""
+        self._beside = [*(task for task in self._beside if not task.done()), asyncio.create_task(self._told(work))]
+
+    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            shorter = await self._session.compress_context(by=self._by)
+            await work
         except (NoSession, Refused, CompressionFailed, CompressionPending) as error:
             self._say(harmless(str(error)), "yellow")
-        else:
-            self._say("the context is shorter now" if shorter else "the context is short enough")
 
     async def _tasks(self, _: str) -> None:
         known = (await self._session.state()).tasks_context
@@ -174,6 +188,7 @@ class Commands:
             self._screen.show_folded(render.task_list((task.state, task.subject) for task in tasks))
         else:
             self._say("no tasks")
+        self._screen.show_folded(*render_background.at_work(await self._session.status()))
 
     def _help(self, name: str) -> None:
         if name in self._known:

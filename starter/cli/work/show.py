@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from longhaul.agent.plain.nearest import did_you_mean
-from longhaul.starter import render_session
+from longhaul.starter import render_background, render_session
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.session_lookup import Name, connected, find_known, flags_of
 from longhaul.starter.cli.terminal.screen import Screen
@@ -84,8 +84,8 @@ async def show(screen: Screen, name: Name, *, full: bool, form: str = "messages"
         )
     whole_by = shlex.join(["longhaul", "show", session.id, "--calls", *flags_of(session)])
     screen.show(*render_session.transcript(messages, width=screen.width, whole_by=lambda _: whole_by))
-    screen.show(*_family(status))
-    screen.show(*_commands(status))
+    screen.show(*render_background.sub_agents(status))
+    screen.show(*render_background.commands(status))
     screen.show_folded(*render_session.waiting(session.id, pending, flags_of(session)))
     screen.show_folded(*_waiting_below(session, pending, below))
     screen.show_folded(*render_session.decisions(status))
@@ -107,26 +107,6 @@ def _waiting_below(root: Session, pending: Sequence[PendingCall], below: Sequenc
 
 def _below(waiting: WaitingBelow) -> dict[str, object]:
     return {"session": waiting.session.id, "agent": waiting.session.spec.name, "call": waiting.call}
-
-
-def _family(status: Status) -> Iterator[Text]:
-    """Whose sub-agent it is, and its own sub-agents: how each stands, and the command that shows it."""
-    if status.path:
-        yield Text(f"sub-agent: {one_line(visible(status.path))}", "dim")
-    user = ["--user", status.user_id] if status.user_id is not None else []
-    for child in status.children:
-        how = {"": "at work", "lost": "its session was ended from outside"}.get(child.outcome, child.outcome)
-        yield Text(f"sub-agent {one_line(visible(child.agent))}: {how}", "dim" if child.outcome else "yellow")
-        shown = shlex.join(["longhaul", "show", child.session_id, *user, "--agent", child.agent])
-        yield Text(f"  {one_line(visible(shown))}", "dim")
-
-
-def _commands(status: Status) -> Iterator[Text]:
-    """Those that run in the background, and the last words on those that have."""
-    for command in status.commands:
-        how = {"": "runs in the background", "unknown": "outcome unknown"}.get(command.fate, command.fate)
-        text = f"command {command.call_id}: {how}: {command.shown}"
-        yield Text(one_line(visible(text)), "dim" if command.fate else "yellow")
 
 
 async def show_calls(screen: Screen, name: Name, call_id: str | None) -> int:

@@ -1,4 +1,4 @@
-"""Commands that answer or steer a session: result, settle, interrupt, say, observe, notify."""
+"""Commands that answer or steer a session: result, settle, interrupt, stop, say, observe, notify."""
 
 import sys
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from typing import Any
 from rich.text import Text
 
 from longhaul.agent.entries.requests import When
-from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.session_lookup import Name, opened
+from longhaul.starter import render_background
+from longhaul.starter.cli.exit_codes import Exit, Misuse
+from longhaul.starter.cli.session_lookup import Name, connected, find_known, opened
 from longhaul.starter.cli.session_start import decider, whoami
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.server_questions import answers_to
@@ -94,6 +95,16 @@ async def interrupt(screen: Screen, name: Name, message: str | None, request_id:
     screen.show(Text(f"interrupted reply {reply_id}"))
     screen.document({"session": session.id, "interrupted": reply_id})
     return 0
+
+
+async def stop(screen: Screen, name: Name, call_id: str, approver: str | None) -> int:
+    """Stop what works in the background."""
+    async with connected() as app:
+        session = await find_known(app, name)
+        ends = await session.stop_background(call_id, by=decider(approver))
+    screen.show(*render_background.stopped(ends))
+    screen.document({"session": session.id, "ends": ends})
+    return 0 if all(ends.values()) else Exit.PARKED
 
 
 @dataclass(frozen=True, slots=True)

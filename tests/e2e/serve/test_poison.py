@@ -18,7 +18,7 @@ ROUTES = {
     "submit": "messages", "observe": "observe", "notify": "notify", "interrupt": "interrupt", "confirm": "decisions",
     "external_result": "external-results", "configure": "configure", "rules": "rules", "replace_state": "state",
     "compact": "compact", "pause": "pause", "resume": "resume", "step": "step", "settle": "settle",
-    "budget": "budget",
+    "budget": "budget", "stop_background": "stop-background",
 }  # fmt: skip
 ALWAYS = {"thousands of items", "levels of lists", "a number of many digits", "600 different rules"}
 """The others by `make chaos`."""

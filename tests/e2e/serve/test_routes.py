@@ -191,6 +191,7 @@ async def change(ask: Caller) -> None:
     (added,) = (await ask("changeRules", {"add": [rule]}))["added"]
     assert added in [one["id"] for one in (await ask("rules"))["rules"]]
     assert (await ask("compact", {})) == {"compacted": False}
+    assert (await ask("stopBackground", {})) == {"ends": {}}
 
 
 async def at_times(ask: Caller, served: Serving) -> None:

@@ -157,6 +157,7 @@ def test_a_body_that_names_nobody_takes_no_name() -> None:
         "resume",
         "settle",
         "step",
+        "stopBackground",
     ]
     for body in bodies:
         assert body.model_config.get("extra") == "forbid", body

@@ -27,7 +27,7 @@ WHO_MAY: dict[str, str] = {
     "answer": f"""
         POST /v1/ hubs hubs/{{hub}}/say hubs/{{hub}}/join hubs/{{hub}}/leave hubs/{{hub}}/end schedules
         POST /v1/schedules/{{schedule}}/ pause resume trigger remove
-        POST {SESSION}/ messages external-results interrupt observe notify
+        POST {SESSION}/ messages external-results interrupt stop-background observe notify
     """,
     "approve": f"POST {SESSION}/ decisions settle",
     "steer": f"""

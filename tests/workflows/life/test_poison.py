@@ -25,6 +25,7 @@ LISTS = {
     "observe": '{"messages": [%s]}',
     "notify": '{"payload": [%s]}',
     "interrupt": '{"message": [%s]}',
+    "stop_background": '{"by": [%s]}',
     "confirm": '{"decisions": [%s]}',
     "external_result": '{"results": [%s]}',
     "configure": '{"rules": [%s]}',
