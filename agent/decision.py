@@ -17,7 +17,7 @@ from longhaul.agent.decisions.findings_validity import has_aged, must_examine, m
 from longhaul.agent.decisions.fused_reads import are_fused
 from longhaul.agent.decisions.hubs import to_tell_hub
 from longhaul.agent.decisions.idle_timeout import close, idle_for_long
-from longhaul.agent.decisions.interrupting import is_stopped, must_ask_hooks, parting_words
+from longhaul.agent.decisions.interrupting import is_stopped, must_ask_hooks, parting_words, why_overdue
 from longhaul.agent.decisions.iteration_limit import in_grace, must_close, was_closed
 from longhaul.agent.decisions.memory import memorised
 from longhaul.agent.decisions.notices import should_notify
@@ -115,7 +115,7 @@ def _must_tell(record: Record, load: Load) -> bool:
 def _stopped(record: Record, reply: ReplyContext) -> Finish:
     closing, said = _closing(record, reply), parting_words(record)
     reason = FinishedReason.INTERRUPTED if record.interrupted else FinishedReason.REJECTED
-    return Finish(reply.reply_id, reason, closing=closing, said=said)
+    return Finish(reply.reply_id, reason, why_overdue(record), closing=closing, said=said)
 
 
 def _while_running(record: Record, load: Load) -> Step:

@@ -79,7 +79,7 @@ with workflow.unsafe.imports_passed_through():
         read_start,
         weigh,
     )
-    from longhaul.workflows.session_timers import DeadlineClock, IdleClock
+    from longhaul.workflows.session_timers import DeadlineClock, IdleClock, TaskClock
     from longhaul.workflows.snapshots import Snapshot, SnapshotAsk
     from longhaul.workflows.steps import Doing
     from longhaul.workflows.wait_metrics import tell_waits
@@ -101,6 +101,7 @@ class AgentSession:
         self._doing = Doing(self._record, self._write)
         self._deadlines = DeadlineClock(self._record, self._write, self._doing.beside)
         self._idleness = IdleClock(self._record, self._write, self._doing.beside)
+        self._task = TaskClock(self._record, self._write, self._doing.beside, self._doing.underway.interrupt)
         self._showing = Showing(self._record, self._doing.running)
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = Snapshot()
@@ -119,6 +120,7 @@ class AgentSession:
 
     async def _live(self) -> Closed:  # noqa: C901, PLR0912, PLR0915  one arm per step
         self._idleness.start_at_once()
+        self._task.start()
         self._doing.children.watch_carried()
         while True:
             match await self._next():
@@ -340,6 +342,7 @@ class AgentSession:
         if earlier is not None:
             self._events = EventFold(earlier)
             self._idleness.follow()
+            self._task.start()
             self._doing.children.watch_restored()
 
     async def _prepare(self, reply: str) -> None:

@@ -1,5 +1,5 @@
 """The durable timers of a session: one for the earliest thing that is due, and none when nothing ever will be; and one
-for the time when it has been idle for long.
+for the time when it has been idle for long; and of a sub-agent one for the end of its task.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from typing import Any
 from temporalio import workflow
 
 from longhaul.agent.decisions.deadlines import next_due, reached, retry_is_due, sleep_is_over
+from longhaul.agent.decisions.interrupting import task_is_over, task_under_way
 from longhaul.agent.decisions.subagents import ends_with_report
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.record import Record
@@ -58,6 +59,36 @@ class DeadlineClock:
             self._write(e.TimeReached())
         else:
             self.set()
+
+
+class TaskClock:
+    """Ends the task of a sub-agent when its time is over, whatever the session does then. One timer in each run, and
+    none where the task has no such time."""
+
+    def __init__(
+        self, record: Record, write: Callable[[e.AnyEntry], None], beside: Beside, interrupt: Callable[[], None]
+    ) -> None:
+        """`interrupt`: cancels what is under way for the reply."""
+        self._record = record
+        self._write = write
+        self._beside = beside
+        self._interrupt = interrupt
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """To be called at the begin of a run, and when an earlier life was found."""
+        parent = self._record.parent
+        if self._running is None and parent is not None and parent.ends_at and not task_is_over(self._record):
+            self._running = self._beside(self._end_at(parent.ends_at))
+
+    async def _end_at(self, moment: int) -> None:
+        left = moment / 1000 - workflow.time()
+        await workflow.sleep(max(left, SHORTEST_SECONDS), summary="the time of the task")
+        # A session that does not know yet whether it has begun before has no reply that could end.
+        await workflow.wait_condition(lambda: task_is_over(self._record) or self._record.reply is not None)
+        if (reply := task_under_way(self._record)) is not None:
+            self._write(e.InterruptAsked(reply_id=reply.reply_id, overdue=True))
+            self._interrupt()
 
 
 class IdleClock:

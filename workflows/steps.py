@@ -11,7 +11,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.decisions.adjustments import with_new_adjustments
 from longhaul.agent.decisions.background import is_wanted
 from longhaul.agent.decisions.call_ids import with_own_call_ids
-from longhaul.agent.decisions.interrupting import parting_words
+from longhaul.agent.decisions.interrupting import parting_words, why_overdue
 from longhaul.agent.decisions.prepared import with_tools_from_before
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.entries.signed_approvals import Verified, VerifyDecisions
@@ -110,8 +110,8 @@ class Doing:
         except WorkInterrupted:
             if ask.is_under_way:
                 return  # it is ended as any reply in its midst
-            words = parting_words(self._record)
-            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, said=words))
+            words, overdue = parting_words(self._record), why_overdue(self._record)
+            self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, error=overdue, said=words))
         except ActivityError as error:
             failed = activity_failures.reply_failed(reply, error)
             why = failed.error.message if failed.error else ""

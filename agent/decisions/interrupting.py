@@ -7,7 +7,7 @@ The hooks are the world's: they are asked in an activity, and what they said is 
 from longhaul.agent.fold.ledger.agent_state import ReplyContext
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import ToolCallState, ToolResultState
+from longhaul.agent.values.conversation.messages import ErrorInfo, ToolCallState, ToolResultState
 
 LONGEST_WORDS = 10_000
 """Characters."""
@@ -28,6 +28,30 @@ def parting_words(ledger: Ledger) -> str:
     if not ledger.interrupted:
         return ""
     return ledger.requests.parting or ledger.spec.react_config.interruption_message
+
+
+def task_under_way(ledger: Ledger) -> ReplyContext | None:
+    """Of a sub-agent, the reply that its task is to end with, unless it ends already."""
+    reply, parent = ledger.reply, ledger.parent
+    is_it = reply is not None and parent is not None and reply.request_id == parent.call_id
+    return reply if is_it and not ledger.interrupted else None
+
+
+def task_is_over(ledger: Ledger) -> bool:
+    """Of a sub-agent: whether the reply that its task ends with has ended."""
+    asked = ledger.requests.handled.get(ledger.parent.call_id) if ledger.parent is not None else None
+    return asked is not None and asked.reply_id in ledger.requests.finished
+
+
+def why_overdue(ledger: Ledger) -> ErrorInfo | None:
+    """What the end of a reply says of the time of its task, where that has ended it."""
+    reply, parent = ledger.reply, ledger.parent
+    if reply is None or parent is None or not (parent.overdue and reply.request_id == parent.call_id):
+        return None
+    return ErrorInfo(
+        type="overdue",
+        message=f"its time was over: `task_seconds` of its agent is {ledger.spec.task_seconds or 0:g}",
+    )
 
 
 def replaced_by(ledger: Ledger) -> str:

@@ -94,6 +94,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
         path=(*(record.parent.path if record.parent else ()), record.spec.name),
         tainted=state.tainted,
         allotted=_allotted(record, call_id),
+        ends_at=record.latest_at + round(own.task_seconds * 1000) if own.task_seconds else 0,
         by_result=by_result,
     )
     request = e.RequestAccepted(

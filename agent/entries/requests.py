@@ -60,6 +60,8 @@ class InterruptAsked(Entry):
     reply_id: str
     messages: tuple[Msg, ...] = sparse(())
     """Becomes the next request."""
+    overdue: bool = sparse(False)
+    """Of a sub-agent: nobody has asked for it, but the time of its task is over."""
 
 
 class InterruptHandled(Entry):

@@ -114,6 +114,8 @@ def _start(ledger: Ledger, entry: e.ReplyStarted) -> None:
 def _interrupted(ledger: Ledger, entry: e.InterruptAsked) -> None:
     ledger.requests.interrupted = True
     background.not_wanted(ledger, ledger.commands)
+    if entry.overdue and ledger.parent is not None:
+        ledger.parent = ledger.parent.model_copy(update={"overdue": True})
     if entry.messages:
         request_id = f"interrupt of {entry.reply_id} at {entry.seq}"
         follow_up = e.RequestAccepted(

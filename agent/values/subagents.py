@@ -48,6 +48,10 @@ class Parent(OpenValue):
     """It has been told how the task ended."""
     error: str = sparse("")
     """Why it could not be told."""
+    ends_at: int = sparse(0)
+    """When the task ends, whatever it is doing, in milliseconds since 1970; 0: it has no such time."""
+    overdue: bool = sparse(False)
+    """That time has come, and has ended it."""
     by_result: bool = sparse(False)
     """It is told by what this session's workflow returns, which closes with the end of the task."""
 

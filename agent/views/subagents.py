@@ -41,7 +41,7 @@ def report(record: Record) -> ChildReport | None:
     return ChildReport(
         call_id=record.parent.call_id,
         session_id=record.state.session_id,
-        state=_STATES.get(ended.reason, "error"),
+        state="error" if record.parent.overdue else _STATES.get(ended.reason, "error"),
         output=_cut(
             f"{_told(record, ended.reason, ended.error.message if ended.error else '', words)}{_files(record)}"
         ),

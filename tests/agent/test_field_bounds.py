@@ -82,6 +82,7 @@ GIVEN: dict[str, tuple[int, Check]] = {
     "seconds of silence": (10**11, lambda size: ModelConfig(silence_seconds=size)),
     "address of a model": (10_000, lambda size: ModelConfig(base_url="h" * size)),
     "seconds of idleness": (10**11, lambda size: AgentSpec(idle_close_seconds=size)),
+    "seconds of a task": (10**9, lambda size: AgentSpec(task_seconds=size)),
     "price of a million tokens": (10**12, lambda size: Price(input=size, output=0)),
     "memory of a sandbox": (10**12, lambda size: Seal(memory_mb=size)),
     "processes of a sandbox": (10**12, lambda size: Seal(processes=size)),

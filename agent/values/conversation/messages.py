@@ -159,7 +159,7 @@ class ErrorInfo(OpenValue):
 
     type: str
     """authentication, permission, rate_limit, invalid_request, context_overflow, upstream, connection, internal,
-    setup, middleware, kind, stuck, refused, filtered, incomplete or unstructured."""
+    setup, middleware, kind, stuck, refused, filtered, incomplete, unstructured or overdue."""
     message: str
 
 

@@ -294,6 +294,9 @@ class AgentSpec(Value):
     """Where dropped text is kept: `workspace`, `redis`, `none`, or `module:name` on the worker."""
     idle_close_seconds: int = sparse(604_800, ge=0, le=10**11)
     """A session without work closes after it; the next message opens it again as it was. 0 = never."""
+    task_seconds: float | None = sparse(None, gt=0, le=1e9, allow_inf_nan=False)
+    """Of a sub-agent: its task ends then, whatever it is doing. By the clock on the wall, from when it is given; None =
+    never."""
     workspace: Workspace | None = None
     """None = a folder of the session's own in the worker's data directory."""
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.e2e.processes import running_with
 from tests.workflows.conftest import Stage
@@ -21,6 +22,10 @@ async def at_work(mark: str) -> None:
     await until(runs)
 
 
+async def last_hint(session: Session) -> str:
+    return [str(block.hint) async for m in session.context() for block in m.content if block.type == "hint"][-1]
+
+
 async def test_a_copy_has_no_command_of_the_first_session_and_its_stop_ends_none(stage: Stage) -> None:
     session = session_of(stage, begun("b1", f"echo up; {STUBBORN.format(FIRST)}"), {"text": "I wait."})
     own_words = stage.script(
@@ -35,8 +40,7 @@ async def test_a_copy_has_no_command_of_the_first_session_and_its_stop_ends_none
     copy = await session.stored.fork(f"{session.id}-copy", by="ana")
 
     stays = "the command 'b1'"
-    told = [str(block.hint) async for m in copy.context() for block in m.content if block.type == "hint"]
-    assert f"belongs to the first one, and nothing of it comes here: {stays}" in told[-1]
+    assert f"belongs to the first one, and nothing of it comes here: {stays}" in await last_hint(copy)
     assert f"what works in the background stays with that session: {stays}" in (await copy.status()).note
     assert (await copy.status()).commands == ()
     assert await copy.stop_background(by="ana") == {}
@@ -80,6 +84,5 @@ async def test_the_end_of_one_before_the_copy_was_made_is_told_there_as_what_it_
 
     assert [hint for hint in await hints(now) if "is over: success." in hint] != []
     assert "stays with that session" not in (await now.status()).note
-    told = [str(block.hint) async for m in earlier.context() for block in m.content if block.type == "hint"]
-    assert "nothing of it comes here: the command 'b1'" in told[-1], "it ran at that step"
+    assert "nothing of it comes here: the command 'b1'" in await last_hint(earlier), "it ran at that step"
     assert (await earlier.status()).commands == (await now.status()).commands == ()
