@@ -1,7 +1,6 @@
 """One request to the console: what it was sent, and what it may ask. All of that goes through the HTTP API's own table:
 the same scopes, bodies and handlers, so that a page can do nothing that a request could not."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from starlette.requests import Request
 
 from longhaul.starter.console.authentication import PATH, Visitor
 from longhaul.starter.console.forms import SentFile
-from longhaul.starter.serve.request_checks import caller_of, check_body
+from longhaul.starter.serve.request_checks import caller_of, carried_out, check_body
 from longhaul.starter.serve.requests import Call, Served, path_values
 from longhaul.starter.serve.response_bodies import Row
 from longhaul.starter.serve.routes import OPERATIONS
@@ -57,9 +56,7 @@ class Visit:
         path: Mapping[str, str] | None = None,
     ) -> Any:
         """What the operation of that name answers. Raises Problem, and what `problem_of` knows."""
-        call = self.call(name, query, body, path)
-        async with asyncio.timeout(NAMED[name].seconds):
-            return await NAMED[name].handler(call)
+        return await carried_out(NAMED[name], self.call(name, query, body, path))
 
     def call(
         self,

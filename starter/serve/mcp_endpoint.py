@@ -3,11 +3,12 @@
 from importlib.util import find_spec
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from longhaul.starter.serve.problems import Problem, problem_of
 from longhaul.starter.serve.request_checks import known_caller, read_body
 from longhaul.starter.serve.requests import Served
+from longhaul.starter.serve.revocation import while_let_in
 from longhaul.starter.serve.tokens import Caller
 
 PATH = "/mcp"
@@ -30,7 +31,21 @@ class McpDoor:
             return
         from longhaul.starter.serve.mcp_server import answer, replayed  # noqa: PLC0415  needs the extra
 
-        await answer(self._served, caller, scope, replayed(body, receive), send)
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        authorization = request.headers.get("authorization")
+        work = answer(self._served, caller, scope, replayed(body, receive), sending)
+        try:
+            await while_let_in(caller, lambda: known_caller(self._served, authorization), work)
+        except Problem as problem:
+            if begun:
+                raise
+            await problem.response()(scope, receive, send)
 
     async def _let_in(self, request: Request) -> tuple[Caller, bytes]:
         """Raises Problem."""

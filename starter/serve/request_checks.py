@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from longhaul.starter.serve.operation import Answer, Operation
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.requests import Call, Served, path_values
+from longhaul.starter.serve.revocation import while_let_in
 from longhaul.starter.serve.tokens import BadTokens, Caller
 from longhaul.starter.serve.tokens import Scope as TokenScope
 
@@ -63,9 +65,7 @@ class Door:
         if operation is None:
             allowed = ", ".join(sorted(self._operations))
             raise Problem("method", f"{request.method}: send {allowed} here", headers={"Allow": allowed})
-        call = await self._call(operation, request)
-        async with asyncio.timeout(operation.seconds):
-            return as_answer(await operation.handler(call))
+        return as_answer(await carried_out(operation, await self._call(operation, request)))
 
     async def _call(self, operation: Operation, request: Request) -> Call:
         caller = caller_of(self._served, request.headers.get("authorization"), operation.scope, operation.also)
@@ -74,6 +74,16 @@ class Door:
         body = await _body_of(request, operation.body) if operation.body is not None else None
         check_body(operation, caller, body)
         return Call(self._served, caller, path, query, body, request.headers)
+
+
+async def carried_out(operation: Operation, call: Call) -> Any:
+    """What the handler gives, in its time and while the caller may ask. Raises Problem, and what `problem_of` knows."""
+
+    def look() -> Caller:
+        return caller_of(call.served, call.headers.get("authorization"), operation.scope, operation.also)
+
+    async with asyncio.timeout(operation.seconds):
+        return await while_let_in(call.caller, look, operation.handler(call))
 
 
 def caller_of(served: Served, header: str | None, scope: TokenScope | None, also: TokenScope | None = None) -> Caller:

@@ -21,12 +21,11 @@ from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.request_bodies import Reading
 from longhaul.starter.serve.request_checks import caller_of
 from longhaul.starter.serve.requests import Call, session_of
+from longhaul.starter.serve.revocation import LOOK_SECONDS
 
 HEARTBEAT_SECONDS = 15.0
 SLOWEST_SECONDS = 30.0
 """A reader that takes nothing for so long is let go."""
-LOOK_SECONDS = 1.0
-"""A token that is taken out ends its streams before their next event, and silent ones after so long."""
 FIRST_SECONDS = 3.0
 """How long the first events may take before the answer begins without them: then it can't be a 404 any more."""
 MOST_READERS = 50

@@ -1,11 +1,13 @@
-"""`longhaul serve`: what a stream tells whose token is taken out while it is read."""
+"""`longhaul serve`: what streams and requests that wait come to whose token is taken out meanwhile."""
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from longhaul.starter.serve.revocation import LOOK_SECONDS
 from tests.e2e.serve.test_sessions import SLOWLY, agent
 from tests.e2e.serving import TOKENS, Reader, serving, tokens_file
 from tests.limits import SURE_SECONDS
@@ -39,11 +41,7 @@ async def test_a_stream_ends_when_its_token_is_taken_out(
         async with asyncio.timeout(SURE_SECONDS), ana.news, page.news:
             await ana.news.wait_for(lambda: len(ana.live) > 2 if busy else len(ana.recorded) > 5)
             await page.news.wait_for(lambda: page.recorded)
-        lines = file.read_text().splitlines()
-        (own,) = [line for line in lines if " ana " in line]
-        file.write_text(
-            "\n".join([*(line for line in lines if line != own), f"{own.rpartition(' ')[0]}{left}" if left else ""])
-        )
+        without(file, "ana", left)
         async with asyncio.timeout(SURE_SECONDS):
             last, last_of_page = await asyncio.gather(reading, looking)
         refused = await client.post(f"{session}/messages", json={"messages": "And now?"})
@@ -57,3 +55,69 @@ async def test_a_stream_ends_when_its_token_is_taken_out(
     assert refused.status_code == (403 if left else 401)
     assert still_read
     assert busy is all(frame.data.get("type") != "REPLY_END" for frame in ana.frames)
+
+
+def without(file: Path, user: str, left: str = "") -> None:
+    """Take the token of that user out, or leave it these scopes."""
+    lines = file.read_text().splitlines()
+    (own,) = [line for line in lines if f" {user} " in line]
+    rest = [line for line in lines if line != own]
+    file.write_text("\n".join([*rest, f"{own.rpartition(' ')[0]}{left}" if left else ""]))
+
+
+def mcp_call(tool: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    return {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, "headers": headers}
+
+
+async def until_queued(client: httpx.AsyncClient, session: str, count: int) -> None:
+    async with asyncio.timeout(SURE_SECONDS):
+        while (await client.get(f"{session}/status")).json()["queued"] < count:  # noqa: ASYNC110  another process does it
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("left", ["", " read"], ids=["no line", "fewer scopes"])
+async def test_requests_that_wait_end_when_their_token_is_taken_out(
+    tmp_path: Path, worker: int, cli_environment: dict[str, str], left: str
+) -> None:
+    """Long before the reply does that they wait for; and what they had asked for is done."""
+    assert worker
+    file = tokens_file(tmp_path)
+    text = "It is a long, long way to the lighthouse. " * 100
+    session = agent(tmp_path, {"text": text, **SLOWLY}, {"text": "Still far."})
+    environment = cli_environment | {"LONGHAUL_SERVE_TOKENS": str(file), "LONGHAUL_TRUST": "1"}
+    at = {"agent": "lamp", "session": session.rpartition("/")[2]}
+
+    async with (
+        serving(tmp_path, environment) as server,
+        server.client() as client,
+        server.client("bob") as bob,
+        server.client("max") as operator,
+    ):
+        asked = await client.post(f"{session}/messages", json={"messages": "How far?"})
+        waiting = [
+            client.post(f"{session}/messages?wait=60", json={"messages": "And now?", "request_id": "now"}),
+            client.post("/mcp", **mcp_call("send", **at, text="And then?", wait=60)),
+            client.post("/mcp", **mcp_call("read", **at, wait=60)),
+        ]
+        other = asyncio.create_task(bob.post(f"{session}/messages?wait=60", json={"messages": "Bob asks."}))
+        tasks = [asyncio.create_task(one) for one in waiting]
+        await until_queued(client, session, 2)
+        await asyncio.sleep(2 * LOOK_SECONDS)  # they are looked after, and none ends for it
+        early = [task.done() for task in tasks]
+        without(file, "ana", left)
+        async with asyncio.timeout(SURE_SECONDS):
+            answers = await asyncio.gather(*tasks)
+        of_others = other.done()
+        other.cancel()
+        status = (await operator.get(f"{session}/status?user=ana")).json()
+        reply = (await operator.get(f"{session}/result/{asked.json()['reply_id']}?user=ana")).json()
+
+    assert early == [False, False, False]
+    assert [answer.status_code for answer in answers] == ([403] if left else [401]) + [401, 401]
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
+    assert all("is not taken back" in answer.json()["detail"] for answer in answers)
+    assert not of_others
+    assert reply["status"] == "working"
+    assert status["queued"] == 2
