@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from longhaul.starter.serve.host_names import is_own
 from longhaul.starter.serve.problems import Problem
 from longhaul.starter.serve.request_checks import caller_of
 from longhaul.starter.serve.requests import Served
@@ -59,8 +60,7 @@ class Entrance:
 
     def check_origin(self, request: Request) -> None:
         """Of what changes something: browsers always say where it comes from. Raises Problem."""
-        origin = request.headers.get("origin", "")
-        if origin.partition("://")[2].lower() != request.headers.get("host", "").lower() or not origin:
+        if not is_own(request.headers.get("origin", ""), request.headers.get("host", "")):
             raise Problem("forbidden", "Origin: this page takes what its own forms send, and nothing else")
 
     def check_form(self, visitor: Visitor, form: Mapping[str, str]) -> None:

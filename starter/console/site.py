@@ -125,7 +125,7 @@ class _Entry:
 
     async def _told(self, request: Request, problem: Problem) -> Response:
         if problem.kind == "unauthorized":
-            if request.method == "POST" or request.url.path.endswith("/events"):
+            if request.method == "POST" or request.scope["path"].endswith("/events"):
                 return await pages.problem_page(None, self._home, problem)
             return RedirectResponse(f"{self._home}/sign-in", 303)
         return await pages.problem_page(self._visit(request), self._home, problem)

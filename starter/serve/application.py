@@ -67,7 +67,7 @@ def _for_web_pages(served: Served) -> list[Middleware]:
 async def _nothing_here(request: Request, error: Exception) -> Response:
     del error
     return Problem(
-        "not-found", f"there is no {request.url.path[:200]!r}; /openapi.json names all that there is"
+        "not-found", f"there is no {request.scope['path'][:200]!r}; /openapi.json names all that there is"
     ).response()
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longhaul.starter.serve.host_names import host_name, is_own
 from longhaul.starter.serve.operation import Answer, Operation
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.requests import Call, Served, path_values
@@ -212,30 +214,24 @@ class Guard:
                 message["headers"] = [*own, *(one for one in SECURITY_HEADERS if one[0] not in named)]
             await send(message)
 
+        # A name may hold a slash: %2F must not become one before the path is taken apart.
+        raw = scope.get("raw_path") or scope["path"].encode()
+        scope = {**scope, "path": raw.decode("latin-1")}
         try:
-            self._check(Request(scope))
+            self._check(Headers(scope=scope), scope["path"].removeprefix(self._served.root_path))
         except Problem as problem:
             await problem.response()(scope, receive, sending)
             return
-        # A name may hold a slash: %2F must not become one before the path is taken apart.
-        raw = scope.get("raw_path") or scope["path"].encode()
-        await self._app({**scope, "path": raw.decode("latin-1")}, receive, sending)
+        await self._app(scope, receive, sending)
 
-    def _check(self, request: Request) -> None:
+    def _check(self, headers: Headers, path: str) -> None:
         """A web page may send to this machine in its reader's name: neither under a name of its own, nor openly."""
-        host = host_name(request.headers.get("host", ""))
-        if host not in self._served.hosts and request.url.path.removeprefix(self._served.root_path) not in PROBES:
-            raise Problem("wrong-host", f"Host: {host!r} is not served; name it in LONGHAUL_SERVE_HOSTS")
-        origin = request.headers.get("origin")
-        if origin is None or origin in self._served.origins:
-            return
-        if origin.partition("://")[2].lower() != request.headers.get("host", "").lower():
+        for name in ("Host", "Origin"):
+            if len(headers.getlist(name)) > 1:
+                raise Problem("malformed", f"{name}: it is there more than once; send it once")
+        host = headers.get("host", "")
+        if host_name(host) not in self._served.hosts and path not in PROBES:
+            raise Problem("wrong-host", f"Host: {host[:100]!r} is not served; name it in LONGHAUL_SERVE_HOSTS")
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._served.origins and not is_own(origin, host):
             raise Problem("forbidden", f"Origin: pages of {origin[:100]!r} may not ask; see LONGHAUL_SERVE_ORIGINS")
-
-
-def host_name(header: str) -> str:
-    """Without its port, in small letters."""
-    host = header.strip().lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]

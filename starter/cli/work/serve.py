@@ -22,7 +22,7 @@ from longhaul.starter.console.site import routes
 from longhaul.starter.hosting.own_process import keep_to_itself
 from longhaul.starter.serve.application import application
 from longhaul.starter.serve.connections import Connection
-from longhaul.starter.serve.request_checks import host_name
+from longhaul.starter.serve.host_names import host_name
 from longhaul.starter.serve.requests import Served
 from longhaul.starter.serve.tokens import SCOPES, BadTokens, Caller, Tokens, issue
 from longhaul.starter.settings import Settings
@@ -142,9 +142,13 @@ def listen(place: ListenPlace, *, is_guarded: bool) -> socket.socket:
 
 
 def hosts_of(place: ListenPlace, named: str) -> frozenset[str]:
-    """Names under which requests may come."""
+    """Names under which requests may come. Raises Misuse."""
+    names = named.replace(",", " ").split()
+    if odd := next((name for name in names if host_name(name) is None), None):
+        raise Misuse(f"LONGHAUL_SERVE_HOSTS: {odd!r} is no name of a server; write it as `agents.example`")
     bound = f"[{place.host}]" if ":" in place.host else place.host
-    return frozenset(host_name(name) for name in (*LOOPBACK_NAMES, bound, *named.replace(",", " ").split()))
+    known = (host_name(name) for name in (*LOOPBACK_NAMES, bound, *names))
+    return frozenset(name for name in known if name is not None)
 
 
 async def make_token(user: str, scopes: str) -> int:

@@ -17,15 +17,33 @@ from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.work.serve import ListenPlace, hosts_of, listen
 from longhaul.starter.serve.application import application
+from longhaul.starter.serve.host_names import host_name
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.problems import Problem
-from longhaul.starter.serve.request_checks import caller_of, host_name
+from longhaul.starter.serve.request_checks import caller_of
 from longhaul.starter.serve.requests import Served, path_values
 from longhaul.starter.serve.routes import OF_LETTERS, OPERATIONS
 from longhaul.starter.serve.streaming import first_wanted, framed
 from longhaul.starter.serve.tokens import SCOPES, Caller, Tokens, digest_of
 from longhaul.starter.settings import Settings
 
+ODD_HOSTS = (
+    "",
+    ":80",
+    "here:",
+    "here:0",
+    "here:65536",
+    "here:+80",
+    "here:80:80",
+    "here:80@evil",
+    "here:٨٠",
+    "[::1",
+    "[::1]evil",
+    "[::1]@evil",
+    "[::1]]",
+    "[]",
+    "::1",
+)
 RULE = {"tool_name": "Bash", "rule_content": "make:*"}
 PAGE = (Path(__file__).parents[3] / "docs" / "people" / "http.md").read_text(encoding="utf-8")
 
@@ -240,9 +258,16 @@ def test_names_in_paths_are_as_they_were_meant() -> None:
 
 @pytest.mark.parametrize(
     ("header", "name"),
-    [("LOCALHOST:8000", "localhost"), ("[::1]:8000", "[::1]"), ("a.example", "a.example"), ("", "")],
+    [
+        ("LOCALHOST:8000", "localhost"),
+        ("[::1]:8000", "[::1]"),
+        ("a.example", "a.example"),
+        ("a.example.", "a.example."),
+        ("a.example:65535", "a.example"),
+        *((odd, None) for odd in ODD_HOSTS),
+    ],
 )
-def test_a_host_is_known_without_its_port(header: str, name: str) -> None:
+def test_a_host_is_known_without_its_port(header: str, name: str | None) -> None:
     assert host_name(header) == name
 
 
@@ -293,3 +318,8 @@ async def test_web_pages_may_ask_where_they_are_named_and_nowhere_else() -> None
     assert (before.status_code, before.headers["access-control-allow-origin"]) == (200, page)
     assert (unknown.status_code, closed.status_code) == (403, 403)
     assert "access-control-allow-origin" not in {*unknown.headers, *closed.headers}
+
+
+def test_a_name_that_no_request_can_come_under_is_told() -> None:
+    with pytest.raises(Misuse, match=r"LONGHAUL_SERVE_HOSTS: 'https://agents\.example' is no name of a server"):
+        hosts_of(ListenPlace("127.0.0.1", 0), "agents.example https://agents.example")
