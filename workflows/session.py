@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from longhaul.activities import contract as world
     from longhaul.agent.decision import decide
+    from longhaul.agent.decisions.changed_settings import begins_anew
     from longhaul.agent.decisions.rollover import Load
     from longhaul.agent.decisions.subagents import says_at_its_end
     from longhaul.agent.entries import all_entries as e
@@ -84,6 +85,8 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.workflows.steps import Doing
     from longhaul.workflows.wait_metrics import tell_waits
     from longhaul.workflows.web_ui import Showing
+
+ASKS_ANEW = "asks-anew-with-another-model"
 
 
 @workflow.defn(dynamic=True)
@@ -293,16 +296,24 @@ class AgentSession:
             # A defect of ours in reading a letter must not fail the task: it would be read again for ever.
             workflow.logger.exception("a letter could not be read")
             raise Unusable(f"{name[:MAX_NAME]}: it could not be read ({type(error).__name__})") from error
-        lacking = self._record.life.lacking
         for entry in received.entries:
+            self._take(entry)
+        return received.answer
+
+    def _take(self, entry: e.AnyEntry) -> None:
+        lacking = self._record.life.lacking
+        # Sessions that are alive have been told to go on waiting: their histories know of no such cancellation.
+        anew = begins_anew(self._doing.begun, entry, self._record) and workflow.patched(ASKS_ANEW)
+        if anew and isinstance(entry, e.Configured):
+            entry = entry.model_copy(update={"anew": True})
+        if not (anew and isinstance(entry, e.WorkerLacks)):
             self._write(entry)
             if isinstance(entry, e.WorkerLacks):
                 self._showing.begin_waiting()
-            # A provider that is away is not asked while the session is paused: the call is made anew when it goes on.
-            waited_out = isinstance(entry, e.PauseBegun) and lacking is not None and lacking.away is not None
-            if isinstance(entry, e.InterruptAsked) or waited_out:
-                self._doing.underway.interrupt()
-        return received.answer
+        # A provider that is away is not asked while the session is paused: the call is made anew when it goes on.
+        waited_out = isinstance(entry, e.PauseBegun) and lacking is not None and lacking.away is not None
+        if isinstance(entry, e.InterruptAsked) or waited_out or anew:
+            self._doing.underway.interrupt()
 
     def _refuse(self, name: str, reason: str) -> None:
         self._write(e.LetterRefused(name=name[:MAX_NAME], reason=reason, count=self._record.refused.count + 1))

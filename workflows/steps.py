@@ -1,7 +1,8 @@
 """Does each step that takes time: an activity is started, and its answer written down."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from temporalio import workflow
@@ -11,6 +12,7 @@ from longhaul.activities import contract as world
 from longhaul.agent.decisions.adjustments import with_new_adjustments
 from longhaul.agent.decisions.background import is_wanted
 from longhaul.agent.decisions.call_ids import with_own_call_ids
+from longhaul.agent.decisions.changed_settings import BegunStep, begun
 from longhaul.agent.decisions.interrupting import parting_words, why_overdue
 from longhaul.agent.decisions.prepared import with_tools_from_before
 from longhaul.agent.entries import all_entries as e
@@ -55,6 +57,8 @@ class Doing:
         self.checkpointing: asyncio.Task[None] | None = None
         self.crash: BaseException | None = None
         """A defect of ours in a task of its own: the session's task has to fail like one in its loop."""
+        self.begun: BegunStep | None = None
+        """Of those that ask a model, or look for what it needs: the one that is under way."""
         self._slow = False
         """Whether a checkpoint within the task has taken too long: activities write the further ones of this run."""
         self._ahead: tuple[int, e.Prepared] | None = None
@@ -106,10 +110,12 @@ class Doing:
         try:
             prepared = None if ask.is_under_way else await self.fused.prepare(ask)
             if prepared is None:
-                prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, activity_options.prepare())
+                with self._by_settings(world.PREPARE_REPLY):
+                    how = activity_options.prepare()
+                    prepared = await self._at_files.run(world.PREPARE_REPLY, ask, e.Prepared, how)
         except WorkInterrupted:
-            if ask.is_under_way:
-                return  # it is ended as any reply in its midst
+            if ask.is_under_way or not self._record.interrupted:
+                return  # it is ended as any reply in its midst, or prepared anew
             words, overdue = parting_words(self._record), why_overdue(self._record)
             self._write(e.ReplyFinished(reply_id=reply, reason=FinishedReason.INTERRUPTED, error=overdue, said=words))
         except ActivityError as error:
@@ -129,7 +135,8 @@ class Doing:
                 activity_inputs.summary_of_thought(ask),
                 waits=activity_inputs.is_last_model(self._record, model),
             )
-            said = await self._at_files.run(world.CALL_MODEL, ask, e.ModelSaid, how)
+            with self._by_settings(world.CALL_MODEL):
+                said = await self._at_files.run(world.CALL_MODEL, ask, e.ModelSaid, how)
         except WorkInterrupted:
             self._release(1)  # it had said nothing yet
         except ActivityError as error:
@@ -175,7 +182,8 @@ class Doing:
         try:
             waits = activity_inputs.needs_model(self._record, ask)
             how = activity_options.compress(ask.config, self._record.provided.liveness, waits=waits)
-            shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
+            with self._by_settings(world.COMPRESS):
+                shorter = await self._at_files.run(world.COMPRESS, ask, e.ContextCompressed, how)
         except WorkInterrupted:
             self._release(1)  # nothing has changed, and nobody waits for it any more
         except ActivityError as error:
@@ -189,6 +197,14 @@ class Doing:
                 self._write(with_new_adjustments(shorter, self._record))
             else:
                 self._release(1)  # the state was replaced meanwhile: it is a summary of another context
+
+    @contextmanager
+    def _by_settings(self, activity: str) -> Iterator[None]:
+        self.begun = begun(activity, self._record)
+        try:
+            yield
+        finally:
+            self.begun = None
 
     def _release(self, lost: int) -> None:
         """What was put aside for a call that gave no answer."""

@@ -24,6 +24,8 @@ class Configured(Entry):
     by: str = sparse("")
     no_tool: tuple[str, ...] = sparse(())
     """Tools of the new rules that the agent does not have."""
+    anew: bool = sparse(False)
+    """The step that waited with another model is begun anew with this one."""
 
 
 class RulesChanged(Entry):

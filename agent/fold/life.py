@@ -93,6 +93,8 @@ def _has_ended(lacking: e.WorkerLacks, entry: e.AnyEntry) -> bool:
             return True
         case e.PauseBegun():
             return lacking.away is not None
+        case e.Configured():
+            return entry.anew
         case _:
             return not lacking.call_id and isinstance(entry, _OUR_STEPS)
 

@@ -69,7 +69,7 @@ class SessionCommands:
             self._say(f"model {(await self._session.status()).model}")
             return
         await self._session.configure(model=located(name), by=self._by)
-        self._say(f"from the next step on: model {name}")
+        self._say(f"from the next step on: model {name}; a call that waits for its provider is made anew with it")
 
     async def _mode(self, name: str) -> None:
         if not name:

@@ -119,7 +119,7 @@ def test_what_was_left_for_later_is_asked_again_and_changed_in_the_editor(cli: C
     assert [hint[-2:] for hint in hints] == [["--agent", "longhaul"]] * 4, "pasted, they mean this session alone"
 
 
-def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
+def test_ctrl_c_interrupts_and_the_chat_goes_on_and_another_model_rescues_a_reply_that_waits(cli: Cli) -> None:
     model = cli.script(SLOW, SLOW)
 
     with Terminal(cli, "chat", "--model", model) as terminal:
@@ -129,14 +129,12 @@ def test_ctrl_c_interrupts_and_the_chat_goes_on(cli: Cli) -> None:
         terminal.types("\x03")
         terminal.until("interrupted")
         terminal.steps(("/model tide\r", "on: model tide"), ("hail\r", "! waits for a worker that can go on: no model"))
-        terminal.steps(("\x03", "0 steps, "), (f"/model {model}\r", "on: model scripted:"))
-        terminal.types("again\n")
-        terminal.until("harbour is full.")
+        terminal.steps((f"/model {model}\r", "on: model scripted:"), ("", "harbour is full."))
         terminal.types("\x04")
         seen = terminal.end()
 
     assert seen.code == 0, seen.shown
-    assert seen.shown.index("interrupted") < seen.shown.index("> again") < seen.shown.index("harbour is full.")
+    assert seen.shown.index("interrupted") < seen.shown.index("> hail") < seen.shown.index("harbour is full.")
     assert "begun anew" not in seen.shown
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from temporalio.common import RetryPolicy
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from longhaul.activities.attempt import outages
 from longhaul.activities.attempt.outages import FIRST_TOLD, TOLD_EACH
@@ -18,6 +19,8 @@ from longhaul.activities.models.failures.retry_errors import pause_seconds
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import standing_still
+from longhaul.workflows.contract import DATA_CONVERTER
+from longhaul.workflows.session import AgentSession
 from tests.activities.models.wire import Answer, Wire, chat_says, events
 from tests.e2e.processes import WorkerSettings, worker
 from tests.workflows.conftest import Stage
@@ -279,6 +282,57 @@ async def test_a_pause_ends_the_waiting_and_resuming_asks_anew(stage: Stage, wir
         done = await session.wait(reply)
 
     assert (done.error, done.get_text_content()) == (None, "Fair wind.")
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["after it was told", "before"])
+async def test_another_model_is_asked_in_the_place_of_one_that_is_away(stage: Stage, wire: Wire, told: bool) -> None:
+    """Without an interrupt, and by the old one's next try at the latest; a model that answers is left alone."""
+    wire.answers = [down(LATER if told else {}), *(down({}) for _ in range(FIRST_TOLD))]
+    session = speaking(stage, GPT, wire.url)
+    reply = await session.submit("How is the wind?")
+    await (told_of(session) if told else until(asked(wire, 1)))
+    before = await session.status()
+    tries = len(wire.bodies)
+
+    async with asyncio.timeout(15):
+        await session.configure(max_iters=9)
+        await session.configure(model=stage.script({"text": "I stand in.", "delay_ms": 50, "chunk_chars": 1}))
+        during = await session.status()
+        await session.configure(model_config={"max_retries": 1})
+        done = await session.wait(reply)
+
+    assert (before.outage is not None, during.outage) == (told, None)
+    assert (done.error, done.get_text_content()) == (None, "I stand in.")
+    assert len(wire.bodies) == (tries if told else FIRST_TOLD)
+    after = await session.status()
+    assert (after.outage, after.model_calls) == (None, 1)
+    await replays(stage, session)
+
+
+async def test_another_model_is_taken_where_no_worker_knows_the_first(stage: Stage) -> None:
+    """The reply has not begun yet, and begins with it."""
+    session = stage.session(model="nobody", tools=["fetch"])
+    reply = await session.submit("How is the wind?")
+
+    async def is_told() -> bool:
+        return (await session.status()).lacking != ""
+
+    await until(is_told)
+    lacking = (await session.status()).lacking
+    await session.configure(model=stage.script({"text": "I stand in."}))
+    done = await session.wait(reply)
+
+    assert "'nobody'" in lacking
+    assert (done.error, done.get_text_content()) == (None, "I stand in.")
+    assert (await session.status()).lacking == ""
+    await replays(stage, session)
+
+
+async def replays(stage: Stage, session: Session) -> None:
+    history = await stage.handle(session).fetch_history()
+    runner = UnsandboxedWorkflowRunner()
+    replayer = Replayer(workflows=[AgentSession], data_converter=DATA_CONVERTER, workflow_runner=runner)
+    await replayer.replay_workflow(history)
 
 
 class AnHour(list[Answer]):
