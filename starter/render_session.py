@@ -52,7 +52,8 @@ def spent(row: Priced) -> str:
 
 
 def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
-    """One line a session, aligned, never cut; when it was started and what it cost stand there where there is room."""
+    """A head, and one line a session, aligned, never cut; when it was started and what it cost stand there where there
+    is room. Where the others have none, the head is empty, and each session has a second line."""
     table = [["SESSION", "USER", "AGENT", "STATUS", "SINCE", "STARTED", "COST"]]
     table += [
         [
@@ -70,6 +71,10 @@ def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
     widths = [max(cell_len(line[column]) for line in table) for column in range(7)]
     while len(widths) > _NEVER_LEFT_OUT and sum(widths) + 2 * (len(widths) - 1) > width:
         widths.pop()
+    if sum(widths) + 2 * (len(widths) - 1) > width:
+        yield Text()
+        yield from (_in_two_lines(line) for line in table[1:])
+        return
     for number, line in enumerate(table):
         shown = Text(style="bold" if number == 0 else "")
         for column, (cell, cells) in enumerate(zip(line, widths, strict=False)):
@@ -77,6 +82,13 @@ def cards(rows: Sequence[SessionCard], *, width: int) -> Iterator[Text]:
             shown.append(cell, colour).append(" " * (cells - cell_len(cell) + 2))
         shown.rstrip()
         yield shown
+
+
+def _in_two_lines(row: Sequence[str]) -> Text:
+    name, user, agent, status, since = row[:_NEVER_LEFT_OUT]
+    shown = Text.assemble((name, "bold"), "\n  ", (status, _COLOURS.get(status, "")))
+    told = (since, agent, f"of {user}")
+    return shown.append("".join(f", {each}" for each in told if each not in ("-", "of -")))
 
 
 def titled(row: SessionCard, *, width: int) -> Text:
@@ -332,7 +344,8 @@ def steps(events: Iterable[TrajectoryEvent], *, width: int) -> Iterator[Text]:
     for event in events:
         said = event.input if event.kind == "action" else event.text
         named = " ".join(filter(None, (event.tool, event.state, event.by)))
-        line = Text(f"{event.seq:>6}  {event.kind:<20} {event.source:<11} ", "dim")
+        columns = f"{event.seq:>6}  {event.kind:<20} {event.source:<11} "
+        line = Text(columns if width >= 2 * len(columns) else f"{event.seq} {event.kind}, {event.source}: ", "dim")
         line.append(one_line(f"{named}: {said}" if named and said else named or said), "")
-        line.truncate(max(width, 40), overflow="ellipsis")
+        line.truncate(max(width, 16), overflow="ellipsis")
         yield line

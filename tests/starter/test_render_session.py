@@ -60,6 +60,16 @@ def test_a_narrow_list_leaves_out_when_and_keeps_the_rest_whole() -> None:
     ]
 
 
+def test_where_no_column_has_room_each_session_has_two_lines_and_no_head() -> None:
+    rows = [replace(CARD, session_id="mend-the-lamp-of-the-southern-mole"), replace(CARD, user_id=None)]
+
+    assert [row.plain for row in render_session.cards(rows, width=38)] == [
+        "",
+        "mend-the-lamp-of-the-southern-mole\n  waiting, coder, of ana",
+        "mend\n  waiting, coder",
+    ]
+
+
 def test_the_head_says_why_the_last_reply_failed() -> None:
     head = render_session.head(status(last_error=ErrorInfo(type="auth", message="the key\nis wrong")))
 

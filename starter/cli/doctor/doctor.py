@@ -31,7 +31,7 @@ async def doctor(screen: Screen) -> int:
     fit = all(check.ok for check in checks if check.essential)
     screen.document({"ok": fit, "checks": [dataclasses.asdict(check) for check in checks]})
     for check in checks:
-        screen.show(_line(check))
+        screen.show_folded(_line(check))
     screen.show(Text("the essentials are there" if fit else "something essential is missing", style="bold"))
     return Exit.DONE if fit else Exit.TROUBLE
 

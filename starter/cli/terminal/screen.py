@@ -89,6 +89,15 @@ class Screen:
         """As `show`, in rows that break no word: for what is read, and not copied."""
         self.show(*(self._in_rows(self.out, line) for line in lines))
 
+    def show_fields(self, *fields: Text) -> None:
+        """What stands side by side in a list: in one line, or where that has no room, each in a line of its own, whole,
+        for it may be copied."""
+        line = Text("  ").join(fields)
+        if line.cell_len <= self.width or not self.out.is_terminal:
+            self.show(line)
+        else:
+            self.show(*(Text("  " * bool(number)).append_text(each) for number, each in enumerate(fields)))
+
     def in_rows(self, question: str) -> str:
         """The same of one behind which the answer is typed."""
         return f"{self._in_rows(self.out, Text(question.rstrip())).plain} "

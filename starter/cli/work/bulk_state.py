@@ -122,7 +122,7 @@ def _told(screen: Screen, rows: list[StateRow], done: str) -> int:
     screen.document([asdict(row) for row in rows])
     failed = [row for row in rows if row.error]
     for row in rows:
-        line = f"{row.session or '-'}  {row.user or '-'}  {row.agent or '-'}  {row.file}  {row.error or done}"
-        screen.show(Text(one_line(line), "red" if row.error else ""))
+        line = (row.session or "-", row.user or "-", row.agent or "-", row.file, row.error or done)
+        screen.show_fields(*(Text(one_line(each), "red" if row.error else "") for each in line))
     screen.show(Text(f"{len(rows) - len(failed)} {done}, {len(failed)} failed", "bold"))
     return Exit.TROUBLE if failed else Exit.DONE

@@ -51,14 +51,16 @@ async def apply(screen: Screen, file: str, user: str | None, *, remove: bool) ->
         applied = await apply_hubs(app, tables, agent_of, user=user, remove=remove)
     screen.document([dataclasses.asdict(one) for one in applied])
     if not applied:
-        screen.show(Text("the file has no hubs"))
+        screen.show_folded(Text("the file has no hubs"))
     for one in applied:
-        screen.show(Text(one_line(visible(f"{one.name}: {', '.join(one.members)}"))))
+        screen.show_folded(Text(one_line(visible(f"{one.name}: {', '.join(one.members)}"))))
         if one.gone_from_the_file:
             gone = ", ".join(one.gone_from_the_file)
-            screen.show(Text(one_line(visible(f"  not in the file: {gone}; `longhaul hub remove {one.name}` lets go"))))
+            screen.show_folded(
+                Text(one_line(visible(f"  not in the file: {gone}; `longhaul hub remove {one.name}` lets go")))
+            )
         if one.removed:
-            screen.show(Text(one_line(visible(f"  let go: {', '.join(one.removed)}"))))
+            screen.show_folded(Text(one_line(visible(f"  let go: {', '.join(one.removed)}"))))
     return 0
 
 
@@ -67,10 +69,10 @@ async def list_all(screen: Screen, user: str | None) -> int:
         rows = await app.hubs(user=user)
     screen.document([dataclasses.asdict(row) for row in rows])
     if not rows:
-        screen.show(Text("no hubs"))
+        screen.show_folded(Text("no hubs"))
     for row in rows:
         of_user = f" of {row.user}" if row.user is not None else ""
-        screen.show(Text(one_line(visible(f"{row.name}{of_user}"))))
+        screen.show_folded(Text(one_line(visible(f"{row.name}{of_user}"))))
     return 0
 
 
@@ -94,7 +96,7 @@ async def say(screen: Screen, named: Named, text: str) -> int:
     async with connected() as app:
         number = await app.hub(named.hub, user=named.user).broadcast(text)
     screen.document({"hub": named.hub, "number": number})
-    screen.show(Text(one_line(f"{named.hub}: all members are told it")))
+    screen.show_folded(Text(one_line(f"{named.hub}: all members are told it")))
     return 0
 
 
@@ -109,7 +111,7 @@ async def end(screen: Screen, named: Named, *, delete: bool) -> int:
         await app.hub(named.hub, user=named.user).end(delete=delete)
     screen.document({"hub": named.hub, "ended": True, "deleted": delete})
     deleted = " and deleted" if delete else ""
-    screen.show(Text(one_line(f"{named.hub} is over{deleted}; the sessions of its members stay")))
+    screen.show_folded(Text(one_line(f"{named.hub} is over{deleted}; the sessions of its members stay")))
     return 0
 
 
@@ -120,15 +122,15 @@ async def _sessions(app: Longhaul, named: Named) -> list[Session]:
 def _tell(screen: Screen, card: HubCard) -> None:
     screen.document(card.model_dump(mode="json"))
     switch = "" if card.auto_broadcast else "; answers are not told to the others"
-    screen.show(Text(one_line(f"hub {card.name}, {len(card.members)} members{switch}"), style="bold"))
+    screen.show_folded(Text(one_line(f"hub {card.name}, {len(card.members)} members{switch}"), style="bold"))
     for member in card.members:
         leaving = ", leaving" if member.leaving else ""
-        screen.show(
+        screen.show_folded(
             Text(f"  {one_line(visible(f'{member.name}: session {member.session_id} of {member.agent}'))}{leaving}")
         )
     for word in card.newest:
-        screen.show(
+        screen.show_folded(
             Text(f"  {word.number}  {one_line(visible(word.by))}: ", "dim").append(one_line(visible(word.text)))
         )
     for note in card.notes:
-        screen.show(Text(f"  {one_line(visible(note))}", "yellow"))
+        screen.show_folded(Text(f"  {one_line(visible(note))}", "yellow"))

@@ -1,7 +1,6 @@
 """The command `inbox`: everything that waits for a person, oldest first; and what sleeps."""
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,11 +45,11 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
         {**_named(card), "waits_for": "host", "asked_at": card.waiting_since, "why": why} for card, why in found.parked
     ]
     screen.document([*rows, *(_row(card, call, card) for card, call in asleep), *parked])
-    _mention_silent(found)
+    _mention_silent(screen, found)
     if not waiting and not stopped and not found.silent:
         screen.show(Text("nothing waits for a person"))
     for number, (card, call, place) in zip(_numbers(waiting), waiting, strict=True):
-        screen.show(_head(found.root_of(card) or card, call).append(number, "dim"))
+        screen.show_folded(_head(found.root_of(card) or card, call).append(number, "dim"))
         flags = (
             [*below(card.session_id, call, _tree(found, place)), *_flags(place)] if place is not card else _flags(card)
         )
@@ -62,10 +61,10 @@ async def inbox(screen: Screen, wanted: InboxFilter) -> int:
     for card, status in stopped:
         screen.show_folded(*_shown_stopped(card, status), Text())
     for card, why in found.parked:
-        screen.show(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
-        screen.show(Text(f"  parked: {one_line(why)}", "yellow"), Text())
+        screen.show_folded(Text(f"{_name(card)}, {render_session.ago(card.waiting_since)}", style="bold"))
+        screen.show_folded(Text(f"  parked: {one_line(why)}", "yellow"), Text())
     for card, call in asleep:
-        screen.show(*_shown_asleep(card, call), Text())
+        screen.show_folded(*_shown_asleep(card, call), Text())
     return 0
 
 
@@ -91,12 +90,12 @@ def _numbers(waiting: list[tuple[SessionCard, PendingCall, SessionCard]]) -> Ite
         yield f", {shown[of]} of {together[of]}" if together[of] > 1 else ""
 
 
-def _mention_silent(found: Inbox) -> None:
+def _mention_silent(screen: Screen, found: Inbox) -> None:
     if not found.silent:
         return
     names = ", ".join(one_line(card.session_id) for card in found.silent[:10])
     more = f" and {len(found.silent) - 10} more" if len(found.silent) > 10 else ""
-    print(f"longhaul: these wait, but no worker answers for them: {names}{more}", file=sys.stderr)
+    screen.remark(f"longhaul: these wait, but no worker answers for them: {names}{more}")
 
 
 def _head(card: SessionCard, call: PendingCall) -> Text:

@@ -34,7 +34,7 @@ async def listed(screen: Screen, agent: str | None) -> int:
         told = [await _told(one, permission) for one in found]
     screen.document({"servers": told})
     for server in told:
-        screen.show(*_lines(server))
+        screen.show_folded(*_lines(server))
     if not told:
         where = "no [mcp.NAME] stands in the settings" if spec is None else f"the agent {agent!r} names no MCP server"
         screen.show(Text(where))

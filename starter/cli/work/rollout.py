@@ -38,7 +38,7 @@ async def check(screen: Screen, limit: int | None) -> int:
             "sessions": [dataclasses.asdict(each) for each in replayed],
         }
     )
-    screen.show(_summary(len(replayed), total, len(broken)))
+    screen.show_folded(_summary(len(replayed), total, len(broken)))
     return Exit.TROUBLE if broken else Exit.DONE
 
 
@@ -56,7 +56,7 @@ async def promote(screen: Screen, build_id: str, limit: int | None, *, stay: boo
                 )
             replayed, total = await _replayed(app, screen, limit)
             broken = [each for each in replayed if not each.ok]
-            screen.show(_summary(len(replayed), total, len(broken)))
+            screen.show_folded(_summary(len(replayed), total, len(broken)))
             if broken and not stay:
                 told = [dataclasses.asdict(each) for each in broken]
                 screen.document({"promoted": False, "build": build_id, "broken": told})
@@ -119,9 +119,9 @@ async def status(screen: Screen) -> int:
         here = ", this installation" if each.build == own.id else ""
         style = "green" if each.status == "current" else ""
         line = Text.assemble((one_line(each.build), "bold"), "  ", (each.status, style))
-        screen.show(line.append(f", {each.sessions} open session{'' if each.sessions == 1 else 's'}{here}"))
+        screen.show_folded(line.append(f", {each.sessions} open session{'' if each.sessions == 1 else 's'}{here}"))
     if found and not any(each.status == "current" for each in found):
-        screen.show(Text(f"none is current, so no worker gets any work: {own.promote_command}", style="yellow"))
+        screen.show_folded(Text(f"none is current, so no worker gets any work: {own.promote_command}", style="yellow"))
     return Exit.DONE
 
 
@@ -131,7 +131,7 @@ async def _replayed(app: Longhaul, screen: Screen, limit: int | None) -> tuple[l
     replayed: list[Replayed] = []
     async for each in replay(app.client, live.chosen):
         replayed.append(each)
-        screen.show(_line(each))
+        screen.show_folded(_line(each))
     return replayed, live.total
 
 

@@ -1,7 +1,7 @@
 """The work of the commands about rules: list them, add some, revoke one; of a session, or of a user."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,6 +24,8 @@ from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules
 from longhaul.starter.visible import one_line, visible
 
 _NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
+TABLE_CELLS = 72
+"""Of a terminal: a narrower one would have columns of a few letters."""
 _STYLES = {Behavior.ALLOW: "green", Behavior.ASK: "yellow", Behavior.DENY: "red"}
 
 
@@ -71,13 +73,19 @@ async def list_rules(screen: Screen, whose: RuleOwner, *, changes: bool) -> int:
     async with _rules_of(whose) as rules:
         if changes and isinstance(rules, RulesOfUser):
             made = await rules.changes()
-            screen.show(*(_change_line(change) for change in made))
+            screen.show_folded(*(_change_line(change) for change in made))
             screen.document([change.model_dump(mode="json") for change in made])
             return 0
         if changes:
             raise Misuse("--changes is for a user's rules; those of a session stand in its events: longhaul watch S")
         found = await rules.listed()
-    screen.show(_table(found, iso(int(datetime.now(UTC).timestamp() * 1000))) if found else Text("no rules"))
+    now = iso(int(datetime.now(UTC).timestamp() * 1000))
+    if not found:
+        screen.show(Text("no rules"))
+    elif screen.width < TABLE_CELLS:
+        screen.show_folded(*(line for rule in found for line in _in_lines(rule, now)))
+    else:
+        screen.show(_table(found, now))
     screen.document([rule.model_dump(mode="json") for rule in found])
     return 0
 
@@ -178,6 +186,17 @@ def _table(rules: Sequence[PermissionRule], now: str) -> Table:
             Text(_until(rule, now)),
         )
     return table
+
+
+def _in_lines(rule: PermissionRule, now: str) -> Iterator[Text]:
+    """One rule where a table has no room; the id alone, for it is copied."""
+    yield Text.assemble(_line(rule.id), " ", (rule.behavior.value, _STYLES[rule.behavior]))
+    yield Text.assemble("  ", _line(rule.spelt()), (" (no such tool)" if rule.no_tool else "", "yellow"))
+    scope, until = rule.scope.value if rule.scope else "", _until(rule, now)
+    by = _line(rule.author or rule.source)
+    told = [scope, by and f"by {by}", until if until.startswith("expired") else until and f"until {until}"]
+    why = f": {_line(rule.reason)}" if rule.reason else ""
+    yield Text(f"  {', '.join(filter(None, told))}{why}", "dim")
 
 
 def _until(rule: PermissionRule, now: str) -> str:

@@ -58,7 +58,7 @@ async def add(screen: Screen, wanted: Wanted, wishes: Wishes) -> int:
             paused=wanted.paused,
         )
     screen.document(_row(card))
-    screen.show(*_shown(card))
+    screen.show_folded(*_shown(card))
     return 0
 
 
@@ -73,7 +73,7 @@ async def apply(screen: Screen, wishes: Wishes, *, remove: bool) -> int:
         screen.show(Text("the file has no schedules"))
     for one in applied:
         hint = f"; it stays until `longhaul schedule remove {one.name}`" if one.outcome == "gone from the file" else ""
-        screen.show(Text(one_line(visible(f"{one.name}: {one.outcome}{hint}"))))
+        screen.show_folded(Text(one_line(visible(f"{one.name}: {one.outcome}{hint}"))))
     return 0
 
 
@@ -91,7 +91,7 @@ async def list_all(screen: Screen) -> int:
     if not cards:
         screen.show(Text("no schedules"))
     for card in cards:
-        screen.show(*_shown(card))
+        screen.show_folded(*_shown(card))
     return 0
 
 
@@ -99,9 +99,9 @@ async def show(screen: Screen, name: str) -> int:
     async with Longhaul.connect() as app:
         card, firings = await app.schedules.show(name), await app.schedules.firings(name)
     screen.document({**_row(card), "firings": [dataclasses.asdict(firing) for firing in firings]})
-    screen.show(*_shown(card))
+    screen.show_folded(*_shown(card))
     for firing in firings:
-        screen.show(_past(firing))
+        screen.show_folded(_past(firing))
     return 0
 
 
@@ -125,7 +125,7 @@ async def _done(screen: Screen, name: str, word: str, act: Callable[[Schedules],
     async with Longhaul.connect() as app:
         firing = await act(app.schedules)
     screen.document({"schedule": name, word: True} | ({"firing": dataclasses.asdict(firing)} if firing else {}))
-    screen.show(Text(one_line(f"{name} is {word}")), *([_past(firing)] if firing else []))
+    screen.show_folded(Text(one_line(f"{name} is {word}")), *([_past(firing)] if firing else []))
     return 0
 
 
@@ -144,13 +144,11 @@ def _shown(card: ScheduleCard) -> list[Text]:
     state = "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "over"
     head = Text(f"{one_line(card.name)}, {state}", style="bold")
     head.append(f": {one_line(visible(card.note))}" if card.note else "", "yellow")
-    of_user = f" for {card.terms.user}" if card.terms.user else ""
+    whom = card.terms.agent + (f" for {card.terms.user}" if card.terms.user else "")
     return [
         head,
         Text(f"  {one_line(visible(card.terms.in_words()))}"),
-        Text(f"  asks {one_line(visible(card.terms.agent))}{one_line(visible(of_user))}: ", "dim").append(
-            one_line(visible(card.terms.prompt))
-        ),
+        Text(f"  asks {one_line(visible(whom))}: ", "dim").append(one_line(visible(card.terms.prompt))),
     ]
 
 

@@ -38,13 +38,16 @@ async def sessions(screen: Screen, user: str | None, status: str | None, *, long
         screen.show(Text("no open sessions"))
         return 0
     head, *rows = render_session.cards(cards, width=screen.width)
-    screen.show(head)
+    if head:
+        screen.show(head)
     for card, row in zip(cards, rows, strict=True):
-        screen.show(row)
+        name, *below = row.split("\n")
+        screen.show(name)
+        screen.show_folded(*below)
         if card.title:
             screen.show(render_session.titled(card, width=screen.width))
         if long:
-            screen.show(*_details(details.get(card.workflow_id)))
+            screen.show_folded(*_details(details.get(card.workflow_id)))
     return 0
 
 

@@ -16,7 +16,7 @@ async def show(screen: Screen, repository: Path) -> int:
     found = await asyncio.to_thread(lambda: worktrees.listed(repository_at(repository)))
     screen.document([{"branch": one.branch, "root": str(one.root), "workflow": one.session_key} for one in found])
     for one in found:
-        screen.show(Text(one_line(f"{one.branch}  {one.root}  {one.session_key}")))
+        screen.show_fields(*(Text(one_line(str(each))) for each in (one.branch, one.root, one.session_key)))
     if not found:
         screen.show(Text("no session has a working tree of this repository"))
     return 0

@@ -68,8 +68,8 @@ async def listed(screen: Screen, base: str | None) -> int:
         found = await knowledge.list_documents(base)
     screen.document({"documents": [asdict(each) for each in found]})
     for each in found:
-        told = f"  passages: {each.passages}, {each.at}"
-        screen.show(Text.assemble((each.base, "bold"), f"  {one_line(each.name)}", (told, "dim")))
+        told = (Text(f"passages: {each.passages}", "dim"), Text(each.at, "dim"))
+        screen.show_fields(Text(each.base, "bold"), Text(one_line(each.name)), *told)
     if not found:
         screen.show(Text("there are no documents; `longhaul knowledge add BASE PATH` puts some in"))
     return Exit.DONE

@@ -21,7 +21,8 @@ async def listed(screen: Screen, user: str | None, agent: str | None, limit: int
     screen.document({"memories": [asdict(each) for each in found]})
     for each in found:
         told = f"{each.at}  {one_line(each.agent)}, {one_line(each.session_id)}"
-        screen.show(Text.assemble((each.id, "bold"), "  ", (told, "dim"), f"\n  {one_line(each.text)}"))
+        screen.show_fields(Text(each.id, "bold"), Text(told, "dim"))
+        screen.show_folded(Text(f"  {one_line(each.text)}"))
     if not found:
         screen.show(Text(f"there are no memories of {_whose(user, agent)}"))
     return Exit.DONE
