@@ -25,6 +25,7 @@ from longhaul.starter.client.session import Session, of_card
 from longhaul.starter.client.wire import check_name
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.reach.hashed_ids import Naming
+from longhaul.starter.reach.polling import time_at
 from longhaul.starter.settings import Settings
 from longhaul.workflows.contract import Status, Waits
 
@@ -142,10 +143,10 @@ class Longhaul:
     ) -> Inbox:
         """Every call that waits for somebody, the longest waiting first; and sessions that are held or paused.
 
-        `overdue`: only what somebody was reminded of, what was handed up, and what has expired. All of it stands in
-        the server's index, which may be a moment late, whether or not workers are there. Sessions in which more waits
-        than their row has room for are asked, and named apart when they did not answer within the patience. `team`
-        needs the search attributes.
+        `overdue`: only what somebody was reminded of, what was handed up, and what has expired by the server's clock.
+        All of it stands in the server's index, which may be a moment late, whether or not workers are there. Sessions
+        in which more waits than their row has room for are asked, and named apart when they did not answer within the
+        patience. `team` needs the search attributes.
         """
         if self.settings.search_attributes:
             named = {"user": user, "team": team, "tool": tool}
@@ -160,7 +161,8 @@ class Longhaul:
             rows = {card.workflow_id: (card, waits) for card, waits in await self._rows(query()) if waits is not None}
         # Not everything can be asked of the server, and not of each server.
         wanted = [row for row in rows.values() if user in (None, row[0].user_id) and team in (None, row[0].team)]
-        told = await gather(wanted, self.attach, tool=tool, overdue=overdue, patience_seconds=patience_seconds)
+        late = await time_at(self.client) if overdue else None
+        told = await gather(wanted, self.attach, tool=tool, overdue_at=late, patience_seconds=patience_seconds)
         heads = {card.root_workflow_id for card, call in told.calls if call.path} - {""}
         return replace(told, roots=await self._roots(sorted(heads)))
 

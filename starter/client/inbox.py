@@ -4,7 +4,7 @@ only where there was no room for all that waits in it."""
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from longhaul.starter.client.cards import SessionCard
 from longhaul.starter.client.reading.asking import NoSession
@@ -43,10 +43,11 @@ async def gather(
     attach: Callable[[SessionCard], Session],
     *,
     tool: str | None,
-    overdue: bool,
+    overdue_at: datetime | None,
     patience_seconds: float,
 ) -> Inbox:
-    """What waits in these sessions. `tool` and `overdue` choose among the calls: nothing else is told then."""
+    """What waits in these sessions. `tool`, and the moment at which they are late, choose among the calls: nothing else
+    is told then."""
     found = Inbox()
     room = asyncio.Semaphore(AT_ONCE)
 
@@ -67,13 +68,12 @@ async def gather(
         else:
             _take(card, waits, found)
     await asyncio.gather(*map(ask, asked))
-    now = datetime.now(UTC)
     chosen = [
         (card, call)
         for card, call in found.calls
-        if tool in (None, call.tool) and (not overdue or is_overdue(call, now))
+        if tool in (None, call.tool) and (overdue_at is None or is_overdue(call, overdue_at))
     ]
-    narrowed = tool is not None or overdue
+    narrowed = tool is not None or overdue_at is not None
     return Inbox(
         calls=sorted(chosen, key=lambda pair: pair[1].asked_at),
         silent=sorted(found.silent, key=lambda card: card.waiting_since),

@@ -1,4 +1,4 @@
-"""Lists the workers that poll a task queue, as the server knows them."""
+"""Lists the workers that poll a task queue, as the server knows them; and tells what time it is there."""
 
 import asyncio
 import contextlib
@@ -55,6 +55,11 @@ def _is_gone(one: Poller, now: datetime) -> bool:
 async def _seen(client: Client, queue: str, kind: TaskQueueType.ValueType) -> list[PollerInfo]:
     asked = DescribeTaskQueueRequest(namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind)
     return list((await client.workflow_service.describe_task_queue(asked)).pollers)
+
+
+async def time_at(client: Client) -> datetime:
+    """By the server's clock, by which sessions go; by ours where the server does not tell."""
+    return await _servers_time(client) or datetime.now(UTC)
 
 
 async def _servers_time(client: Client) -> datetime | None:

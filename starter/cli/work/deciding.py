@@ -10,7 +10,7 @@ from longhaul.agent.permission.preview import argument_parts
 from longhaul.agent.values.permission import PermissionRule
 from longhaul.starter import render_pending
 from longhaul.starter.cli.exit_codes import Exit, Misuse
-from longhaul.starter.cli.session_lookup import Name, flags_of, opened
+from longhaul.starter.cli.session_lookup import Name, connected, find_session, flags_of, opened
 from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.approving import Allow, Deny, Leave, answered, ask_about, edited_by_hand, own_editor
 from longhaul.starter.cli.terminal.screen import Screen
@@ -18,6 +18,7 @@ from longhaul.starter.cli.work.rules import end_of
 from longhaul.starter.cli.work.tree import by_session, waiting_in
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import decision_on
+from longhaul.starter.reach.polling import time_at
 from longhaul.starter.visible import one_line
 from longhaul.workflows.contract import PendingCall
 
@@ -51,7 +52,10 @@ class DecisionFlags:
 async def decide(screen: Screen, name: Name, call_ids: Sequence[str], decision: DecisionFlags) -> int:
     """Allow or deny the calls, in one letter that counts as a whole; without ids all that wait for a person. Those of
     its sub-agents are answered in their sessions, in a letter for each."""
-    async with opened(name) as root:
+    async with connected() as app:
+        root = await find_session(app, name)
+        if decision.until is not None:
+            decision = replace(decision, until=end_of(decision.until, await time_at(app.client)))
         waiting = await waiting_in(root, call_ids, "person")
         chosen = list(call_ids) or [each.call.call_id for each in waiting]
         if not chosen:
@@ -137,8 +141,8 @@ def _decision_on(call_id: str, call: PendingCall | None, decision: DecisionFlags
     elif rules and call is not None:
         rules = list(call.suggested_rules)
     if isinstance(rules, list):
-        ends = "" if decision.until is None else end_of(decision.until)
-        rules = [rule.model_copy(update={"expires_at": ends, "reason": decision.why}) for rule in rules]
+        held = {"expires_at": decision.until or "", "reason": decision.why}
+        rules = [rule.model_copy(update=held) for rule in rules]
     word = "allow" if decision.allow else "deny"
     return decision_on(call or call_id, word, decision.reason, decision.input, rules)
 

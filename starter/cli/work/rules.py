@@ -21,11 +21,13 @@ from longhaul.starter.cli.session_start import decider
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.rules import RuleChange, RulesOfUser, SessionRules
+from longhaul.starter.reach.polling import time_at
 from longhaul.starter.visible import one_line, visible
 
 _NAMED = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<content>.*)\))?", re.DOTALL)
 TABLE_CELLS = 72
 """Of a terminal: a narrower one would have columns of a few letters."""
+LONG_AGO = datetime.fromtimestamp(0, UTC)
 _STYLES = {Behavior.ALLOW: "green", Behavior.ASK: "yellow", Behavior.DENY: "red"}
 
 
@@ -59,9 +61,9 @@ class TypedRules:
     why: str
     approver: str | None
 
-    def rules(self) -> list[PermissionRule]:
-        """Raises Misuse."""
-        ends = "" if self.until is None else end_of(self.until)
+    def rules(self, now: datetime) -> list[PermissionRule]:
+        """`now`: by the clock of whoever ends them. Raises Misuse."""
+        ends = "" if self.until is None else end_of(self.until, now)
         typed = [(Behavior.ALLOW, self.allow), (Behavior.ASK, self.ask), (Behavior.DENY, self.deny)]
         rules = [_rule(name, behavior, ends) for behavior, names in typed for name in names]
         if not rules:
@@ -70,7 +72,7 @@ class TypedRules:
 
 
 async def list_rules(screen: Screen, whose: RuleOwner, *, changes: bool) -> int:
-    async with _rules_of(whose) as rules:
+    async with _rules_of(whose) as (app, rules):
         if changes and isinstance(rules, RulesOfUser):
             made = await rules.changes()
             screen.show_folded(*(_change_line(change) for change in made))
@@ -79,7 +81,7 @@ async def list_rules(screen: Screen, whose: RuleOwner, *, changes: bool) -> int:
         if changes:
             raise Misuse("--changes is for a user's rules; those of a session stand in its events: longhaul watch S")
         found = await rules.listed()
-    now = iso(int(datetime.now(UTC).timestamp() * 1000))
+        now = _spelt(await time_at(app.client)) if any(rule.expires_at for rule in found) else ""
     if not found:
         screen.show(Text("no rules"))
     elif screen.width < TABLE_CELLS:
@@ -91,9 +93,10 @@ async def list_rules(screen: Screen, whose: RuleOwner, *, changes: bool) -> int:
 
 
 async def add_rules(screen: Screen, whose: RuleOwner, given: TypedRules) -> int:
-    rules = given.rules()
+    given.rules(LONG_AGO)  # what is misspelt is said without a server
     said = RulesSaid(given.why, given.approver)
-    async with _rules_of(whose) as book:
+    async with _rules_of(whose) as (app, book):
+        rules = given.rules(await time_at(app.client))
         ids = await book.change(rules, by=said.by, why=said.why)
         missing = await _without_tool(book, rules)
     for rule_id, rule in zip(ids, rules, strict=True):
@@ -121,7 +124,7 @@ async def revoke_rule(
     if len(words) > 2 or (len(words) == 1 and user is None):
         raise Misuse("name the session and the rule's id, or --user and the id: longhaul rules revoke S ID")
     whose = RuleOwner(words[0] if len(words) == 2 else None, user, agent)
-    async with _rules_of(whose) as rules:
+    async with _rules_of(whose) as (_, rules):
         await rules.change(revoke=[words[-1]], by=said.by, why=said.why)
     screen.show(Text(one_line(f"revoked {words[-1]}")))
     screen.document({"revoked": [words[-1]]})
@@ -129,19 +132,15 @@ async def revoke_rule(
 
 
 @asynccontextmanager
-async def _rules_of(whose: RuleOwner) -> AsyncIterator[SessionRules | RulesOfUser]:
+async def _rules_of(whose: RuleOwner) -> AsyncIterator[tuple[Longhaul, SessionRules | RulesOfUser]]:
     if whose.session_id is None:
         if whose.user is None:
             raise Misuse("name a session, or a user by --user")
         async with connected() as app:
-            yield app.rules_of(whose.user)
+            yield app, app.rules_of(whose.user)
         return
     async with connected() as app:
-        yield await _of_session(app, Name(whose.session_id, whose.user, whose.agent))
-
-
-async def _of_session(app: Longhaul, name: Name) -> SessionRules:
-    return (await find_session(app, name)).rules
+        yield app, (await find_session(app, Name(whose.session_id, whose.user, whose.agent))).rules
 
 
 def _rule(name: str, behavior: Behavior, ends: str) -> PermissionRule:
@@ -152,23 +151,27 @@ def _rule(name: str, behavior: Behavior, ends: str) -> PermissionRule:
     return PermissionRule(tool_name=match["tool"], rule_content=content, behavior=behavior, expires_at=ends)
 
 
-def end_of(until: str) -> str:
-    """A moment, from a date, a time, or how long it is to last. Raises Misuse."""
-    ends = _moment(until)
-    if ends and ends <= iso(int(datetime.now(UTC).timestamp() * 1000)):
+def end_of(until: str, now: datetime) -> str:
+    """A moment, from a date, a time, or how long it is to last from `now` on. Raises Misuse."""
+    ends = _moment(until, now)
+    if ends and ends <= _spelt(now):
         raise Misuse(f"--until: {until!r} is past, so the rule would never count; write a later time, or 90m, 8h, 30d")
     return ends
 
 
-def _moment(until: str) -> str:
+def _moment(until: str, now: datetime) -> str:
     if (seconds := seconds_in(until)) is not None:
         if seconds > LONGEST_SECONDS:
             raise Misuse(f"--until: {until!r} is more than ten years; write a shorter while, or a date")
-        return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+        return (now + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
     try:
         return PermissionRule(tool_name="Bash", expires_at=until).expires_at
     except ValidationError as error:
         raise Misuse(f"--until: {what_is_wrong(error)}; or write a while as in 90m, 8h, 30d") from None
+
+
+def _spelt(moment: datetime) -> str:
+    return iso(int(moment.timestamp() * 1000))
 
 
 def _table(rules: Sequence[PermissionRule], now: str) -> Table:

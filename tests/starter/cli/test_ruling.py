@@ -1,5 +1,7 @@
 """Rules as they are typed: read, or refused with what to write."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from longhaul.agent.values.permission import Behavior
@@ -7,13 +9,15 @@ from longhaul.starter.cli.exit_codes import Misuse
 from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.rules import RuleOwner, RulesSaid, TypedRules, end_of, list_rules, revoke_rule
 
+NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
+
 
 def given(*, allow: tuple[str, ...] = (), deny: tuple[str, ...] = (), until: str | None = None) -> TypedRules:
     return TypedRules(allow=allow, ask=(), deny=deny, until=until, why="", approver="ana")
 
 
 def test_a_rule_is_typed_as_it_is_shown() -> None:
-    rules = given(allow=("Bash(git add:*)", "Read"), deny=("Write(/proj/a (copy)/**)",), until="2999-12-31").rules()
+    rules = given(allow=("Bash(git add:*)", "Read"), deny=("Write(/proj/a (copy)/**)",), until="2999-12-31").rules(NOW)
 
     assert [(rule.tool_name, rule.rule_content, rule.behavior) for rule in rules] == [
         ("Bash", "git add:*", Behavior.ALLOW),
@@ -37,12 +41,20 @@ def test_a_rule_is_typed_as_it_is_shown() -> None:
 )
 def test_what_is_no_rule_is_refused(typed: TypedRules, sentence: str) -> None:
     with pytest.raises(Misuse, match=sentence):
-        typed.rules()
+        typed.rules(NOW)
 
 
-@pytest.mark.parametrize("until", ["90s", "90m", "2.5h", "30d"])
-def test_an_end_may_be_given_as_a_while(until: str) -> None:
-    assert end_of(until).endswith("+00:00")
+@pytest.mark.parametrize(
+    ("until", "ends"),
+    [
+        ("90s", "2026-11-28T09:31:30.000+00:00"),
+        ("90m", "2026-11-28T11:00:00.000+00:00"),
+        ("2.5h", "2026-11-28T12:00:00.000+00:00"),
+        ("30d", "2026-12-28T09:30:00.000+00:00"),
+    ],
+)
+def test_an_end_may_be_given_as_a_while(until: str, ends: str) -> None:
+    assert end_of(until, NOW) == ends
 
 
 async def test_somebody_has_to_be_named() -> None:
