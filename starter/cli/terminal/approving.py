@@ -24,8 +24,9 @@ from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter import render, render_pending
 from longhaul.starter.cli.terminal.key_presses import ask, ask_key, await_key, read
 from longhaul.starter.cli.terminal.screen import Screen
+from longhaul.starter.cli.terminal.typed_fields import typed_fields
 from longhaul.starter.client.session import Session
-from longhaul.starter.client.structured_input import fields_of, fill_in
+from longhaul.starter.client.structured_input import fields_of
 from longhaul.starter.client.wire import decision_on
 from longhaul.starter.visible import one_line, visible
 from longhaul.workflows.contract import PendingCall
@@ -150,11 +151,7 @@ def _typed(screen: Screen, arguments: str, schema: dict[str, Any]) -> str:
     before = parsed(arguments)
     if before is None or not any(fields_of(schema)):
         return read("new arguments (a JSON object): ")
-
-    def field(question: str) -> str:
-        return read(screen.in_rows(question))
-
-    return json.dumps(fill_in(schema, field, lambda said: screen.show_folded(Text(said, "red")), before))
+    return json.dumps(typed_fields(screen, schema, before))
 
 
 def own_editor() -> str:

@@ -7,9 +7,9 @@ from rich.text import Text
 from longhaul.agent.letters.server_questions import ACTIONS
 from longhaul.agent.values.conversation.server_questions import WARNING, ServerAsked, ServerQuestion
 from longhaul.starter.cli.exit_codes import Misuse
-from longhaul.starter.cli.terminal.key_presses import ask, read
+from longhaul.starter.cli.terminal.key_presses import ask
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.client.structured_input import fill_in
+from longhaul.starter.cli.terminal.typed_fields import typed_fields
 from longhaul.starter.visible import visible
 
 _CHOICE = "accept, decline or cancel? "
@@ -21,7 +21,7 @@ def answers_to(screen: Screen, asked: ServerAsked) -> dict[str, Any]:
 
 
 def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, Any]:
-    screen.show(
+    screen.show_folded(
         Text(f"The MCP server {server!r} asks: {visible(question.message)}", style="bold yellow"), Text(WARNING)
     )
     if question.url:
@@ -29,12 +29,8 @@ def _answer(screen: Screen, server: str, question: ServerQuestion) -> dict[str, 
     action = _action(screen)
     if action != "accept" or question.url:
         return {"action": action}
-
-    def field(asked: str) -> str:
-        return read(screen.in_rows(asked))
-
     try:
-        return {"action": action, "content": fill_in(question.fields, field, lambda said: screen.show(Text(said)))}
+        return {"action": action, "content": typed_fields(screen, question.fields)}
     except EOFError:
         raise _left() from None
 
@@ -43,7 +39,7 @@ def _action(screen: Screen) -> str:
     while (said := ask(_CHOICE)) is not None:
         if found := [action for action in ACTIONS if said and action.startswith(said.lower())]:
             return found[0]
-        screen.show(Text(f"{visible(said)[:60]!r} is none of {', '.join(ACTIONS)}"))
+        screen.show_folded(Text(f"{visible(said)[:60]!r} is none of {', '.join(ACTIONS)}"))
     raise _left()
 
 
