@@ -8,13 +8,14 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from longhaul.agent.values.conversation.messages import Msg, ToolResultBlock
-from longhaul.stores.blobs.blobs import BlobStore, NoBlob
+from longhaul.stores.blobs.blobs import BlobStore, BlobsUnavailable, NoBlob
 from longhaul.stores.keys.enclosed_blobs import get_disclosed, put_enclosed
 from longhaul.stores.keys.keyring import Keyring
-from longhaul.stores.keys.keys import NoKey
+from longhaul.stores.keys.keys import KeysUnavailable, NoKey
 from longhaul.stores.offload.message_lines import result_text
 
 POINTER = "recall output="
@@ -24,6 +25,7 @@ _KIND = "longhaul-output"
 _MARKER_CHARS = 400
 """In the last of these an output says that it was shortened."""
 _MARKER = re.compile(rf"'{POINTER}([0-9a-f]{{64}})'[^'<]*</system-reminder>\Z")
+_NAMED = re.compile(rf"{POINTER}([0-9a-f]{{64}})".encode())
 _BEGIN = re.compile(rf'{{"kind":"{_KIND}","name":"[0-9a-z.]*"}}'.encode())
 
 
@@ -32,6 +34,11 @@ def digits_in(output: str) -> str:
     with it: a line stands behind it that says so."""
     found = _MARKER.search(output[-_MARKER_CHARS:])
     return found[1] if found else ""
+
+
+def named_in(text: bytes) -> list[str]:
+    """The digits of all that is named there, or quoted, each once."""
+    return list(dict.fromkeys(found.decode() for found in _NAMED.findall(text)))
 
 
 class SessionBlobs:
@@ -75,6 +82,30 @@ class SessionBlobs:
         if not _BEGIN.fullmatch(begin):
             raise _nothing(digits)
         return json.loads(begin)["name"], content
+
+    async def take_over(self, other: "SessionBlobs", digits: str) -> str:
+        """Keep here what another session keeps under these digits, with its attachments, and return the reference:
+        another one where it is encrypted. Raises NoBlob, BlobsUnavailable, and ValueError above `LARGEST_BLOB`."""
+        name, data = await other.read(digits)
+        for each in named_in(data) if not name else ():
+            with suppress(NoBlob):
+                attached, content = await other.read(each)
+                if attached:  # an output that is quoted within another one stays a quotation
+                    data = data.replace(POINTER.encode() + each.encode(), (await self._put(attached, content)).encode())
+        return await self._put(name, data)
+
+    async def known(self) -> set[str]:
+        """The digits of all that lies here, outputs and others. Raises BlobsUnavailable."""
+        return {key.rpartition("/")[2] for key in await self._blobs.keys(self._prefix)}
+
+    async def begin(self) -> None:
+        """Have a key for a session that is about to begin, also where one of its name was deleted. Raises
+        BlobsUnavailable."""
+        if self._keys is not None:
+            try:
+                await self._keys.encrypt(self._prefix, b"", begins=True)
+            except KeysUnavailable as error:
+                raise BlobsUnavailable(str(error)) from error
 
     async def _put(self, name: str, data: bytes) -> str:
         """The reference."""

@@ -108,10 +108,16 @@ class Kept:
 
     async def output(self, digits: str) -> str:
         """The whole of one that was shortened. Raises NoBlob, BlobsUnavailable."""
+        async with self.outputs() as outputs:
+            _, data = await outputs.read(digits)
+        return data.decode(errors="replace")
+
+    @asynccontextmanager
+    async def outputs(self) -> AsyncIterator[SessionBlobs]:
+        """Whole outputs among its blobs. Raises Unreachable."""
         prefix = session_prefix(self.client.namespace, self.workflow_id)
         async with opened_blobs(self.client, self.settings) as blobs:
-            _, data = await SessionBlobs(blobs, keyring_in(self.client), prefix).read(digits)
-        return data.decode(errors="replace")
+            yield SessionBlobs(blobs, keyring_in(self.client), prefix)
 
     async def delete(self, *, by: str, terminate: bool) -> Deleted:
         """Everything, as far as it is there; what fails on the way is done by deleting again.

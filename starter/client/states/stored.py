@@ -11,6 +11,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import Asking, NoSession
 from longhaul.starter.client.reading.record import SessionReader
 from longhaul.starter.client.sending import Sending
+from longhaul.starter.client.states.copied_outputs import outputs_elsewhere, with_own_outputs
 from longhaul.starter.client.states.deletion import Deleted
 from longhaul.starter.client.states.session_copies import FoundState, Kept
 from longhaul.starter.client.states.state import (
@@ -86,7 +87,8 @@ class Stored:
         say of the session from now on.
         """
         whole = read_whole(given, await self._waiting())
-        body = replacement(whole.state, by=by, why=why, expected_seq=expected_seq, note=note)
+        told = "; ".join(filter(None, (note, await outputs_elsewhere(whole.state, self._kept))))
+        body = replacement(whole.state, by=by, why=why, expected_seq=expected_seq, note=told)
         await self._sending.update_with_start("replace_state", body)
         return whole.left_out
 
@@ -147,7 +149,7 @@ class Stored:
         ledger.spec = spec_of_copy(ledger, snapshot)
         copy = self._another(new_id, ledger.spec)
         why = f"a copy of {self._kept.workflow_id} after {ledger.spent.model_calls} model calls"
-        await copy.stored.begin_as(ledger, by=by, why=why)
+        await copy.stored.begin_as(ledger, self._kept, by=by, why=why)
         return copy
 
     async def _stood(self, at: int | None, entry: int) -> tuple[Ledger, str]:
@@ -155,13 +157,15 @@ class Stored:
             return await self._reading.ledger(), ""
         return await self._reading.ledger_after(at or 0, entry)
 
-    async def begin_as(self, ledger: Ledger, *, by: str, why: str) -> None:
-        """Begin with the state of another session. Raises Refused when there is or was a session of this name."""
+    async def begin_as(self, ledger: Ledger, first: Kept, *, by: str, why: str) -> None:
+        """Begin with the state of another session, and with what outputs it keeps among its blobs, so that deleting it
+        takes nothing away. Raises Refused when there is or was a session of this name."""
         if await self._asking.was_there():
             raise Refused(f"there is a {self._named} already; take another name")
         files = files_of_copy(ledger.spec, ledger.provided.workspace_root)
-        note = "; ".join(filter(None, (files, work_of_copy(ledger))))
-        body = replacement(copied(ledger), by=by, why=why, expected_seq=FRESH, note=note)
+        state, lost = await with_own_outputs(copied(ledger), first, self._kept)
+        note = "; ".join(filter(None, (files, work_of_copy(ledger), lost)))
+        body = replacement(state, by=by, why=why, expected_seq=FRESH, note=note)
         await self._sending.update_with_start("replace_state", body)
 
     def begins_in(self, state: AgentState) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.agent.values.conversation.messages import TextBlock
 from longhaul.stores.blobs.blobs import BlobStore, NoBlob, key_of, session_prefix
 from longhaul.stores.blobs.opening import open_blobs
 from longhaul.stores.keys.keyring import Keyring
@@ -92,3 +93,27 @@ async def test_nobody_reads_an_output_whose_key_is_deleted(blobs: BlobStore, tmp
     with pytest.raises(NoBlob, match="its key was deleted"):
         await kept.read(digits(reference))
     await keys.close()
+
+
+async def test_what_is_taken_over_is_read_with_its_attachments_when_the_first_is_gone(
+    blobs: BlobStore, keys: Keyring | None
+) -> None:
+    first, copy = SessionBlobs(blobs, keys, MINE), SessionBlobs(blobs, keys, ANOTHERS)
+    quoted = await first.offload_tool_result("kettle", result("call_0", WORD))
+    reference = await first.offload_tool_result(
+        "kettle", result("call_1", [TextBlock(text=f"{quoted} is quoted"), picture()])
+    )
+
+    taken = await copy.take_over(first, reference.removeprefix(POINTER))
+    again = await copy.take_over(first, reference.removeprefix(POINTER))
+    await blobs.delete_prefix(MINE)
+    _, text = await copy.read(taken.removeprefix(POINTER))
+    said, line = text.decode().split("\n")
+    name, content = await copy.read(line.rpartition(POINTER)[2].removesuffix("]"))
+
+    assert said == f"{quoted} is quoted"
+    assert (name, content) == (PIXEL_NAME, PIXEL)
+    assert taken == again
+    assert (taken == reference) is (keys is None)
+    with pytest.raises(NoBlob):
+        await first.read(reference.removeprefix(POINTER))
