@@ -15,6 +15,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt import once_calls, own_session
+from longhaul.activities.attempt.deaf_calls import LeftBehind, left_behind_when_deaf
 from longhaul.activities.attempt.heartbeat import Stalled, beating
 from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
@@ -50,6 +51,8 @@ from longhaul.agent.values.spec.mcp import holder_of
 log = logging.getLogger(__name__)
 
 RUNS_ON = "It may still run, in a thread that nobody can end, and what it does may come later."
+
+DEAF = "It did not let itself be ended, and may have gone on for some seconds."
 
 
 class Acting:
@@ -120,12 +123,7 @@ class Acting:
         runs_on = False
         with noting_threads() as threads:
             try:
-                given_to_them = start.arguments if ask.unchanged is None else ask.unchanged
-                use = ToolUse(ask.call_id, name, given_to_them, ask.effect)
-                with attempt_noting(self._secrets.masker) as notes, as_current(start.wrapped.context):
-                    async with beating(notes.details):
-                        run, judged = partial(self._run, start, ask), partial(self._examination.check_decided, start)
-                        output = await start.wrapped.acting(use, run, judged)
+                output = await self._acted(name, ask, start)
             except NeedsDecision as changed:
                 facts = self._secrets.out_of_findings(changed.facts, start.arguments)
                 reason = self._secrets.masker.masked(changed.reason)
@@ -141,6 +139,8 @@ class Acting:
                 unknown = ask.effect is Effect.ONCE or (runs_on and ask.effect is not Effect.READ)
                 state = ToolResultState.UNKNOWN if unknown else ToolResultState.ERROR
                 output = ToolOutput(output=str(error), failed=True)
+            except LeftBehind:
+                return await self._left(name, ask, start)
             except (asyncio.CancelledError, Stalled) as error:
                 if isinstance(error, Stalled) or activity.is_cancelled():
                     return await self._stopped(name, ask, start, error, runs_on=await threads.run_on())
@@ -151,6 +151,16 @@ class Acting:
                 log.exception("tool %s failed", name)
                 output = _failed(name, error)
             return await self._returned(name, ask, output, state, start=start, runs_on=runs_on)
+
+    async def _acted(self, name: str, ask: RunTool, start: "_Start") -> ToolOutput:
+        given_to_them = start.arguments if ask.unchanged is None else ask.unchanged
+        use = ToolUse(ask.call_id, name, given_to_them, ask.effect)
+        run, judged = partial(self._run, start, ask), partial(self._examination.check_decided, start)
+        with attempt_noting(self._secrets.masker) as notes, as_current(start.wrapped.context):
+            async with beating(notes.details):
+                work = start.wrapped.acting(use, run, judged)
+                # Elsewhere an idempotent call would begin while it still runs here.
+                return await (work if ask.effect is Effect.IDEMPOTENT else left_behind_when_deaf(work))
 
     async def _arguments(self, ask: RunTool) -> str:
         """JSON as decided on. Raises NotHere when they can't be fetched now: nothing was done yet."""
@@ -234,6 +244,13 @@ class Acting:
         given_up = once_calls.UNKNOWN_OUTCOME.format(f"then given up, because {reason}. {RUNS_ON}")
         output = ToolOutput(given_up if runs_on else once_calls.stopped_because(reason))
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
+
+    async def _left(self, name: str, ask: RunTool, start: "_Start") -> ToolReturned:
+        """Its worker leaves, and it does not let itself be ended."""
+        if ask.effect is not Effect.ONCE:
+            raise ApplicationError(f"{name} was left behind: {once_calls.SHUT_DOWN}", type="Stopped") from None
+        output = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(f"then given up, because {once_calls.SHUT_DOWN}. {DEAF}"))
+        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=True)
 
     async def _returned(
         self,

@@ -26,6 +26,7 @@ INSIDE = {
     "Gone": "becomes a restored session without that run",
     "QuestionGone": "becomes another look at what waits",
     "GivenUp": "becomes a result that the model reads",
+    "LeftBehind": "becomes the outcome of a call whose worker leaves",
     "NotStarted": "becomes a result that the model reads",
     "NotAsked": "becomes an error that a server reads, or a result that the model reads",
     "NeedsInput": "becomes a question to a person",

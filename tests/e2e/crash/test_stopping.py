@@ -21,7 +21,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from tests.activities.mcp.serving import SERVER, stdio
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, call, says, until
 from tests.e2e.crash.stop_parts import GROUND
-from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, Phase, calls, commands
+from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, UNKNOWN, Phase, calls, commands
 from tests.e2e.crash.test_compression import ask_all, hurry
 from tests.e2e.processes import CRASH_TOOLS, ROOT, WorkerProcess, WorkerSettings, running_with, worker
 
@@ -126,6 +126,11 @@ async def go_on(job: Job, name: str) -> Told:
     job.release()
     if name == "waiting for a person":
         await job.session.confirm("send", allow=True)
+    return await told_of(job)
+
+
+async def told_of(job: Job) -> Told:
+    """When it has come to its end."""
     final = await job.finish()
     await job.replays()
     events = [event async for event in job.handle.fetch_history_events()]
@@ -210,6 +215,7 @@ def test_each_session_goes_on_at_the_next_worker_and_is_told_truly(ending: Endin
 
 
 async def test_what_does_not_let_itself_be_ended_does_not_keep_it(temporal_server: DevServer, tmp_path: Path) -> None:
+    """And its session is told what is known of it before the worker leaves, not by a heartbeat that stays away."""
     stage = await Stage.on(temporal_server.address, tmp_path)
     job = job_of(stage, "deaf", Phase("deaf", calls("deaf"), "deaf"))
     async with worker(settings_of(stage)) as one:
@@ -218,6 +224,12 @@ async def test_what_does_not_let_itself_be_ended_does_not_keep_it(temporal_serve
         status, seconds = await stopped(one)
         log = one.log.read_text()
 
+    async with worker(settings_of(stage)):
+        told = await told_of(job)
+        said = (await job.results())["deaf"].get_text()
+
+    assert (told.results, len(told.left), told.lost) == ({"deaf": UNKNOWN}, 1, [])
+    assert "because its worker was shut down. It did not let itself be ended" in said
     assert status == 143
     assert GRACE_SECONDS + LAST_SECONDS <= seconds < GRACE_SECONDS + LAST_SECONDS + 5
     assert "although something does not end" in log.splitlines()[-1]
