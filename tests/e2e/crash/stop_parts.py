@@ -110,6 +110,10 @@ class GatedOffloads(LocalWorkspace):
         await pass_by(ground(session_id), "taken")
         return await super().offload_tool_result(session_id, tool_result, **kwargs)
 
+    async def offload_context(self, session_id: str, msgs: Sequence[Msg], **kwargs: Any) -> str:
+        await pass_by(ground(session_id), "context")
+        return await super().offload_context(session_id, msgs, **kwargs)
+
 
 class GatedMemories(SqliteMemories):
     def __init__(self) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longhaul.activities import contract as world
+from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.e2e.crash.crash_stage import bash, call, says
-from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL
+from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL, summary
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
 DONE = says("all done")
@@ -57,6 +58,17 @@ WORDY = PermissionContext(
 SCOUT = {"tools": ["look"], "stuck": {"enabled": False}, "permission": {"mode": "bypass"}}
 TASK = {"agent": "scout", "task": "look"}
 
+SEALED = (
+    {}
+    if bwrap_problem()
+    else {
+        "a command in a sandbox": Phase(
+            "Bash", commands(STUBBORN), "", {"Bash": UNKNOWN}, marked=True, agent={"workspace": {"place": "sandbox"}}
+        )
+    }
+)
+OFFLOADS = {"offloader": "tests.e2e.crash.stop_parts:GatedOffloads"}
+
 PHASES = {
     "streaming": Phase(world.CALL_MODEL, (says("Slowly. " * 99, delay_ms=500, chunk_chars=1),), marked=True),
     "reading": Phase("look", calls("look"), "look.before", {"look": SUCCESS}, marked=True),
@@ -92,6 +104,15 @@ PHASES = {
         marked=True,
         agent={"mcps": ({"name": "harbour"},)},
     ),
+    "an MCP server by HTTP": Phase(
+        "mcp__pier__slow",
+        calls("mcp__pier__slow", path="/dev/null"),
+        "",
+        {"mcp__pier__slow": UNKNOWN},
+        marked=True,
+        agent={"mcps": ({"name": "pier"},)},
+    ),
+    **SEALED,
     "a sub-agent": Phase(
         "look", calls("Agent", **TASK), "look.before", {"Agent": SUCCESS}, agent={"agents": {"scout": SCOUT}}
     ),
@@ -126,12 +147,15 @@ PHASES = {
         calls("courier", parcel="oil"),
         "taken",
         {"courier": SUCCESS},
-        agent={"offloader": "tests.e2e.crash.stop_parts:GatedOffloads"},
+        agent=OFFLOADS,
     ),
     "remembering": Phase(
         world.RECORD_MEMORY, at="memory", agent={"long_term_memory_mode": "static_control"}, shared=True
     ),
     "compressing": Phase(COMPRESS, (*map(says, ANSWERS), SLOW), marked=True, agent={"model_config": SMALL}),
+    "keeping what leaves the context": Phase(
+        COMPRESS, (*map(says, ANSWERS), summary(0)), "context", marked=None, agent={"model_config": SMALL, **OFFLOADS}
+    ),
 }
 QUICK = {
     world.AWAIT_COMMAND: "it is a test of its own",

@@ -18,7 +18,7 @@ from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.hosting.own_process import LAST_SECONDS
 from longhaul.starter.provision.dev_server import DevServer
-from tests.activities.mcp.serving import SERVER, stdio
+from tests.activities.mcp.serving import SERVER, free_port, serving, stdio
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, call, says, until
 from tests.e2e.crash.stop_parts import GROUND
 from tests.e2e.crash.stop_phases import DONE, PHASES, QUICK, SCOUT, SLEEP, STUBBORN, UNKNOWN, Phase, calls, commands
@@ -103,7 +103,7 @@ async def bring(job: Job, name: str) -> None:
         standing(job, phase).hold(phase.at)
     if name == "interrupted":
         job.hold("send.before")
-    if name == "compressing":
+    if phase.activity == world.COMPRESS:
         await ask_all(job)
     else:
         await job.start()
@@ -142,8 +142,11 @@ async def told_of(job: Job) -> Told:
     return Told(final, results, await job.transcript(), left, lost)
 
 
-def settings_of(stage: Stage, **more: str) -> WorkerSettings:
-    """Of a worker with all the gates."""
+def settings_of(stage: Stage, pier: int = 0) -> WorkerSettings:
+    """Of a worker with all the gates. `pier`: the port of an MCP server."""
+    servers = {"harbour": {"mcp_config": stdio()}}
+    if pier:
+        servers["pier"] = {"mcp_config": {"url": f"http://127.0.0.1:{pier}/mcp"}}
     return stage.worker(
         tools=f"{CRASH_TOOLS},{HERE}",
         LONGHAUL_GRACEFUL_SHUTDOWN_TIMEOUT=str(GRACE_SECONDS),
@@ -153,14 +156,14 @@ def settings_of(stage: Stage, **more: str) -> WorkerSettings:
         LONGHAUL_SHARED="off",
         LONGHAUL_MEMORY=f"{HERE}:GatedMemories",
         LONGHAUL_MIDDLEWARES=f"{HERE}:Gates",
-        LONGHAUL_MCP=json.dumps({"harbour": {"mcp_config": stdio()}}),
+        LONGHAUL_MCP=json.dumps(servers),
         **{GROUND: str(stage.directory)},
-        **more,
     )
 
 
 async def commands_run() -> bool:
-    return len(running_with(f"sleep\0{SLEEP}")) >= 4
+    by_bash = [phase for phase in PHASES.values() if phase.activity == "Bash"]
+    return len(running_with(f"sleep\0{SLEEP}")) >= 2 * len(by_bash)
 
 
 async def stopped(one: WorkerProcess) -> tuple[int, float]:
@@ -174,15 +177,17 @@ async def ending(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFa
     """One worker in all the phases at once, and the next one."""
     stage = await Stage.on(temporal_server.address, tmp_path_factory.mktemp("stopping"))
     jobs = {name: job_of(stage, name, phase) for name, phase in PHASES.items()}
-    async with worker(settings_of(stage)) as one:
+    pier = free_port()
+    async with serving("streamable-http", pier) as served, worker(settings_of(stage, pier)) as one:
         await asyncio.gather(*(bring(job, name) for name, job in jobs.items() if name not in FLEETING))
         await until(commands_run, "the commands run")
         await asyncio.gather(*(bring(jobs[name], name) for name in FLEETING))
         status, seconds = await stopped(one)
         log, still_there = one.log.read_text(), [*running_with(SLEEP), *running_with(SERVER)]
+        still_there.remove(served.pid)
     hurry(jobs["compressing"])
     script_of(jobs["streaming"]).write_text(json.dumps(DONE))
-    async with worker(settings_of(stage)):
+    async with serving("streamable-http", pier), worker(settings_of(stage, pier)):
         told = await asyncio.gather(*(go_on(job, name) for name, job in jobs.items()))
     return Ending(status, seconds, log, still_there, jobs, dict(zip(jobs, told, strict=True)))
 
