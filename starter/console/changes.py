@@ -10,6 +10,7 @@ from longhaul.starter.client.wire import check_name
 from longhaul.starter.console import pages
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.forms import message_of
+from longhaul.starter.serve.background import BackgroundEnds
 from longhaul.starter.serve.problems import Problem, problem_of, wrong
 from longhaul.starter.serve.response_bodies import Decided
 
@@ -122,6 +123,20 @@ def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
         return await or_told(done, lambda problem: pages.session_page(visit, problem))
 
     return steered
+
+
+async def stop(visit: Visit) -> Response:
+    """End one thing that works in the background; the next page says how it has ended, where that is known in time."""
+    call_id = visit.form.get("call_id", "")
+
+    async def done() -> Response:
+        if not call_id:
+            # To the letter no name means all of it, and each button here is of one.
+            raise wrong("call_id", call_id, "send the id of the call that began what is to stop")
+        made: BackgroundEnds = await visit.ask("stopBackground", body={"call_id": call_id})
+        return then(visit.here(told=f"over-{made.ends[call_id]}"))
+
+    return await or_told(done, lambda problem: pages.session_page(visit, problem))
 
 
 async def begin(visit: Visit) -> Response:

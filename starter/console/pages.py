@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
@@ -14,6 +14,8 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import Damaged, Unavailable
+from longhaul.agent.values.background import Fate
+from longhaul.agent.values.subagents import Outcome
 from longhaul.agent.views.would_pass import WouldPass
 from longhaul.starter.console.console_request import Visit
 from longhaul.starter.console.question_form import forms_of
@@ -51,6 +53,9 @@ TOLD = {
     "changed": "Changed.",
     "shorter": "The context is shorter.",
     "as-it-was": "The context is below its threshold, and stays as it is.",
+    **{f"over-{end}": f"It is over: {end}." for end in (*get_args(Fate), *get_args(Outcome))},
+    "over-": "It is told to stop; nobody has heard of its end yet.",
+    "over-unknown": "Nobody knows how it has ended, or whether it has.",
 }
 """What a form has done, by the word in the next page's address."""
 

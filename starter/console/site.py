@@ -59,6 +59,7 @@ FILLED_IN: dict[str, Handler] = {
     f"{S}/settle": changes.settle,
     f"{S}/say": changes.say,
     f"{S}/wake": changes.wake,
+    f"{S}/stop-background": changes.stop,
     **{f"{S}/{name}": changes.steer(name) for name in ("pause", "resume", "interrupt", "step")},
     **{f"{S}/change/{name}": steering.filled_in(name) for name in steering.FORMS},
 }
