@@ -205,6 +205,21 @@ async def subagents(session: Session) -> None:
     await session.reply("Have it seen to", request_id="r-see")
 
 
+async def task_seconds(session: Session) -> None:
+    """A sub-agent waits for somebody when its time is over."""
+    done = await session.reply("Have it seen to", request_id="r-see")
+    told = done.get_tool_results()[0].get_text()
+    assert "its time was over" in told
+
+
+async def stop_background(session: Session) -> None:
+    """A command and a sub-agent, and that again; the next reply reads how they have ended."""
+    await session.reply("Count, and have it seen to", request_id="r-count")
+    assert await session.stop_background(by="bo") == {FIRST_CALL: "stopped", "call_0_1": "interrupted"}
+    assert await session.stop_background(FIRST_CALL, by="cleo") == {FIRST_CALL: "stopped"}
+    await session.reply("And?", request_id="r-and")
+
+
 async def background_agents(session: Session) -> None:
     """Told something while it works, heard of when the lead is idle. It has the model of the lead, and its script."""
     await session.reply("Have it seen to", request_id="r-see")
@@ -434,6 +449,27 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         background_agents,
         spec=WITH_SCOUT,
+    ),
+    "task_seconds": Scenario(
+        (GIVES_A_TASK[0], TELL_ANA, {"text": "It is late."}),
+        task_seconds,
+        spec={"tools": ("fetch",), "agents": {"scout": {"tools": ("send",), "task_seconds": 2}}},
+        of_sub_agent=True,
+    ),
+    "stop_background": Scenario(
+        (
+            {
+                "tool_calls": [
+                    {"name": "Bash", "input": {"command": "sleep 600", "run_in_background": True}},
+                    {"name": "Agent", "input": {"agent": "scout", "task": "look", "run_in_background": True}},
+                ]
+            },
+            {"tool_calls": [{"name": "sleep", "input": {"for": "1h"}}]},
+            {"text": "I wait."},
+            {"text": "So be it."},
+        ),
+        stop_background,
+        spec={"tools": ("Bash",), "agents": {"scout": {"tools": ("sleep",)}}, "permission": {"mode": "bypass"}},
     ),
     "budget_asked": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
     "budget_came_back": Scenario(SEES_TO_THE_TIDE, budget_asked, spec=SHORT_OF_CALLS),
