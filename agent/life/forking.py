@@ -24,10 +24,12 @@ FILES_COPIED = (
 """Told to the model of a copy that has the files too."""
 
 WORK_STAYS = (
-    "You go on in a copy of this conversation. What works in the background belongs to the first one, and nothing of "
-    "it comes here: {work}. Do not wait for it; begin anew what you need."
+    "You go on in a copy of this conversation. What worked in the background at this point belongs to the first one, "
+    "and nothing of it comes here: {work}. What became of it since is not known here. Do not wait for it; begin anew "
+    "what you need."
 )
-"""Told to the model of a copy whose first session had begun something in the background that had not ended."""
+"""Told to the model of a copy whose first session had begun something in the background that had not ended. At a step
+in the past that says nothing of now."""
 
 HUBS_STAY = (
     "You go on in a copy of this conversation, which is in no hub: nobody in {hubs} is told what you answer, and "
@@ -165,7 +167,8 @@ def told_of_its_work(state: AgentState, ledger: Ledger) -> AgentState:
 
 def work_of_copy(ledger: Ledger) -> str:
     """What becomes of work in the background, for a person; empty where there was none."""
-    return f"what works in the background stays with that session: {work}" if (work := _in_background(ledger)) else ""
+    worked = "what worked in the background at that point stays with that session"
+    return f"{worked}: {work}" if (work := _in_background(ledger)) else ""
 
 
 def _in_background(ledger: Ledger) -> str:

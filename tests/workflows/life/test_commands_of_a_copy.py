@@ -41,7 +41,7 @@ async def test_a_copy_has_no_command_of_the_first_session_and_its_stop_ends_none
 
     stays = "the command 'b1'"
     assert f"belongs to the first one, and nothing of it comes here: {stays}" in await last_hint(copy)
-    assert f"what works in the background stays with that session: {stays}" in (await copy.status()).note
+    assert f"in the background at that point stays with that session: {stays}" in (await copy.status()).note
     assert (await copy.status()).commands == ()
     assert await copy.stop_background(by="ana") == {}
     with pytest.raises(Refused, match="has the id 'b1'; nothing works there now"):
@@ -84,5 +84,9 @@ async def test_the_end_of_one_before_the_copy_was_made_is_told_there_as_what_it_
 
     assert [hint for hint in await hints(now) if "is over: success." in hint] != []
     assert "stays with that session" not in (await now.status()).note
-    assert "nothing of it comes here: the command 'b1'" in await last_hint(earlier), "it ran at that step"
+    told = await last_hint(earlier)
+    assert "nothing of it comes here: the command 'b1'. What became of it since is not known here." in told
+    for words in (told, (await earlier.status()).note):
+        assert "worked in the background at" in words, "it ran at that step, and has ended since"
+        assert "works in the background" not in words
     assert (await earlier.status()).commands == (await now.status()).commands == ()
