@@ -21,13 +21,23 @@ class LeftBehind(Exception):
     """It may go on until its worker's process ends, in some seconds."""
 
 
+class _ProcessExit(Exception):
+    """The work wants to end the process."""
+
+    def __init__(self, by: SystemExit | KeyboardInterrupt) -> None:
+        super().__init__(repr(by))
+        self.by = by
+
+
 async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
     """What the work gives. Who cancels this cancels the work, and waits for it. Raises LeftBehind where a worker that
     shuts down would wait for longer than DEAF_SECONDS."""
-    task = asyncio.create_task(work)
+    task = asyncio.create_task(_in_the_loop(work))
     while True:
         try:
             return await asyncio.shield(task)
+        except _ProcessExit as ended:
+            raise ended.by from None
         except asyncio.CancelledError:
             if task.done():
                 return task.result()
@@ -36,6 +46,14 @@ async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
             _left.add(task)
             task.add_done_callback(_ended)
             raise LeftBehind
+
+
+async def _in_the_loop(work: Coroutine[Any, Any, Made]) -> Made:
+    """Out of a task these two end its event loop, and with that the worker."""
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _ProcessExit(error) from error
 
 
 _left = set["asyncio.Task[Any]"]()
