@@ -21,12 +21,12 @@ class LeftBehind(Exception):
     """It may go on until its worker's process ends, in some seconds."""
 
 
-class _ProcessExit(Exception):
-    """The work wants to end the process."""
+class _Raised(Exception):
+    """What the work has raised, of whatever kind."""
 
-    def __init__(self, by: SystemExit | KeyboardInterrupt) -> None:
-        super().__init__(repr(by))
-        self.by = by
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(repr(error))
+        self.error = error
 
 
 async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
@@ -36,11 +36,13 @@ async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
     while True:
         try:
             return await asyncio.shield(task)
-        except _ProcessExit as ended:
-            raise ended.by from None
+        except _Raised as raised:
+            raise raised.error from None
         except asyncio.CancelledError:
-            if task.done():
-                return task.result()
+            if task.cancelled():
+                raise
+        if task.done():
+            continue
         task.cancel()
         if is_shut_down() and not (await asyncio.wait({task}, timeout=DEAF_SECONDS))[0]:
             _left.add(task)
@@ -49,11 +51,14 @@ async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
 
 
 async def _in_the_loop(work: Coroutine[Any, Any, Made]) -> Made:
-    """Out of a task these two end its event loop, and with that the worker."""
+    """Out of a task SystemExit and KeyboardInterrupt end its event loop, and with that the worker; GeneratorExit ends
+    whoever waits for it."""
     try:
         return await work
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise _ProcessExit(error) from error
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        raise _Raised(error) from error
 
 
 _left = set["asyncio.Task[Any]"]()

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,9 @@ def test_without_a_terminal_it_is_said_what_sub_agents_ask_and_nothing_is_waited
     ]
     for approval in approvals:
         assert cli(*shlex.split(approval)).code == 0
+    give_up = time.monotonic() + 20
+    while not (tmp_path / "1.txt").exists() and time.monotonic() < give_up:
+        time.sleep(0.05)  # the command ends when the decision is taken down, and the call runs after it
     assert (tmp_path / "1.txt").read_text() == "1"
 
 
