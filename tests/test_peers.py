@@ -58,6 +58,12 @@ def event(kind: str, number: int, at_ms: int, *, activity: str = "", of: int = 0
     return made
 
 
+def answered(number: int, at_ms: int, of: int, answer: bytes) -> HistoryEvent:
+    made = event("complete", number, at_ms, of=of)
+    made.activity_task_completed_event_attributes.result.payloads.add(data=answer)
+    return made
+
+
 def read_within(activity: str, number: int, at_ms: int) -> HistoryEvent:
     made = event("marker", number, at_ms)
     told = made.marker_recorded_event_attributes
@@ -126,18 +132,21 @@ def test_a_step_lasts_from_the_end_of_one_tool_call_to_the_end_of_the_next() -> 
         read_within("prepare_reply", 23, 196),
         event("start", 1, 200),
         event("schedule", 11, 205, activity="model"),
-        event("complete", 13, 220, of=11),
+        answered(13, 220, 11, b'{"reads": {"c1": {"kind": "returned"}}}'),
+        event("schedule", 17, 225, activity="model"),
+        answered(19, 230, 17, b"no json"),
     ]
 
     for each in story:
         course.add(each)
 
-    assert [step.ms for step in course.steps] == [40, 50, 5]
-    assert course.actions == 2 + 4 + 1, "two runs, four activities, and what one task has read"
+    assert [step.ms for step in course.steps] == [40, 50, 5, 25]
+    assert course.actions == 2 + 5 + 1, "two runs, five activities, and what one task has read"
     assert [step.size for step in course.steps] == [
         sum(each.ByteSize() for each in story[:5]),
         sum(each.ByteSize() for each in story[5:7]),
         story[7].ByteSize(),
+        sum(each.ByteSize() for each in story[8:12]),
     ]
 
 

@@ -56,19 +56,31 @@ class Course:
                 if _is_tool(event.activity_task_scheduled_event_attributes.activity_type.name):
                     self._tools.add(event.event_id)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-                if event.activity_task_completed_event_attributes.scheduled_event_id in self._tools:
-                    self.steps.append(Step(at - self._since, self._size))
-                    self._since, self._size = at, 0
+                if event.activity_task_completed_event_attributes.scheduled_event_id in self._tools or _reads(event):
+                    self._end_step(at)
             case EventType.EVENT_TYPE_MARKER_RECORDED:
                 task = event.marker_recorded_event_attributes.workflow_task_completed_event_id
                 self.actions, self._reading = self.actions + (task != self._reading), task
                 if _is_tool(_read_within(event)):
-                    self.steps.append(Step(at - self._since, self._size))
-                    self._since, self._size = at, 0
+                    self._end_step(at)
             case EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
                 self.complaint = event.workflow_task_failed_event_attributes.failure.message
             case _:
                 pass
+
+    def _end_step(self, at: float) -> None:
+        self.steps.append(Step(at - self._since, self._size))
+        self._since, self._size = at, 0
+
+
+def _reads(event: HistoryEvent) -> bool:
+    """Whether a model's answer has brought along what its call of the tool reads."""
+    told = event.activity_task_completed_event_attributes.result.payloads
+    try:
+        answer = json.loads(told[0].data) if told else None
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and bool(answer.get("reads"))
 
 
 def _read_within(event: HistoryEvent) -> str:
