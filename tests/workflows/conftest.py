@@ -129,16 +129,20 @@ class Stage:
         finally:
             await let_go(client)
 
-    @asynccontextmanager
-    async def worker_process(self) -> AsyncIterator[None]:
-        """One more worker, in a process of its own."""
-        settings = WorkerSettings(
+    @property
+    def worker_settings(self) -> WorkerSettings:
+        """Of workers in processes of their own."""
+        return WorkerSettings(
             address=self.address,
             task_queue=self.settings.task_queue,
             directory=self.settings.data_dir,
             tools=self.settings.tools,
         )
-        async with worker(settings):
+
+    @asynccontextmanager
+    async def worker_process(self) -> AsyncIterator[None]:
+        """One more worker, in a process of its own."""
+        async with worker(self.worker_settings):
             yield
 
 

@@ -10,7 +10,7 @@ from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, push_over, results, until
 
@@ -86,9 +86,7 @@ async def test_a_deadline_that_passed_while_no_worker_ran_comes_late_but_once(un
     session = stage.session(
         TELL_ANA, {"text": "I could not."}, **within(remind_after=5, escalate_after=6, escalate_to="bo", expire_after=7)
     )
-    settings = WorkerSettings(
-        address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=stage.settings.tools
-    )
+    settings = stage.worker_settings
     async with worker(settings) as first:
         waiting = await session.reply("Tell Ana")
         (call,) = await session.pending()

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.children.trees import agent, asked, child_of, lead, listed, outcomes, runs
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import calls, push_over, recorded, until
@@ -55,12 +55,7 @@ async def test_an_idle_lead_is_woken_once_over_roll_overs_of_both(stage: Stage) 
 
 async def test_a_killed_worker_loses_no_end_and_starts_nothing_twice(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     session = lead(
         stage,
         {"scout": agent(stage, *SENDS)},

@@ -3,7 +3,7 @@
 import pytest
 
 from longhaul.agent.values.conversation.messages import ToolResultState
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, listed, outcomes, runs, tasks
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, push_over, results, until
@@ -42,12 +42,7 @@ async def test_a_sub_agent_that_rolls_over_still_knows_whom_to_tell(stage: Stage
 
 async def test_a_worker_that_is_killed_in_mid_task_starts_nothing_twice_and_loses_no_result(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     slow = {"tool_calls": calls("send", to="Ana")["tool_calls"], "delay_ms": 100}
     session = lead(
         stage,

@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, running_with, worker
+from tests.e2e.processes import running_with, worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import calls, push_over, recorded, results, until
@@ -126,12 +126,7 @@ async def test_one_in_the_background_is_heard_of_and_a_pause_stops_no_clock(stag
 
 async def test_its_time_goes_on_over_a_roll_over_and_without_any_worker(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     scout = agent(stage, calls("Bash", command=STUBBORN.format(MARK)), NEVER, task_seconds=9, tools=["Bash", "send"])
     waits = agent(stage, calls("send", to="Ana"), NEVER, task_seconds=9)
     session = stage.session(

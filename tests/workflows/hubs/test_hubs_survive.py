@@ -7,7 +7,7 @@ import pytest
 from longhaul.starter.client.hubs import Hub
 from longhaul.starter.hosting.replaying import Replayed, live_sessions, replay
 from longhaul.workflows import hubs
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import heard, member
 from tests.workflows.letters import push_over, until
@@ -75,12 +75,7 @@ async def test_a_member_that_rolled_over_or_closed_hears_and_is_heard_all_the_sa
 
 async def test_killed_workers_lose_no_word_and_tell_none_twice(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     ana, ben = (member(stage, {"text": name, "delay_ms": 200}) for name in ("I am ana.", "I am ben."))
     hub = stage.app.hub(f"killed-{stage.name}", {"ana": ana, "ben": ben})
     async with worker(settings) as first:

@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.starter.client.hubs import Hub
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerProcess, WorkerSettings
+from tests.e2e.processes import WorkerProcess
 from tests.workflows.conftest import Stage
 from tests.workflows.hubs.rooms import member, read
 
@@ -24,12 +24,7 @@ class Workers:
     """Two of them; whichever is killed is replaced."""
 
     def __init__(self, stage: Stage) -> None:
-        self._settings = WorkerSettings(
-            address=stage.address,
-            task_queue=stage.settings.task_queue,
-            directory=stage.settings.data_dir,
-            tools=stage.settings.tools,
-        )
+        self._settings = stage.worker_settings
         self._alive = list[WorkerProcess]()
         self.kills = 0
 

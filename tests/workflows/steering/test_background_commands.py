@@ -13,7 +13,7 @@ from longhaul.activities.tools.bash_output import Outputs
 from longhaul.agent.decisions import rollover as keeping
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, running_with, worker
+from tests.e2e.processes import running_with, worker
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import recorded, until
 from tests.workflows.roomy import failure_of_replay
@@ -123,12 +123,7 @@ async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
 
 async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     session = session_of(stage, begun("b1", STUBBORN.format(7119.25)), {"text": "I wait."}, {"text": "Heard."})
     async with worker(settings) as first:
         assert (await session.reply("Go")).get_text_content() == "I wait."

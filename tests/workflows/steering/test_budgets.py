@@ -15,7 +15,7 @@ from longhaul.agent.values.spec.agent_spec import ContextConfig
 from longhaul.agent.views.budget import BudgetStanding
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import calls, push_over, recorded, until
 from tests.workflows.life.test_lives import closes
@@ -158,9 +158,7 @@ async def test_a_worker_that_is_killed_in_a_model_call_leaves_one_doubt_beside_t
     stage = unserved
     slow = {"text": "A long story. ", "chunk_chars": 1, "delay_ms": 150}
     session = frugal(stage, slow, {"text": "The end."}, budget={"max_tokens": 50_000})
-    first = WorkerSettings(
-        address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=stage.settings.tools
-    )
+    first = stage.worker_settings
     async with worker(first) as killed:
         reply = await session.submit("Tell it")
         await asks_its_model(stage, session)

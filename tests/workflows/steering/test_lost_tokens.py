@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.starter import render_session
 from longhaul.starter.console.about import amounts
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 from tests.workflows.roomy import failure_of_replay
@@ -29,9 +29,7 @@ async def test_an_answer_that_its_worker_took_along_is_named_in_the_use(unserved
     stage = unserved
     line = {"text": "A long story of whales. " * 4, "chunk_chars": 4, "delay_ms": 150, "usage": USAGE}
     session = stage.session(line, {"text": "The end.", "usage": USAGE})
-    first = WorkerSettings(
-        address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=stage.settings.tools
-    )
+    first = stage.worker_settings
     async with worker(first) as killed:
         reply = await session.submit("Tell it")
 

@@ -6,7 +6,7 @@ from temporalio.client import WorkflowExecutionStatus
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, push_over, recorded, results, until
 
@@ -131,9 +131,7 @@ async def test_a_sleep_goes_through_a_roll_over_and_a_paused_session(stage: Stag
 async def test_a_sleep_whose_time_came_while_its_worker_was_dead_ends_with_the_next_one(unserved: Stage) -> None:
     stage = unserved
     session = stage.session(calls("sleep", **{"for": 2}), {"text": "Rested."}, tools=TOOLS)
-    settings = WorkerSettings(
-        address=stage.address, task_queue=stage.name, directory=stage.settings.data_dir, tools=stage.settings.tools
-    )
+    settings = stage.worker_settings
     async with worker(settings) as first:
         reply = await session.submit("Rest")
 

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import WorkerSettings, running_with, worker
+from tests.e2e.processes import running_with, worker
 from tests.workflows.children.trees import agent, asked, child_of, lead, outcomes
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import push_over, recorded, until
@@ -97,12 +97,7 @@ async def test_it_reaches_what_an_earlier_run_has_begun(stage: Stage) -> None:
 
 async def test_of_one_whose_worker_is_gone_it_says_unknown(unserved: Stage) -> None:
     stage = unserved
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    settings = stage.worker_settings
     session = session_of(stage, begun("b1", STUBBORN.format(7133.25)), {"text": "I wait."})
     async with worker(settings) as first:
         await session.reply("Go")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
 
@@ -89,12 +89,7 @@ async def test_it_waits_for_a_person_on_another_worker_and_is_there_in_a_later_l
 async def test_it_is_there_when_the_worker_was_killed_between_the_form_and_the_end(unserved: Stage) -> None:
     turn = {"tool_calls": [*answers(height=2, kind="neap")["tool_calls"], *calls("send", to="Ana")["tool_calls"]]}
     session = unserved.session(turn, {"text": "Gone."}, tools=["send"])
-    settings = WorkerSettings(
-        address=unserved.address,
-        task_queue=unserved.settings.task_queue,
-        directory=unserved.settings.data_dir,
-        tools=unserved.settings.tools,
-    )
+    settings = unserved.worker_settings
     async with worker(settings) as first:
         waiting = await session.reply("How high?", structured_model=TideTable)
         (call,) = await session.pending()

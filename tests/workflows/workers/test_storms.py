@@ -61,12 +61,7 @@ async def test_each_history_of_two_thousand_sessions_can_be_replayed_whatever_be
 
 
 def settings_on(stage: Stage) -> WorkerSettings:
-    return WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-    )
+    return stage.worker_settings
 
 
 async def killed(settings: WorkerSettings) -> None:
