@@ -222,7 +222,7 @@ class Acting:
         shown = self._secrets.out_of_findings(fresh, start.arguments)
         if (shown.cwd, shown.paths, shown.before) != (ask.facts.cwd, ask.facts.paths, ask.facts.before):
             raise NeedsDecision(fresh, "what it would touch has changed since it was decided on")
-        return fresh.model_copy(update={"notice": "", "commands": (), "read_only": ask.facts.read_only})
+        return fresh.as_run().model_copy(update={"read_only": ask.facts.read_only})
 
     async def _stopped(
         self, name: str, ask: RunTool, start: "_Start", why: asyncio.CancelledError | Stalled, *, runs_on: bool
@@ -241,15 +241,15 @@ class Acting:
             reason = str(why) if isinstance(why, Stalled) else once_calls.SHUT_DOWN
         if not interrupted and ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
-        given_up = once_calls.UNKNOWN_OUTCOME.format(f"then given up, because {reason}. {RUNS_ON}")
-        output = ToolOutput(given_up if runs_on else once_calls.stopped_because(reason))
+        told = once_calls.given_up_because(reason, RUNS_ON) if runs_on else once_calls.stopped_because(reason)
+        output = ToolOutput(told)
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
 
     async def _left(self, name: str, ask: RunTool, start: "_Start") -> ToolReturned:
         """Its worker leaves, and it does not let itself be ended."""
         if ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was left behind: {once_calls.SHUT_DOWN}", type="Stopped") from None
-        output = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(f"then given up, because {once_calls.SHUT_DOWN}. {DEAF}"))
+        output = ToolOutput(once_calls.given_up_because(once_calls.SHUT_DOWN, DEAF))
         return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=True)
 
     async def _returned(

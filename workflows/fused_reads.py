@@ -13,7 +13,7 @@ from longhaul.agent.decisions.fused_reads import MOST_FUSED, rules_sent_along
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.record import Record
-from longhaul.agent.values.conversation.messages import Msg, ToolCallBlock
+from longhaul.agent.values.conversation.messages import Msg
 from longhaul.workflows import activity_failures, activity_options
 from longhaul.workflows.inputs import activity_inputs
 from longhaul.workflows.running_activities import Underway, WorkInterrupted
@@ -53,7 +53,7 @@ class FusedReads:
 
     def bring(self, reads: Mapping[str, e.ToolReturned | None], said: Msg) -> None:
         """Take what an answer, which is the newest entry, has read at once."""
-        named = {block.id: block.name for block in said.content if isinstance(block, ToolCallBlock)}
+        named = {call.id: call.name for call in said.get_tool_calls()}
         self.unfused |= {named[call_id] for call_id, read in reads.items() if read is None and call_id in named}
         self._brought = {call_id: read for call_id, read in reads.items() if read is not None}
         self._brought_at = self._record.seq

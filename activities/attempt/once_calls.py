@@ -75,3 +75,8 @@ def beginning() -> Iterator[None]:
 def stopped_because(reason: str) -> str:
     """What is told of a call that was ended before it had come to an outcome."""
     return UNKNOWN_OUTCOME.format(f"then stopped, because {reason}.")
+
+
+def given_up_because(reason: str, after: str) -> str:
+    """The same of one that could not be ended. `after`: what may come of it yet."""
+    return UNKNOWN_OUTCOME.format(f"then given up, because {reason}. {after}")

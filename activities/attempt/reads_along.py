@@ -6,7 +6,7 @@ longer than a moment is left to the session: a kill meanwhile would have the pro
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from temporalio import activity
@@ -31,7 +31,7 @@ class ReadingAlong:
     async def added(self, said: ModelSaid, ask: CallModel, tools: Mapping[str, ToolDescriptor]) -> ModelSaid:
         """With what its calls have read; as it is where it calls for anything else."""
         along = ask.reads_along
-        calls = [block for block in said.message.content if isinstance(block, ToolCallBlock)]
+        calls = said.message.get_tool_calls()
         if along is None or not 0 < len(calls) <= along.most or said.unmarked or said.tokens > LONGEST_SAID_TOKENS:
             return said
         if not are_read_along(calls, said.facts, tools, along.permission, ask.place.root):
@@ -42,7 +42,7 @@ class ReadingAlong:
         asks = [_asked(call, said, ask, along, tools[call.name]) for call in calls]
         return said.model_copy(update={"reads": await self._read(calls, asks)})
 
-    async def _read(self, calls: list[ToolCallBlock], asks: list[RunTool]) -> dict[str, ToolReturned | None]:
+    async def _read(self, calls: Sequence[ToolCallBlock], asks: list[RunTool]) -> dict[str, ToolReturned | None]:
         runs = [asyncio.ensure_future(self._run(call.name, ask)) for call, ask in zip(calls, asks, strict=True)]
         with suppress(asyncio.CancelledError):  # the answer is whole, and must not be lost with what it calls for
             await asyncio.wait(runs, timeout=MOMENT_SECONDS)
@@ -76,7 +76,7 @@ def _asked(call: ToolCallBlock, said: ModelSaid, ask: CallModel, along: ReadsAlo
         tool_digest=tool.digest,
         effect=Effect.READ,
         agent=ask.agent,
-        facts=said.facts[call.id].model_copy(update={"notice": "", "commands": ()}),
+        facts=said.facts[call.id].as_run(),
         place=ask.place,
         epoch=ask.context.epoch,
         result_limit=along.result_limit,

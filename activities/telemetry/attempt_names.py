@@ -52,5 +52,5 @@ def read_along(result: object) -> list[tuple[ToolCallBlock, ToolReturned]]:
     """The calls that a model's activity has made at once, with what they came to."""
     if not isinstance(result, ModelSaid) or not result.reads:
         return []
-    calls = [block for block in result.message.content if isinstance(block, ToolCallBlock)]
+    calls = result.message.get_tool_calls()
     return [(call, read) for call in calls if (read := result.reads.get(call.id)) is not None]

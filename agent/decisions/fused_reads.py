@@ -8,7 +8,7 @@ result yet, and goes its own way like any other call.
 from collections.abc import Collection, Mapping, Sequence
 
 from longhaul.agent.decisions.rollover import Load
-from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_of
+from longhaul.agent.fold.ledger.agent_state import OpenCall, effect_by
 from longhaul.agent.permission.confirmation_policy import analyzers_of, stricter
 from longhaul.agent.permission.decision_table import decide_call
 from longhaul.agent.permission.facts import CallFacts
@@ -44,16 +44,14 @@ def are_fused(ready: Sequence[OpenCall], record: Record, load: Load) -> bool:
 def rules_sent_along(record: Record, unfused: Collection[str]) -> PermissionContext | None:
     """What the reads of the next answer are judged by beforehand, where its activity may make them at once; None where
     it may not. What they answer counts only when the session itself allows them."""
-    context = in_force(record.permission, record.latest_at)
     spec = record.spec
-    allowed = (
-        spec.react_config.fuse_reads
-        and not unfused
-        and not (spec.host or spec.seal or spec.secrets or spec.postprocess or record.state.planning)
-        and not analyzers_of(context)
-        and sum(len(rule.rule_content or "") + RULE_CHARS for rule in context.rules) <= LONGEST_RULES_CHARS
-    )
-    return context if allowed else None
+    if not spec.react_config.fuse_reads or unfused or record.state.planning:
+        return None
+    if spec.host or spec.seal or spec.secrets or spec.postprocess:
+        return None
+    context = in_force(record.permission, record.latest_at)
+    length = sum(len(rule.rule_content or "") + RULE_CHARS for rule in context.rules)
+    return None if analyzers_of(context) or length > LONGEST_RULES_CHARS else context
 
 
 def are_read_along(
@@ -78,8 +76,7 @@ def are_read_along(
 def _is_let_read(
     call: ToolCallBlock, facts: CallFacts, tool: ToolDescriptor, context: PermissionContext, root: str
 ) -> bool:
-    effect = Effect.READ if facts.read_only else tool.effect
-    if not tool.quick or tool.external or effect is not Effect.READ or len(call.input) > LONGEST_INPUT_CHARS:
+    if not _is_quick_read(tool, facts, call.input):
         return False
     decision = stricter(decide_call(tool, call.input, facts, context, root), context, facts)
     return decision.behavior is Behavior.ALLOW and not decision.confined
@@ -87,5 +84,9 @@ def _is_let_read(
 
 def _may_be(call: OpenCall, record: Record, load: Load) -> bool:
     tool = record.provided.tools[call.block.name]
-    reads = tool.quick and not tool.external and effect_of(call, tool) is Effect.READ
-    return reads and tool.name not in load.unfused and len(call.input) <= LONGEST_INPUT_CHARS
+    return tool.name not in load.unfused and _is_quick_read(tool, call.facts, call.input)
+
+
+def _is_quick_read(tool: ToolDescriptor, facts: CallFacts, arguments: str) -> bool:
+    reads = tool.quick and not tool.external and effect_by(facts, tool) is Effect.READ
+    return reads and len(arguments) <= LONGEST_INPUT_CHARS

@@ -90,6 +90,10 @@ class CallFacts(OpenValue):
         each = all(command.read_only or command.edits_only for command in self.commands)
         return bool(self.commands) and each and not self.not_understood
 
+    def as_run(self) -> "CallFacts":
+        """What a call is given of them when it runs, without what is for permission and for people alone."""
+        return self.model_copy(update={"notice": "", "commands": ()})
+
 
 def commands_named(facts: CallFacts) -> Iterator[tuple[str, ...]]:
     """The words of each command; of a redirection once more for each further name of its file."""

@@ -248,7 +248,7 @@ def run_tool(record: Record, call: OpenCall) -> world.RunTool:
         tool_digest=record.provided.tools[call.block.name].digest,
         effect=effect_of(call, record.provided.tools[call.block.name]),
         agent=record.spec.name,
-        facts=call.facts.model_copy(update={"notice": "", "commands": ()}),
+        facts=call.facts.as_run(),
         place=place(record),
         epoch=record.context.epoch,
         result_limit=record.spec.context_config.tool_result_limit,

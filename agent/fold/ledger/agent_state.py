@@ -117,7 +117,12 @@ class OpenCall(Living):
 
 def effect_of(call: OpenCall, tool: ToolDescriptor) -> Effect:
     """What running the call twice would do: a call proven to be read-only is safe whatever its tool may do."""
-    return Effect.READ if call.facts.read_only else tool.effect
+    return effect_by(call.facts, tool)
+
+
+def effect_by(facts: CallFacts, tool: ToolDescriptor) -> Effect:
+    """The same of a call by what was found about it."""
+    return Effect.READ if facts.read_only else tool.effect
 
 
 _MAY_WAIT = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
