@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 from benchmarks.pages import table
 from tests.e2e.crash.crash_full import ONCE, PATIENCE_SECONDS, Verdict
 
-LANES = 2
-"""Task queues."""
 WORKER, STOPPED, SERVER = "worker killed", "worker stopped, then killed", "server killed"
 WEIGHTS = {WORKER: 80, STOPPED: 15, SERVER: 5}
 """Of a hundred random ones."""
@@ -22,11 +20,19 @@ class Form:
 
     fused: bool = False
     liveness: str = "fast"
+    both: bool = False
+    """Every second job fused."""
+    at_once: int = 5
+    """Sessions under way on each task queue."""
 
     @property
-    def at_once(self) -> int:
-        """Sessions under way on each task queue. More where a death is noticed late, for faults are rarer there."""
-        return 5 if self.liveness == "fast" else 25
+    def lanes(self) -> int:
+        """Task queues, with one worker each. More where a death is noticed late, for faults are rarer there."""
+        return 2 if self.liveness == "fast" else 10
+
+    def is_fused(self, number: int) -> bool:
+        """Whether the job of that number on its task queue is."""
+        return bool(number % 2) if self.both else self.fused
 
     @property
     def pause(self) -> tuple[float, float]:
@@ -38,12 +44,17 @@ class Form:
         """Seconds until a session without its answers counts as lost."""
         return PATIENCE_SECONDS if self.liveness == "fast" else 1_800.0
 
+    @property
+    def _reading(self) -> str:
+        return "both" if self.both else "fused" if self.fused else ""
+
     def suffix(self) -> str:
         """Of the names of its section and its file."""
-        return ("_fused" if self.fused else "") + (f"_{self.liveness}" if self.liveness != "fast" else "")
+        return "".join(f"_{part}" for part in (self._reading, self.liveness) if part and part != "fast")
 
     def flags(self) -> str:
-        return (" --fused" if self.fused else "") + (f" --liveness {self.liveness}" if self.liveness != "fast" else "")
+        reading = f" --{self._reading}" if self._reading else ""
+        return reading + (f" --liveness {self.liveness}" if self.liveness != "fast" else "")
 
 
 FAST = Form()
@@ -102,7 +113,8 @@ def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
         "",
         f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
         "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
-        f"workers and the server die under it by SIGKILL. {LANES} workers, {form.at_once} sessions on each at a time.",
+        "workers and the server die under it by SIGKILL.",
+        f"{form.lanes} workers, {form.at_once} sessions on each at a time.",
         "",
         *table(HEADER, rows(ledger)),
         "",

@@ -1,6 +1,6 @@
 """`python -m benchmarks.faults`: what is lost when workers and the server die at every event of a job, and at random.
 
-Jobs with a bit of everything (`tests/e2e/crash/crash_full.py`) are played on two task queues with one worker each,
+Jobs with a bit of everything (`tests/e2e/crash/crash_full.py`) are played on task queues with one worker each,
 several at once. First a fault is made at each event of a job's history, then so many at random moments. What the
 tools have really done, line by line, is compared with what the sessions say. Exits with 1 when something is lost,
 done twice or not said.
@@ -26,7 +26,6 @@ from temporalio.service import RPCError
 from benchmarks.fault_ledger import (
     HEADER,
     JUDGED,
-    LANES,
     SERVER,
     STOPPED,
     WEIGHTS,
@@ -67,7 +66,7 @@ class Lane:
 
     def begin(self) -> tuple[Job, "asyncio.Task[Verdict]"]:
         self.named += 1
-        job = full_job(self.stage, f"job{self.named}", fused=self.form.fused)
+        job = full_job(self.stage, f"job{self.named}", fused=self.form.is_fused(self.named))
         task = asyncio.create_task(play(job, self.form.patience), name=job.session.id)
         self.playing.add(task)
         task.add_done_callback(self._ended)
@@ -117,7 +116,7 @@ async def started(stage: Stage, form: Form) -> WorkerProcess:
 @asynccontextmanager
 async def lanes(server: DevServer, folder: Path, ledger: Ledger, form: Form) -> AsyncIterator[list[Lane]]:
     mending, found = asyncio.Lock(), list[Lane]()
-    for number in range(LANES):
+    for number in range(form.lanes):
         stage = await Stage.on(server.address, folder / f"lane{number}")
         found.append(Lane(stage, server, mending, ledger, form, await started(stage, form)))
     try:
@@ -189,10 +188,10 @@ async def run(count: int, step: int, seed: int, form: Form) -> Ledger:
             numbers = range(1, len(events) + 1, step) if step else range(0)
             for kind in EVERYWHERE:
                 await asyncio.gather(
-                    *(at_each_event(lane, numbers[n::LANES], kind) for n, lane in enumerate(all_lanes))
+                    *(at_each_event(lane, numbers[n :: form.lanes], kind) for n, lane in enumerate(all_lanes))
                 )
                 _say(f"{kind} at each of {len(numbers)} events; not as it should be: {ledger.broken()}")
-            shares = [len(range(n, count, LANES)) for n in range(LANES)]
+            shares = [len(range(n, count, form.lanes)) for n in range(form.lanes)]
             await asyncio.gather(*(at_random(*each, chance) for each in zip(all_lanes, shares, strict=True)))
     return ledger
 
@@ -207,10 +206,11 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=1, help="at each event, or at each so-manieth; 0: at none")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--fused", action="store_true", help="with `fuse_reads`")
+    parser.add_argument("--both", action="store_true", help="every second job with `fuse_reads`")
     parser.add_argument("--liveness", default="fast", help="of the workers, as in LONGHAUL_LIVENESS (fast)")
     parser.add_argument("--docs", type=Path, help="write docs/benchmarks.md and the ledger under this folder")
     given = parser.parse_args()
-    form = Form(fused=given.fused, liveness=given.liveness)
+    form = Form(given.fused, given.liveness, given.both)
     ledger = asyncio.run(run(given.random, given.step, given.seed, form))
     for header, told in ((HEADER, rows(ledger)), (JUDGED, [judged(ledger)])):
         shown = Table(*header)
