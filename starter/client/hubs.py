@@ -16,7 +16,7 @@ from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.hub_rows import memo_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.deletion import delete_ended
-from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of
+from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of, update_with_start
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
@@ -180,14 +180,10 @@ class Hub:
         check_size(name, body, self._client)
 
         async def send() -> dict[str, Any]:
-            answer: dict[str, Any]
             if begins:
-                answer = await self._client.execute_update_with_start_workflow(
-                    name, body, start_workflow_operation=self._beginning(), result_type=dict
-                )
-            else:
-                handle = self._client.get_workflow_handle(self.workflow_id)
-                answer = await handle.execute_update(name, body, result_type=dict)
+                return await update_with_start(self._client, name, body, self._beginning())
+            handle = self._client.get_workflow_handle(self.workflow_id)
+            answer: dict[str, Any] = await handle.execute_update(name, body, result_type=dict)
             return answer
 
         try:

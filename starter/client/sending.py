@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 
 from longhaul.starter.client.attachments import check_attachments
 from longhaul.starter.client.reading.asking import Asking
-from longhaul.starter.client.wire import Refused, check_size, refusal_of, title_in
+from longhaul.starter.client.wire import Refused, check_size, refusal_of, title_in, update_with_start
 from longhaul.starter.reach.query_retries import AT_ONCE, send_again
 from longhaul.stores.blobs.blobs import BlobsUnavailable
 
@@ -64,10 +64,7 @@ class Sending:
         title = title_in(body) if name == "submit" else ""
 
         async def send() -> dict[str, Any]:
-            answer: dict[str, Any] = await self._asking.client.execute_update_with_start_workflow(
-                name, body, start_workflow_operation=self._start(title), result_type=dict
-            )
-            return answer
+            return await update_with_start(self._asking.client, name, body, self._start(title))
 
         try:
             async with self._under_way:

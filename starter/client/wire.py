@@ -1,13 +1,20 @@
 """From the client's Python values to what crosses to Temporal: bodies, refusals, and how a session is started."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from longhaul.agent.plain.errors import LonghaulError
 from longhaul.agent.values.conversation.messages import Msg, UserMsg
@@ -85,6 +92,21 @@ def start_operation(
     """How a session comes to be with its first message; a running one is left as it is."""
     start = start_of(settings, session_id, user, spec, workflow_id, title)
     return WithStartWorkflowOperation(WORKFLOW, start.pop("arg"), **start)
+
+
+async def update_with_start(
+    client: Client, name: str, body: dict[str, Any], start: WithStartWorkflowOperation[Any, Any]
+) -> dict[str, Any]:
+    """What the handler of that name answers; the workflow begins with it when there is none."""
+    try:
+        answer: dict[str, Any] = await client.execute_update_with_start_workflow(
+            name, body, start_workflow_operation=start, result_type=dict
+        )
+    except (RPCError, WorkflowUpdateRPCTimeoutOrCancelledError):
+        # The operation keeps the error in a future too: unless somebody looks, asyncio prints it with all its calls.
+        await asyncio.gather(start.workflow_handle(), return_exceptions=True)
+        raise
+    return answer
 
 
 def start_of(
