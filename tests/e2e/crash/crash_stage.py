@@ -149,7 +149,10 @@ class Job:
         """The workflow's code, run on the recorded history, does the same again."""
         history = await self.handle.fetch_history()
         replayer = Replayer(
-            workflows=[AgentSession], workflow_runner=UnsandboxedWorkflowRunner(), data_converter=DATA_CONVERTER
+            workflows=[AgentSession],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            data_converter=DATA_CONVERTER,
+            debug_mode=True,  # else a crowded machine, on which it gets no turn for two seconds, looks like a deadlock
         )
         await replayer.replay_workflow(history)
 
