@@ -67,37 +67,40 @@ class Connections:
     ) -> AsyncIterator[tuple["McpConnection", bool]]:
         """As `served_tool.Connecting`. `last`: the connection that the session's newest result came through."""
         if not server.is_stateful:
-            async with self._any_for(server, once=once) as connection:
-                yield connection, False
-            return
-        kept, is_anew = await self._kept_for(server, last, once=once)
+            kept, is_anew = await self._any_for(server, once=once), False
+        else:
+            kept, is_anew = await self._kept_for(server, last, once=once)
         kept.in_use += 1
-        try:
-            yield kept.connection, is_anew
-        finally:
-            kept.in_use -= 1
-            self._let_rest(kept, self._idle_seconds)
-
-    @asynccontextmanager
-    async def _any_for(self, server: Server, *, once: bool) -> AsyncIterator["McpConnection"]:
-        """One that no other call uses. It is kept for the session's next call, if this one comes to an answer."""
-        key = (own_session.key(), server.key)
-        kept = self._kept.pop(key, None)
-        if kept is None or not await _goes_on(kept, None, once=once):
-            if kept is not None:
-                kept.connection.close()
-            kept = Lease(self.new(server), time.monotonic(), None)
         answered = False
         try:
-            await kept.connection.opened()
-            yield kept.connection
+            yield kept.connection, is_anew
             answered = True
         finally:
-            if not answered or kept.connection.is_lost or key in self._kept:
-                kept.connection.close()
+            kept.in_use -= 1
+            if server.is_stateful:
+                self._let_rest(kept, self._idle_seconds)
             else:
-                self._kept[key] = kept
-                self._let_rest(kept, min(STATELESS_SECONDS, self._idle_seconds))
+                self._keep_answered(server, kept, answered=answered)
+
+    async def _any_for(self, server: Server, *, once: bool) -> Lease:
+        """One that no other call uses."""
+        kept = self._kept.pop((own_session.key(), server.key), None)
+        if kept is not None and await _goes_on(kept, None, once=once):
+            return kept
+        if kept is not None:
+            kept.connection.close()
+        connection = self.new(server)
+        await connection.opened()
+        return Lease(connection, time.monotonic(), None)
+
+    def _keep_answered(self, server: Server, kept: Lease, *, answered: bool) -> None:
+        """For the session's next call, if this one came to an answer."""
+        key = (own_session.key(), server.key)
+        if not answered or kept.connection.is_lost or key in self._kept:
+            kept.connection.close()
+            return
+        self._kept[key] = kept
+        self._let_rest(kept, min(STATELESS_SECONDS, self._idle_seconds))
 
     def _let_rest(self, kept: Lease, seconds: float) -> None:
         kept.used_at = time.monotonic()

@@ -6,6 +6,7 @@ For what is about processes; `server.py` is a real one.
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 TOOLS = [
@@ -22,6 +23,7 @@ TOOLS = [
     "grow",
     "linger",
     "grown",
+    "doze",
 ]
 SCHEMA = {"type": "object"}
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
@@ -87,6 +89,9 @@ def unwell(name: str, given: dict[str, object]) -> str:
                 sys.stdout.write("x" * 1_000_000)
             sys.stdout.flush()
             return "told"
+        case "doze":
+            time.sleep(float(str(given["seconds"])))
+            return "awake"
         case "babble":
             for number in range(int(str(given["times"]))):
                 print(json.dumps({**NEWS, "params": {"level": "info", "data": number}}))

@@ -177,6 +177,16 @@ async def test_a_server_that_keeps_state_ends_when_nobody_uses_it_and_the_next_c
     assert re.fullmatch(r"\[The MCP server 'harbour' began anew before this call.*\]\n\d+: rain", str(second.output))
 
 
+@pytest.mark.parametrize("is_stateful", [False, True])
+async def test_a_call_that_outlives_the_time_that_a_server_is_kept_unused_has_its_answer(is_stateful: bool) -> None:
+    table = {"harbour": {"mcp_config": small(), "is_stateful": is_stateful}}
+    async with used(McpServers(open_servers(table, "", SECRETS), SECRETS, idle_seconds=1.0)) as mcp:
+        first = await call(mcp, "note", text="fog")
+        second = await call(mcp, "doze", first.metadata.get(CONNECTION), seconds=1.5)
+
+    assert second.output == "awake"
+
+
 @pytest.mark.parametrize("last", [None, "the one of another worker"])
 async def test_calls_that_are_made_together_share_one_server(last: str | None) -> None:
     async with used(McpServers(open_servers({"harbour": KEEPING}, "", SECRETS), SECRETS)) as mcp:
