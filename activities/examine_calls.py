@@ -127,9 +127,10 @@ class Examination:
     def known(self, mcps: Sequence[MCPClient], said: Sequence[ContentBlock], spec: SpecTexts) -> Toolbox:
         """The tools whose calls this worker can look at without asking anybody; with the finish function of this reply
         where it is called."""
-        answers = any(isinstance(block, ToolCallBlock) and block.name == GENERATE_RESPONSE for block in said)
+        called = [block.name for block in said if isinstance(block, ToolCallBlock)]
+        answers = GENERATE_RESPONSE in called
         asked = (tool.input_schema for tool in spec.tools if answers and tool.name == GENERATE_RESPONSE)
-        return finishing(self._mcp.known_beside(self._toolbox, mcps), next(asked, None))
+        return finishing(self._mcp.known_beside(self._toolbox, mcps, called), next(asked, None))
 
     async def look(self, name: str, raw: str, place: Place, toolbox: Toolbox | None = None) -> CallFacts:
         """The findings about one call; what is wrong with it is a finding too."""

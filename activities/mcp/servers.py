@@ -106,9 +106,10 @@ class McpServers:
         async with beating():
             return await self.beside(toolbox, (client,), {name: digest})
 
-    def known_beside(self, toolbox: Toolbox, clients: Iterable[MCPClient]) -> Toolbox:
-        """The same, as far as it is known without asking anybody."""
-        servers = [self._server_or_none(client) for client in clients]
+    def known_beside(self, toolbox: Toolbox, clients: Iterable[MCPClient], called: Iterable[str]) -> Toolbox:
+        """The same for the tools of these names, as far as it is known without asking anybody."""
+        needed = set(map(server_of, called))
+        servers = [self._server_or_none(client) for client in clients if client.name in needed]
         known = [self._listings.get(server.key) for server in servers if server]
         return self._together(toolbox, tuple(listing.toolbox for listing in known if listing))
 
