@@ -32,6 +32,11 @@ class Relay(Supervisor):
     def __init__(self, command: list[str]) -> None:
         super().__init__(command, LIFE_SECONDS, os.open(os.devnull, os.O_WRONLY), "")
 
+    def _start(self) -> int:
+        pid = super()._start()
+        os.dup2(self._report_fd, 1)  # with one more writer, the worker would hear of the program's end by and by
+        return pid
+
     def _input(self) -> int:
         return LEASH_FD
 

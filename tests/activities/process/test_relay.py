@@ -50,6 +50,17 @@ async def test_a_program_that_ends_by_itself_ends_its_leash(tmp_path: Path) -> N
     await asyncio.wait_for(process.wait(), 30)
 
 
+async def test_what_is_said_ends_with_the_program_and_not_with_its_leash(tmp_path: Path) -> None:
+    process = await relayed(tmp_path, "/bin/sh", "-c", "echo last; exec >&-; exec sleep 300")
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    assert await asyncio.wait_for(process.stdout.read(), 30) == b"last\n"
+    assert process.returncode is None
+    process.stdin.close()
+    await asyncio.wait_for(process.wait(), 30)
+
+
 @pytest.mark.parametrize("how", ["input closed", "input closed while it waits", "terminated"])
 async def test_nothing_is_left_of_a_program_that_reads_nothing_and_hears_nothing(how: str, tmp_path: Path) -> None:
     process = await relayed(tmp_path, "/bin/sh", "-c", FAMILY)
