@@ -103,7 +103,8 @@ def ended(record: Record, call_id: str, outcome: e.CallOutcome | None, own_workf
     command = record.commands[call_id]
     if command.unwanted and fate == "ended":
         fate = "stopped"
-        how = fate if command.stopped_by else how
+        # What is killed has failed, as its worker sees it; one that had ended well by itself is told of so.
+        how = fate if command.stopped_by or how == ToolResultState.ERROR else how
     over = e.CommandEnded(call_id=call_id, fate=fate, snapshot=snapshot)
     return _told(record, over, how, words, own_workflow)
 

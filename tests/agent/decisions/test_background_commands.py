@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_take_over, why_not
 from longhaul.agent.decisions.rollover import Load, history_is_long
 from longhaul.agent.entries import all_entries as e
@@ -76,6 +78,31 @@ def test_one_that_was_to_stop_is_told_of_without_a_new_reply() -> None:
     assert isinstance(woken, e.RequestAccepted)
     assert [type(entry) for entry in quiet] == [e.CommandEnded, e.Observed]
     assert quiet[0] == e.CommandEnded(call_id="a", fate="stopped")
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (ToolResultState.ERROR, "stopped"),
+        (ToolResultState.SUCCESS, "success"),
+        (ToolResultState.UNKNOWN, "unknown"),
+        (None, "stopped"),
+    ],
+)
+def test_one_that_was_to_stop_is_told_by_what_became_of_it(state: ToolResultState | None, told: str) -> None:
+    """One that had ended well by itself was not stopped, and of one that nobody saw stop nobody says so."""
+    record = running("a")
+    record.write(e.InterruptAsked(reply_id="r"), 5)
+    outcome = None
+    if state is not None:
+        outcome = e.ToolReturned(result=ToolResultBlock(id="a", name="Bash", output="half", state=state))
+
+    over, heard = ended(record, "a", outcome, "w")
+
+    assert isinstance(over, e.CommandEnded)
+    assert over.fate == ("unknown" if told == "unknown" else "stopped")
+    assert isinstance(heard, e.Observed)
+    assert f"'a' is over: {told}. What follows" in str(heard.messages)
 
 
 def test_one_whose_arguments_were_changed_is_told_with_which_ones_to_call_it() -> None:

@@ -98,6 +98,7 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
         return len(await hints(session)) == 1
 
     await until(heard)
+    assert "'b1' is over: stopped. What follows" in (await hints(session))[0]
     assert "stopped, with all that it had started" in (await hints(session))[0]
     assert (await session.status()).status == "idle"
 
