@@ -126,15 +126,18 @@ def steer(name: str) -> Callable[[Visit], Awaitable[Response]]:
 
 
 async def stop(visit: Visit) -> Response:
-    """End one thing that works in the background; the next page says how it has ended, where that is known in time."""
-    call_id = visit.form.get("call_id", "")
+    """End what works in the background, or one thing of it; the next page says how it has ended, where that is known
+    in time."""
+    call_id, everything = visit.form.get("call_id", ""), visit.form.get("all") == "yes"
 
     async def done() -> Response:
-        if not call_id:
-            # To the letter no name means all of it, and each button here is of one.
+        if not call_id and not everything:
+            # To the letter no name means all of it, which has a button of its own.
             raise wrong("call_id", call_id, "send the id of the call that began what is to stop")
         made: BackgroundEnds = await visit.ask("stopBackground", body={"call_id": call_id})
-        return then(visit.here(told=f"over-{made.ends[call_id]}"))
+        ends = made.ends.values()
+        of_all = next((left_open for left_open in ("", "unknown") if left_open in ends), "all")
+        return then(visit.here(told=f"over-{made.ends[call_id] if call_id else of_all}"))
 
     return await or_told(done, lambda problem: pages.session_page(visit, problem))
 

@@ -1,4 +1,4 @@
-"""The console in a browser: what works in the background of a session is stopped there, each by its button."""
+"""The console in a browser: what works in the background of a session is stopped there, each by its button, or all."""
 
 from pathlib import Path
 
@@ -91,3 +91,36 @@ async def test_what_has_ended_meanwhile_is_told_as_refused_and_a_task_that_is_wa
     await expect(stands.locator(".problem").first).to_contain_text("'b1' is over (ended) and works no more")
     assert (names, hers) == (["Stop b1"], 0), "whoever may only look has none"
     assert kept_out == []
+
+
+async def test_all_of_it_is_stopped_by_one_button_where_there_is_more_than_one(
+    served: Address, signed_in: SignedIn, tmp_path: Path, people: dict[str, str], axe: str
+) -> None:
+    scribe = f'[agents.scribe]\nmodel = "{script(tmp_path / "scribe.jsonl", NAPS)}"\ntools = ["sleep"]'
+    said = {"tool_calls": [stubborn(7173.25), TASK]}, {"text": "I wait."}
+    path = agent(tmp_path, *said, more=f'tools = ["Bash"]\n{BYPASS}\n{scribe}')
+    async with served.client() as ana:
+        await ana.post(f"{path}/messages?wait=30", json={"messages": "Go"})
+    await runs(7173.25)
+    page = await signed_in("ana", scripts=False)
+    await page.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
+    whole = page.get_by_role("button", name="Stop all in the background")
+    eve = await signed_in("eve")
+    await eve.goto(f"{page.url}?user={people['ana']}")
+    await expect(eve.locator(".at-work li")).to_have_count(2)
+    hers = await eve.get_by_role("button", name="Stop all").count()
+    shown = await signed_in("ana")
+    await shown.goto(page.url)
+    await expect(shown.get_by_role("button", name="Stop all in the background")).to_have_count(1)
+    kept_out = await findings(shown, axe)
+
+    await whole.click()
+    await expect(page.locator("[role=status]").first).to_have_text("Nothing works in the background any more.")
+
+    left = running_with("7173.25")
+    async with served.client() as ana:
+        status = (await ana.get(f"{path}/status")).json()
+    assert (hers, kept_out, left) == (0, [], [])
+    assert [one["fate"] for one in status["commands"]] == ["stopped"]
+    assert [one["outcome"] for one in status["children"]] == ["interrupted"]
+    await expect(page.locator(".at-work li")).to_have_count(0)
