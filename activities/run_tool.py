@@ -20,6 +20,7 @@ from longhaul.activities.attempt.heartbeat import Stalled, beating
 from longhaul.activities.attempt.kept_files import keep_files, with_snapshot
 from longhaul.activities.attempt.secrets import WorkerSecrets, given
 from longhaul.activities.attempt.streaming import Streaming
+from longhaul.activities.attempt.worker_departure import is_shut_down
 from longhaul.activities.attempt.workspaces import Elsewhere, Workspaces, not_here
 from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.tool_results import Returning
@@ -53,6 +54,7 @@ log = logging.getLogger(__name__)
 RUNS_ON = "It may still run, in a thread that nobody can end, and what it does may come later."
 
 DEAF = "It did not let itself be ended, and may have gone on for some seconds."
+DEAF_ON = "It did not let itself be ended: it may still run, and what it does may come later."
 
 
 class Acting:
@@ -139,11 +141,11 @@ class Acting:
                 unknown = ask.effect is Effect.ONCE or (runs_on and ask.effect is not Effect.READ)
                 state = ToolResultState.UNKNOWN if unknown else ToolResultState.ERROR
                 output = ToolOutput(output=str(error), failed=True)
-            except LeftBehind:
-                return await self._left(name, ask, start)
+            except LeftBehind as error:
+                return await self._stopped(name, ask, start, error, DEAF if is_shut_down() else DEAF_ON)
             except (asyncio.CancelledError, Stalled) as error:
                 if isinstance(error, Stalled) or activity.is_cancelled():
-                    return await self._stopped(name, ask, start, error, runs_on=await threads.run_on())
+                    return await self._stopped(name, ask, start, error, RUNS_ON if await threads.run_on() else "")
                 output = _failed(name, error)
             except BaseException as error:
                 # A tool is somebody else's code: its bug is the model's to read, not the session's to die of. What
@@ -158,9 +160,7 @@ class Acting:
         run, judged = partial(self._run, start, ask), partial(self._examination.check_decided, start)
         with attempt_noting(self._secrets.masker) as notes, as_current(start.wrapped.context):
             async with beating(notes.details):
-                work = start.wrapped.acting(use, run, judged)
-                # Elsewhere an idempotent call would begin while it still runs here.
-                return await (work if ask.effect is Effect.IDEMPOTENT else left_behind_when_deaf(work))
+                return await left_behind_when_deaf(start.wrapped.acting(use, run, judged))
 
     async def _arguments(self, ask: RunTool) -> str:
         """JSON as decided on. Raises NotHere when they can't be fetched now: nothing was done yet."""
@@ -225,15 +225,21 @@ class Acting:
         return fresh.as_run().model_copy(update={"read_only": ask.facts.read_only})
 
     async def _stopped(
-        self, name: str, ask: RunTool, start: "_Start", why: asyncio.CancelledError | Stalled, *, runs_on: bool
+        self,
+        name: str,
+        ask: RunTool,
+        start: "_Start",
+        why: asyncio.CancelledError | Stalled | LeftBehind,
+        runs_on: str,
     ) -> ToolReturned:
-        """This attempt was stopped from outside. What may run twice does so elsewhere; the rest is told truthfully."""
+        """This attempt was stopped from outside. What may run twice does so elsewhere; the rest is told truthfully.
+        `runs_on`: a sentence where it did not let itself be ended."""
         details = activity.cancellation_details()
         interrupted = details is not None and details.cancel_requested
         if interrupted and not runs_on:
             raise why
         if interrupted and ask.effect is Effect.READ:
-            text = f"Interrupted: the reply was interrupted while this call was under way. {RUNS_ON} It only reads."
+            text = f"Interrupted: the reply was interrupted while this call was under way. {runs_on} It only reads."
             return await self._returned(name, ask, ToolOutput(text), ToolResultState.INTERRUPTED, start=start)
         if interrupted:
             reason = "the reply was interrupted"
@@ -241,16 +247,9 @@ class Acting:
             reason = str(why) if isinstance(why, Stalled) else once_calls.SHUT_DOWN
         if not interrupted and ask.effect is not Effect.ONCE:
             raise ApplicationError(f"{name} was stopped: {reason}", type="Stopped") from None
-        told = once_calls.given_up_because(reason, RUNS_ON) if runs_on else once_calls.stopped_because(reason)
+        told = once_calls.given_up_because(reason, runs_on) if runs_on else once_calls.stopped_because(reason)
         output = ToolOutput(told)
-        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=runs_on)
-
-    async def _left(self, name: str, ask: RunTool, start: "_Start") -> ToolReturned:
-        """Its worker leaves, and it does not let itself be ended."""
-        if ask.effect is not Effect.ONCE:
-            raise ApplicationError(f"{name} was left behind: {once_calls.SHUT_DOWN}", type="Stopped") from None
-        output = ToolOutput(once_calls.given_up_because(once_calls.SHUT_DOWN, DEAF))
-        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=True)
+        return await self._returned(name, ask, output, ToolResultState.UNKNOWN, start=start, runs_on=bool(runs_on))
 
     async def _returned(
         self,

@@ -1,10 +1,13 @@
-"""A call that does not let itself be ended is left behind when its worker has no more time: then its attempt can still
-say what is known of it, instead of being found out about by a heartbeat that stays away."""
+"""A call that does not let itself be ended is left behind: when its worker has no more time, so that its attempt can
+still say what is known of it, instead of being found out about by a heartbeat that stays away; and when nobody wants it
+any more, so that who has interrupted it does not wait for it."""
 
 import asyncio
 import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from temporalio import activity
 
 from longhaul.activities.attempt.worker_departure import is_shut_down
 
@@ -13,12 +16,14 @@ log = logging.getLogger(__name__)
 DEAF_SECONDS = 4.0
 """From its cancellation on. What is told behind it needs the rest of what a worker has in the end
 (`starter.hosting.own_process.LAST_SECONDS`)."""
+UNWANTED_SECONDS = 10.0
+"""The same where a worker has time: a call may have to tidy up behind it."""
 
 Made = TypeVar("Made")
 
 
 class LeftBehind(Exception):
-    """It may go on until its worker's process ends, in some seconds."""
+    """It may go on until its worker's process ends: in some seconds, where that is shut down."""
 
 
 class _Raised(Exception):
@@ -31,7 +36,7 @@ class _Raised(Exception):
 
 async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
     """What the work gives. Who cancels this cancels the work, and waits for it. Raises LeftBehind where a worker that
-    shuts down would wait for longer than DEAF_SECONDS."""
+    shuts down would wait for longer than DEAF_SECONDS, or whoever has cancelled the call than UNWANTED_SECONDS."""
     task = asyncio.create_task(_in_the_loop(work))
     while True:
         try:
@@ -44,7 +49,8 @@ async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
         if task.done():
             continue
         task.cancel()
-        if is_shut_down() and not (await asyncio.wait({task}, timeout=DEAF_SECONDS))[0]:
+        seconds = DEAF_SECONDS if is_shut_down() else UNWANTED_SECONDS
+        if activity.is_cancelled() and not (await asyncio.wait({task}, timeout=seconds))[0]:
             _left.add(task)
             task.add_done_callback(_ended)
             raise LeftBehind

@@ -19,23 +19,25 @@ FILE_THREADS = 32
 answering would use those up for whatever else the worker does."""
 
 
-async def in_thread(work: Callable[[threading.Event], Result]) -> Result:
+async def in_thread(work: Callable[[threading.Event], Result], *, writes: bool = False) -> Result:
     """Run `work` in a thread. Its argument is set when the call is cancelled: work that takes long looks at it.
 
-    A cancelled call leaves only when the thread has ended, so that nothing is written after a call was reported dead.
+    A cancelled call leaves the thread behind, for a disk that does not answer would hold it for ever; one that writes
+    leaves only when the thread has ended, so that nothing is written after a call was reported dead.
     """
     stop = threading.Event()
     task = asyncio.get_running_loop().run_in_executor(_FILES, copy_context().run, work, stop)
     try:
-        return await asyncio.shield(task)
+        await asyncio.wait((task,))
     except asyncio.CancelledError:
         stop.set()
-        while not task.done():
+        while writes and not task.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait((task,))
-        if not task.cancelled():
+        if not task.cancel() and not task.cancelled():
             task.exception()  # Looked at, so that the loop does not complain of an error that nobody retrieved.
         raise
+    return task.result()
 
 
 class CallThreads:

@@ -40,7 +40,7 @@ class FileChange(Tool):
         return await in_thread(lambda _: self._facts(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        return await in_thread(lambda _: self._change(call))
+        return await in_thread(lambda _: self._change(call), writes=True)
 
     def _facts(self, arguments: dict[str, Any], place: Place) -> CallFacts:
         cwd = str(place.cwd)

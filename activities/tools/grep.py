@@ -110,21 +110,27 @@ class Grep(Tool):
         return await in_thread(lambda _: _facts(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        target = await in_thread(lambda _: _target(call))
-        cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
+        cwd, words = await in_thread(lambda _: _asked(call))
         offset, limit = call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT)
         window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "")
-        # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
-        all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
-        closed = as_search_globs(closed_patterns(call.place, target))
+        command = [self._program, *words]
         # It stands in `/`, from where globs count: what is left out is so wherever the search begins.
-        command = [self._program, *options(call.arguments, target, cwd, closed), *all_files, "--", str(target)]
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         try:
             ending = await run_supervised(command, Path("/"), environment, TIMEOUT_SECONDS, window)
         except OSError as error:
             raise ToolError(f"the search could not be started in {str(cwd)!r}: {error.strerror}") from None
         return _tool_output(ending, window, offset)
+
+
+def _asked(call: ToolCall) -> tuple[Path, list[str]]:
+    """Where it searches from, and what the program is told. Looks at files, which may take for ever."""
+    target = _target(call)
+    cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
+    # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
+    all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
+    closed = as_search_globs(closed_patterns(call.place, target))
+    return cwd, [*options(call.arguments, target, cwd, closed), *all_files, "--", str(target)]
 
 
 def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Tools that end in every way there is, in each form that a tool can have; each run leaves a line in the book."""
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -15,6 +16,7 @@ from temporalio.api.enums.v1 import RetryState
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
 from longhaul.activities.attempt.workspaces import not_here
+from longhaul.activities.process.threads import in_thread
 from longhaul.activities.tool import Found, Tool, ToolCall, ToolOutput
 from longhaul.activities.tools.function import tool
 from longhaul.agent.values.conversation.tools import Effect
@@ -221,6 +223,26 @@ async def write_aside(path: str, seconds: float) -> str:
     return await asyncio.to_thread(late, path, seconds)
 
 
+async def deaf(path: str, seconds: float) -> str:
+    """The same in the event loop, and let no cancellation end it."""
+    note(f"{path}.begun", "begun")
+    last = time.monotonic() + seconds
+    while time.monotonic() < last and not Path(f"{path}.go").exists():  # noqa: ASYNC240  a look
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.02)
+    note(path, "late")
+    return "written"
+
+
+@tool(effect=Effect.READ, read_only=True)
+async def look_at_disk(path: str, seconds: float) -> str:
+    """The same at a disk that does not answer."""
+    return await in_thread(lambda _: late(path, seconds))
+
+
+write_deaf = tool(effect=Effect.ONCE, name="write_deaf", probe=in_the_file)(deaf)
+put_deaf = tool(effect=Effect.IDEMPOTENT, name="put_deaf")(deaf)
+look_deaf = tool(effect=Effect.READ, read_only=True, name="look_deaf")(deaf)
 write_late = tool(effect=Effect.ONCE, name="write_late", probe=in_the_file)(late)
 put_late = tool(effect=Effect.IDEMPOTENT, name="put_late")(late)
 look_late = tool(effect=Effect.READ, read_only=True, name="look_late")(late)

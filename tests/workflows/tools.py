@@ -1,6 +1,7 @@
 """The tools of these tests, found by LONGHAUL_TOOLS=tests.workflows.tools."""
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ def farewell(to: str) -> ToolOutput:
 async def dawdle(path: str) -> str:
     """Write down that it has begun, and take until somebody says that it is enough."""
     return await _until_enough(path)
+
+
+@tool(effect=Effect.READ, read_only=True, timeout_seconds=120)
+async def look_deafly() -> str:
+    """Look for a minute, whoever wants it to end."""
+    enough = time.monotonic() + 60
+    while time.monotonic() < enough:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.1)
+    return "done"
 
 
 @tool(effect=Effect.READ, read_only=True)

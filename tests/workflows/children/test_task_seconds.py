@@ -40,6 +40,9 @@ KINDS = {
     "a command ignores its end": Kind(
         (calls("Bash", command=STUBBORN.format(MARK)), NEVER), "working", {"tools": ["Bash"]}, BYPASS
     ),
+    "a tool swallows its cancellation": Kind(
+        (calls("look_deafly"), NEVER), "working", {"tools": ["look_deafly"]}, BYPASS
+    ),
     "it waits for a person": Kind((calls("send", to="Ana"), NEVER), "waiting"),
     "it waits for a system outside": Kind(
         (calls("courier", parcel="oil"), NEVER), "waiting", {"tools": ["courier"]}, BYPASS
@@ -86,9 +89,11 @@ async def test_its_task_ends_when_its_time_is_over_whatever_it_does(stage: Stage
     assert child.id in told
     assert done.get_text_content() == "Summed up."
     assert await outcomes(session) == [("t1", "scout", "error")]
-    (asks,) = [entry for entry in await recorded(stage, child) if entry.kind == "interrupted"]
-    begun = next(entry for entry in await recorded(stage, child) if entry.kind == "opened")
+    entries = await recorded(stage, child)
+    (asks,), (ended,) = ([each for each in entries if each.kind == kind] for kind in ("interrupted", "finished"))
+    begun = next(entry for entry in entries if entry.kind == "opened")
     assert asks.at - begun.at >= SECONDS * 1000 - 500, "not before its time"
+    assert ended.at - asks.at < 40_000, "and not when it wants to end"
     await has_ended_well(stage, session, child)
 
 

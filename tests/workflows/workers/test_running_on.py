@@ -1,5 +1,6 @@
-"""A plain function in a thread can't be ended: interrupted, out of time or left by its worker, it may run on. That is
-what its result says; and what it may have changed is in doubt until somebody knows."""
+"""A plain function in a thread can't be ended, nor an async one that swallows its cancellation: interrupted, out of
+time or left by its worker, it may run on. That is what its result says; and what it may have changed is in doubt until
+somebody knows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -63,9 +64,14 @@ async def at_rest(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "state", "doubts"), [("write_late", UNKNOWN, 1), ("put_late", UNKNOWN, 1), ("look_late", INTERRUPTED, 0)]
+    ("tool", "state", "doubts"),
+    [
+        *(("write_late", UNKNOWN, 1), ("put_late", UNKNOWN, 1), ("look_late", INTERRUPTED, 0)),
+        *(("write_deaf", UNKNOWN, 1), ("put_deaf", UNKNOWN, 1), ("look_deaf", INTERRUPTED, 0)),
+        ("look_at_disk", INTERRUPTED, 0),
+    ],
 )
-async def test_an_interrupted_thread_is_never_called_stopped(
+async def test_an_interrupted_call_that_runs_on_is_never_called_stopped(
     late: Stage, tool: str, state: ToolResultState, doubts: int
 ) -> None:
     path = late.folder / "late"
@@ -82,7 +88,7 @@ async def test_an_interrupted_thread_is_never_called_stopped(
     assert (interrupted.finished_reason, by_then) == (FinishedReason.INTERRUPTED, False)
     assert (ended, status.doubts) == (state, doubts)
     assert "the reply was interrupted" in text
-    assert "It may still run" in text
+    assert "t may still run" in text
     assert "stopped" not in text
     assert ("It only reads." in text) is (doubts == 0)
 
@@ -181,3 +187,21 @@ async def test_a_thread_that_its_worker_leaves_behind_is_never_called_stopped(wo
     assert (ended, status.doubts, by_then) == (UNKNOWN, 1, False)
     assert "its worker was shut down. It may still run" in text
     assert "stopped" not in text
+
+
+@pytest.mark.parametrize("tool", ["put_deaf", "look_deaf"])
+async def test_a_deaf_call_that_its_worker_leaves_behind_is_made_by_another(workerless: Stage, tool: str) -> None:
+    path = workerless.folder / "late"
+    session = session_of(workerless, tool, path=str(path), seconds=SURE_SECONDS)
+    async with AsyncExitStack() as first:
+        await first.enter_async_context(workerless.another_worker())
+        reply = await session.submit("Write")
+        await begun(path)
+    by_then = path.exists()
+    await let_end(path)
+    async with workerless.another_worker():
+        done = await session.wait(reply)
+
+    assert not by_then, "the first one still runs"
+    assert results(done) == [(ToolResultState.SUCCESS, "written")]
+    assert path.with_name("late.begun").read_text() == "begun\nbegun\n"
