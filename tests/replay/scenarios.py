@@ -13,7 +13,7 @@ from longhaul.starter.client.client import Longhaul
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.mcp.serving import small
-from tests.workflows.letters import calls, next_call, until
+from tests.workflows.letters import WORDY, calls, next_call, until
 
 Line = dict[str, Any]
 HUB = "jury"
@@ -376,9 +376,7 @@ SCENARIOS: dict[str, Scenario] = {
         spec={
             "tools": ("Glob",),
             "react_config": {"fuse_reads": True},
-            "permission": {
-                "rules": [{"tool_name": "Bash", "rule_content": key * 999, "behavior": "deny"} for key in "ab"]
-            },
+            "permission": {"rules": WORDY},
         },
     ),
     "reads_along": Scenario(

@@ -11,6 +11,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import ENTRIES, EntriesPage
+from longhaul.agent.decisions.fused_reads import LONGEST_RULES_CHARS
 from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.conversation.messages import Msg, ToolResultState
 from longhaul.starter.client.session import Session
@@ -19,6 +20,8 @@ from tests.workflows.conftest import Stage
 
 ASKS = ({"text": "I write to Ana.", "tool_calls": [{"name": "send", "input": {"to": "Ana"}}]}, {"text": "Written."})
 """A model whose first turn has to wait for a person."""
+WORDY = [{"tool_name": "Bash", "rule_content": key * (LONGEST_RULES_CHARS // 2), "behavior": "deny"} for key in "ab"]
+"""More rules than are sent with a model call, so that what its answer calls for is read within the session's task."""
 
 
 def raw(data: bytes, encoding: str = "json/plain", **metadata: bytes) -> RawValue:

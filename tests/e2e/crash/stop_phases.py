@@ -9,10 +9,11 @@ from typing import Any
 from longhaul.activities import contract as world
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
-from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
+from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.e2e.crash.crash_stage import bash, call, says
 from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL, summary
+from tests.workflows.letters import WORDY
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
 DONE = says("all done")
@@ -50,11 +51,6 @@ def commands(command: str, **further: Any) -> tuple[dict[str, Any], ...]:
 
 
 FUSED = ReActConfig(fuse_reads=True)
-WORDY = PermissionContext(
-    mode=PermissionMode.BYPASS,
-    rules=tuple(PermissionRule(tool_name="Bash", rule_content=key * 999, behavior=Behavior.DENY) for key in "ab"),
-)
-"""By more rules than are sent with a model call, so that nothing comes along with its answer."""
 SCOUT = {"tools": ["look"], "stuck": {"enabled": False}, "permission": {"mode": "bypass"}}
 TASK = {"agent": "scout", "task": "look"}
 
@@ -81,7 +77,7 @@ PHASES = {
         "glance.before",
         {"glance": SUCCESS},
         marked=None,
-        agent={"react_config": FUSED, "permission": WORDY},
+        agent={"react_config": FUSED, "permission": {"mode": "bypass", "rules": WORDY}},
     ),
     "writing": Phase("put", calls("put"), "put.before", {"put": SUCCESS}, marked=True),
     "once": Phase("send", calls("send"), "send.after", {"send": UNKNOWN}, marked=True),

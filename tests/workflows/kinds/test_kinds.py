@@ -12,7 +12,7 @@ from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.pipelines import sequential_pipeline
 from longhaul.starter.client.session import Session
 from longhaul.starter.render_session import head
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import TOOLS, Stage
 from tests.workflows.kinds.own_kinds import Teller
 from tests.workflows.letters import next_call, push_over, recorded, until
@@ -204,12 +204,7 @@ async def test_a_kind_that_nobody_has_is_heard_of_with_the_nearest_name(kinds: S
 
 async def test_a_reply_goes_on_where_it_was_after_a_kill_and_a_roll_over(unserved: Stage) -> None:
     unserved.settings.tools = KINDS
-    settings = WorkerSettings(
-        address=unserved.address,
-        task_queue=unserved.settings.task_queue,
-        directory=unserved.settings.data_dir,
-        tools=KINDS,
-    )
+    settings = unserved.worker_settings
     session = of_kind(unserved, "teller")
     async with worker(settings) as first:
         begun = await session.submit("send Ana Ben")

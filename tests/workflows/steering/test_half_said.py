@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from tests.activities.models.wire import (
     events,
     response_says,
 )
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
@@ -234,13 +235,7 @@ async def test_a_worker_that_is_killed_while_its_model_speaks_leaves_nothing(uns
         model=CHAT, tools=["fetch"], model_config={"base_url": f"{wire.url}/v1", "api_key_env": "none"}
     )
     further = {"LONGHAUL_MODEL_KEYS": f"none={wire.url}/v1"}
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.name,
-        directory=stage.settings.data_dir,
-        tools="tests.workflows.tools",
-        further=further,
-    )
+    settings = replace(stage.worker_settings, further=further)
     async with worker(settings) as first:
         reply = await session.submit("Look at page 4")
         await heard(session, "TEXT_BLOCK_DELTA")

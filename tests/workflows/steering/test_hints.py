@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, until
 
@@ -24,13 +25,7 @@ async def two_workers(unserved: Stage, request: pytest.FixtureRequest) -> AsyncI
     """Two processes, each of which takes some of the sessions and some of their calls."""
     redis = str(request.getfixturevalue("redis_url")) if request.param == "redis" else ""
     unserved.settings = unserved.settings.model_copy(update={"redis_url": redis})
-    settings = WorkerSettings(
-        address=unserved.address,
-        task_queue=unserved.settings.task_queue,
-        directory=unserved.settings.data_dir,
-        tools=unserved.settings.tools,
-        redis_url=redis,
-    )
+    settings = replace(unserved.worker_settings, redis_url=redis)
     async with worker(settings), worker(settings):
         yield unserved
 

@@ -1,12 +1,13 @@
 """An answer in a form, whose worker is killed at each place on the answer's way."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import WorkerSettings, worker
+from tests.e2e.processes import worker
 from tests.limits import SURE_SECONDS
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls
@@ -72,13 +73,7 @@ async def test_so_it_is_while_it_is_looked_at_once_more(moment: str, unserved: S
 
 async def killed_at(stage: Stage, session: Session, moment: str, activity: str, number: int) -> Msg:
     """What the reply comes to, whose first worker dies there. Moments are those of `mortal_worker`."""
-    settings = WorkerSettings(
-        address=stage.address,
-        task_queue=stage.settings.task_queue,
-        directory=stage.settings.data_dir,
-        tools=stage.settings.tools,
-        program=("tests.e2e.mortal_worker", moment, activity, str(number)),
-    )
+    settings = replace(stage.worker_settings, program=("tests.e2e.mortal_worker", moment, activity, str(number)))
     async with worker(settings) as mortal:
         replying = asyncio.create_task(session.reply("How high?", structured_model=TideTable))
         async with asyncio.timeout(SURE_SECONDS):

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from longhaul.activities.attempt.fused_reads import LONGEST_ANSWER_BYTES
-from longhaul.agent.decisions.fused_reads import LONGEST_RULES_CHARS, MOST_FUSED
+from longhaul.agent.decisions.fused_reads import MOST_FUSED
 from longhaul.agent.entries.all_entries import AnyEntry
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.agent.values.permission import PermissionMode
 from longhaul.starter.client.session import Session
 from tests.workflows.conftest import Stage, asked_within
-from tests.workflows.letters import calls, recorded, results, until
+from tests.workflows.letters import WORDY, calls, recorded, results, until
 from tests.workflows.life.test_flat_history import payload_texts
 from tests.workflows.roomy import failure_of_replay
 from tests.workflows.tools import page_text
@@ -29,10 +29,6 @@ TOOLS = ("peek", "linger", "fatal", "peek_key")
 FREE: dict[str, Any] = {"mode": "bypass"}
 KEY = "gate-9c41f2-open/sesame+7"
 DONE = {"text": "Read."}
-WORDY = [
-    {"tool_name": "Bash", "rule_content": letter * (LONGEST_RULES_CHARS // 2), "behavior": "deny"} for letter in "xyz"
-]
-"""Rules that no model call is sent with, so that what it calls for is read within the session's task."""
 FORMS: dict[str, dict[str, Any]] = {
     "along with the answer": {},
     "within the task": {"permission": {**FREE, "rules": WORDY}},

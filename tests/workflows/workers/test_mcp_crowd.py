@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from longhaul.activities.mcp.connections import MOST_KEPT
 from longhaul.agent.values.conversation.messages import ToolResultState
 from tests.activities.mcp.serving import small
 from tests.activities.process.pids import until
-from tests.e2e.processes import WorkerSettings, running_with, worker
+from tests.e2e.processes import running_with, worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import calls, results
 
@@ -32,13 +33,7 @@ async def test_fifty_sessions_with_two_servers_each_keep_few_processes_and_leave
     mark = f"crowd-{unserved.name}"
     offered = servers(mark)
     unserved.settings = unserved.settings.model_copy(update={"mcp": offered})
-    settings = WorkerSettings(
-        address=unserved.address,
-        task_queue=unserved.settings.task_queue,
-        directory=unserved.settings.data_dir,
-        tools="",
-        further={"LONGHAUL_MCP": json.dumps(offered)},
-    )
+    settings = replace(unserved.worker_settings, further={"LONGHAUL_MCP": json.dumps(offered)})
 
     async def one() -> list[tuple[ToolResultState, str]]:
         session = unserved.session(
