@@ -3,13 +3,30 @@ make."""
 
 from itertools import count
 
+from pydantic_core import PydanticSerializationError
+
 from longhaul.activities.models.model import ModelReply
+from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.values.conversation.messages import ContentBlock, TextBlock, ToolCallBlock
 from longhaul.agent.values.conversation.stop_reasons import REFUSALS
 
 
 def recorded_content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
     """`closing`: it may only say where things stand. Calls beside a refusal are not run either."""
+    return tuple(map(_sound, _content(reply, call_number, closing=closing)))
+
+
+def _sound(block: ContentBlock) -> ContentBlock:
+    """Without lone surrogates: what can't be recorded would be asked, and paid, for again without end. Providers'
+    answers have none; a middleware may give any."""
+    try:
+        block.model_dump_json()
+    except PydanticSerializationError:
+        return type(block).model_validate(scrub_json(block.model_dump()))
+    return block
+
+
+def _content(reply: ModelReply, call_number: int, *, closing: bool) -> tuple[ContentBlock, ...]:
     if reply.stop in REFUSALS:
         return _without_calls(reply)
     if closing:

@@ -102,7 +102,7 @@ def _content(line: ScriptLine, call_number: int) -> tuple[Block, ...]:
         ToolCallBlock(
             id=call.id or f"call_{call_number}_{place}",
             name=call.name,
-            input=call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False),
+            input=scrub(call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False)),
         )
         for place, call in enumerate(line.tool_calls)
     )
