@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,19 @@ async def test_a_file_that_has_not_changed_is_not_read_again(
         (["tides.pdf"], 0),
     ]
     assert len(read) == 2
+
+
+async def test_a_file_whose_name_is_no_text_is_left_out_and_the_others_are_put_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LONGHAUL_DATA_DIR", str(tmp_path / "data"))
+    files = [tmp_path / os.fsdecode(name) for name in (b"a.txt", b"ebb\xff.txt", b"slack.txt")]
+    for file in files:
+        file.write_text("High water is at six.")
+
+    ended = await knowledge.add(Screen(as_json=True), "harbour", files)
+
+    told = json.loads(capsys.readouterr().out)
+    assert ended == Exit.TROUBLE
+    assert told["added"] == ["a.txt", "slack.txt"]
+    assert told["left_out"] == {"ebb?.txt": "its name is no text in UTF-8; rename it"}

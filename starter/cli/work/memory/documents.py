@@ -59,6 +59,14 @@ def _files(folder: Path) -> Iterator[Path]:
         )
 
 
+def check_name(name: str) -> None:
+    """Raises NoDocument for one that no store can keep: a file system takes any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise NoDocument("its name is no text in UTF-8; rename it") from None
+
+
 def digest_of(path: Path) -> str:
     """Of what the file holds. Blocking. Raises NoDocument."""
     return hashlib.sha256(_content(path)).hexdigest()

@@ -11,7 +11,7 @@ from rich.text import Text
 from longhaul.agent.values.spec.memory import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.memory.documents import NoDocument, digest_of, documents_in, read_document
+from longhaul.starter.cli.work.memory.documents import NoDocument, check_name, digest_of, documents_in, read_document
 from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
@@ -31,12 +31,13 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
         known = {each.name: each.digest for each in await knowledge.list_documents(base)}
         for name, path in files.items():
             try:
+                check_name(name)
                 if known.get(name) and known[name] == await asyncio.to_thread(digest_of, path):
                     same += 1  # to read it again could take a minute
                     continue
                 document = await asyncio.to_thread(read_document, path)
             except NoDocument as error:
-                left_out[name] = str(error)
+                left_out[name.encode(errors="replace").decode()] = str(error)
                 screen.remark(f"longhaul: {one_line(name)} is left out: {one_line(str(error))}")
                 continue
             taken = await knowledge.put(base, name, document.digest, document.passages)
