@@ -6,14 +6,12 @@ The session's model first, then its fallback. Everything that was paid for is co
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
-from referencing import Registry
+from pydantic_core import SchemaError as PatternError
 from referencing.exceptions import Unresolvable
 from temporalio.exceptions import ApplicationError
 
@@ -23,6 +21,7 @@ from longhaul.activities.models.failures.failure_classification import judge
 from longhaul.activities.models.failures.retry_errors import as_verdict, failed_for_good
 from longhaul.activities.models.model import AnswerSchema, ModelReply, ModelRequest
 from longhaul.activities.models.requests.structured_output import BadAnswer, answer_of
+from longhaul.activities.tools.bounded_schema import BoundedSchema, TooManySteps
 from longhaul.agent.values.conversation.messages import TextBlock, Usage, UserMsg
 from longhaul.agent.values.spec.agent_spec import ModelConfig
 
@@ -182,9 +181,8 @@ def _read(reply: ModelReply, question: Question) -> SummaryAnswer:
 
 def _check_schema(fields: dict[str, Any], answer: AnswerSchema) -> None:
     try:
-        # An empty registry: a reference to another document is an error, and never fetched.
-        error = best_match(Draft202012Validator(answer.schema, registry=Registry()).iter_errors(fields))
-    except (Unresolvable, RecursionError, re.error) as cause:
+        error = best_match(iter(BoundedSchema(answer.schema).errors(fields)))
+    except (Unresolvable, RecursionError, PatternError, TooManySteps) as cause:
         raise failed_for_good(
             "invalid_request", f"summary_schema: it can't be applied ({type(cause).__name__}); correct it."
         ) from None

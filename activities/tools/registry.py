@@ -9,7 +9,6 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
-from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from longhaul.activities.kinds.registry import is_kind
@@ -18,6 +17,7 @@ from longhaul.activities.tool import Tool
 from longhaul.activities.tools.arguments import ArgumentsError, parse_arguments, sentence
 from longhaul.activities.tools.bash import Bash
 from longhaul.activities.tools.bash_output import BashOutput, Outputs
+from longhaul.activities.tools.bounded_schema import BoundedSchema, TooManySteps
 from longhaul.activities.tools.edit import Edit
 from longhaul.activities.tools.globs import Glob
 from longhaul.activities.tools.grep import Grep
@@ -51,8 +51,8 @@ class Toolbox:
         """Digests of tools, and arguments that were found to fit: a call is looked at when it is said, and again when
         it runs, maybe beside other tools."""
         self._descriptors = {name: describe(tool) for name, tool in self._tools.items()}
-        self._validators = {
-            name: _validator(tool) for name, tool in self._tools.items() if not isinstance(tool, GenerateResponse)
+        self._schemas = {
+            name: _schema_of(tool) for name, tool in self._tools.items() if not isinstance(tool, GenerateResponse)
         }
 
     @property
@@ -71,7 +71,7 @@ class Toolbox:
         for box in (*others, self):
             made._tools.update(box._tools)  # noqa: SLF001  one of its own kind, here and below
             made._descriptors.update(box._descriptors)  # noqa: SLF001
-            made._validators.update(box._validators)  # noqa: SLF001
+            made._schemas.update(box._schemas)  # noqa: SLF001
         return made
 
     def get(self, name: str) -> Tool | None:
@@ -102,8 +102,8 @@ class Toolbox:
         if fitting in self._fitting:
             return arguments
         try:
-            error = best_match(self._validators[name].iter_errors(arguments))
-        except (Unresolvable, RecursionError, re.error) as cause:
+            error = best_match(iter(self._schemas[name].errors(arguments)))
+        except (Unresolvable, RecursionError, re.error, TooManySteps) as cause:
             raise ArgumentsError(f"the schema of {name} can't be applied: {type(cause).__name__}") from None
         if error is not None:
             raise ArgumentsError(sentence(error))
@@ -227,13 +227,12 @@ def describe(tool: Tool) -> ToolDescriptor:
     return ToolDescriptor.model_validate({**plain, "digest": _digest_of(plain)})
 
 
-def _validator(tool: Tool) -> Draft202012Validator:
+def _schema_of(tool: Tool) -> BoundedSchema:
     try:
         Draft202012Validator.check_schema(tool.input_schema)
     except SchemaError as error:
         raise ToolSetupError(f"the input schema of {tool.name!r} is not a JSON schema: {error.message}") from None
-    # An empty registry: a reference to another document is an error, and never fetched.
-    return Draft202012Validator(tool.input_schema, registry=Registry())
+    return BoundedSchema(tool.input_schema, of_tool=True)
 
 
 def _digest_of(plain: object) -> str:

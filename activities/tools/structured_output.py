@@ -1,23 +1,18 @@
 """The finish function as workers know it: the schema of one request, and what does not fit it.
 
-The schema is a requester's and the value a model's: neither may keep a worker busy. So patterns are matched by an
-engine that takes no longer than reading the text, and a value is looked at in so many steps and no more.
+The schema is a requester's and the value a model's: neither may keep a worker busy.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-from jsonschema.validators import extend
+from jsonschema.exceptions import SchemaError
 from pydantic_core import SchemaError as PatternError
-from pydantic_core import SchemaValidator, core_schema
-from pydantic_core import ValidationError as NoMatch
-from referencing import Registry
 
 from longhaul.activities.tools.arguments import ArgumentsError, sentence
+from longhaul.activities.tools.bounded_schema import BoundedSchema, matching
 from longhaul.activities.tools.session_tools import Inside
 from longhaul.agent.decisions.structured_output import finish_function
 from longhaul.agent.plain.asked_schema import why_unusable
@@ -27,8 +22,6 @@ MOST_VALUE_BYTES = 200_000
 """Of an answer as JSON: it is in the message beside the call that gave it."""
 MOST_FIELDS = 10
 """Of a value that does not fit: so many are named."""
-MOST_STEPS = 200_000
-"""Words of the schema that are applied to parts of one value: references can ask for any number of them."""
 
 
 class GenerateResponse(Inside):
@@ -53,10 +46,6 @@ class BadAskedSchema(Exception):
     """No answer can be asked for in it; the sentence names the place, what stands there and what to do."""
 
 
-class _TooMuch(Exception):
-    """A value that takes too long to check."""
-
-
 def _too_much(value: dict[str, Any]) -> str:
     if _has_no_number(value):
         return "the arguments hold a number that is too large; give it as a text"
@@ -70,7 +59,8 @@ def _too_much(value: dict[str, Any]) -> str:
 
 def _wrong_fields(schema: dict[str, Any], value: dict[str, Any]) -> str:
     """Each missing field is an error of its own, and its sentence names all that are missing."""
-    wrong = [*dict.fromkeys(sentence(error) for error in _Checking().errors(schema, value))]
+    found = sorted(BoundedSchema(schema).errors(value), key=lambda error: [str(part) for part in error.absolute_path])
+    wrong = [*dict.fromkeys(map(sentence, found))]
     more = [f"and {len(wrong) - MOST_FIELDS} more"] if len(wrong) > MOST_FIELDS else []
     told = "\n".join(f"- {line}" for line in (*wrong[:MOST_FIELDS], *more))
     return f"the answer does not fit:\n{told}" if wrong else ""
@@ -84,7 +74,7 @@ def _why_no_schema(schema: dict[str, Any]) -> str:
         return f"${place}: {error.message[:200]}; correct it"
     for place, pattern in _patterns(schema, "$"):
         try:
-            _matching(pattern)
+            matching(pattern)
         except PatternError:
             return f"{place}: {pattern[:60]!r} can't be used (no look-around, no back reference); write another one"
     return ""
@@ -99,70 +89,6 @@ def _patterns(part: Any, at: str) -> Iterator[tuple[str, str]]:
     elif isinstance(part, list):
         for number, value in enumerate(part):
             yield from _patterns(value, f"{at}[{number}]")
-
-
-@lru_cache(maxsize=256)
-def _matching(pattern: str) -> Callable[[str], bool]:
-    """Raises PatternError."""
-    validator = SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
-
-    def matches(text: str) -> bool:
-        try:
-            validator.validate_python(text)
-        except NoMatch:
-            return False
-        return True
-
-    return matches
-
-
-class _Checking:
-    """One value against one schema."""
-
-    def __init__(self) -> None:
-        self._steps = 0
-
-    def errors(self, schema: dict[str, Any], value: Any) -> list[ValidationError]:
-        """In the order of the fields. Raises _TooMuch, and what jsonschema raises."""
-        words = {**Draft202012Validator.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique}
-        counted = {word: self._counted(apply) for word, apply in words.items()}
-        kind = extend(Draft202012Validator, counted)  # type: ignore[no-untyped-call]
-        # An empty registry: a reference to another document is an error, and never fetched.
-        found = kind(schema, registry=Registry()).iter_errors(value)
-        return sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
-
-    def _counted(self, apply: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
-        def counted(validator: Any, said: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-            self._steps += 1 + (len(said) // 10 if isinstance(said, list) else 0)
-            if self._steps > MOST_STEPS:
-                raise _TooMuch
-            yield from apply(validator, said, instance, schema) or ()
-
-        return counted
-
-
-def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not _matching(pattern)(instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-def _unique(_: Any, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
-    """The library's own compares each with each where they are of several kinds."""
-    if (
-        wanted
-        and isinstance(instance, list)
-        and len({canonical_json(_plain(part)) for part in instance}) < len(instance)
-    ):
-        yield ValidationError("has repeated items")
-
-
-def _plain(value: Any) -> Any:
-    """1.0 and 1 are one number."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _has_no_number(value: Any) -> bool:

@@ -98,24 +98,30 @@ def _circle(root: Schema) -> str:
     """A schema that is about a value by way of itself alone has no end. One that comes back for a part of the value
     ends with the value."""
     starts = {"#": root, **{f"#/{word}/{name}": part for word in _DEFS for name, part in root.get(word, {}).items()}}
-    done = set[str]()
+    lengths = dict[str, int]()
     for name in starts:
-        if _comes_back(name, starts, root, (), done):
-            return f"{name}: it refers to itself about the same value; put the reference into a property"
+        if why := _endless(name, starts, (), lengths):
+            return why
     return ""
 
 
 _DEFS = ("$defs", "definitions")
 
 
-def _comes_back(name: str, starts: dict[str, Any], root: Schema, way: tuple[str, ...], done: set[str]) -> bool:
+def _endless(name: str, starts: dict[str, Any], way: tuple[str, ...], lengths: dict[str, int]) -> str:
+    """Of the place `name`, to which the references of `way` have led. `lengths`: how far those that end lead."""
     if name in way:
-        return True
-    if name in done:
-        return False
-    found = any(_comes_back(each, starts, root, (*way, name), done) for each in _refers_here(starts.get(name)))
-    done.add(name)
-    return found
+        return f"{way[0]}: it refers to itself about the same value; put the reference into a property"
+    if len(way) + lengths.get(name, 0) > MOST_LEVELS:
+        return f"{way[0]}: its references lead on more than {MOST_LEVELS} times about the same value; refer to the last"
+    if name in lengths:
+        return ""
+    onwards = [*_refers_here(starts.get(name))]
+    for each in onwards:
+        if why := _endless(each, starts, (*way, name), lengths):
+            return why
+    lengths[name] = max((1 + lengths[each] for each in onwards), default=0)
+    return ""
 
 
 def _refers_here(schema: object) -> Iterator[str]:

@@ -2,10 +2,13 @@
 a session decides.
 
 Whether a result is refused is decided inside the workflow, and again at each replay. So the words are few, their
-meaning never changes, and none of them takes longer than reading the value (no patterns, no formats).
+meaning never changes, and none of them takes longer than reading the value (no patterns, no formats). References may
+double at each level, and the schema may be a stranger's: each one is followed once, and a value is looked at in so many
+steps and no more.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 from longhaul.agent.plain.mistakes import cut
@@ -40,47 +43,77 @@ _KIND_WORDS = {
 _TEXT = "the text "
 MOST_PLACES = 10
 DEEPEST = 100
+MOST_STEPS = 100_000
+"""Parts of a schema that are held against parts of one value."""
 
 Schema = dict[str, Any]
 
 
-def unusable(schema: object, root: Schema | None = None, depth: int = 0, *, other_words: bool = False) -> str:
+class _TooMuch(Exception):
+    """A value that takes too long to check."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """One value that is held against one schema."""
+
+    root: Schema
+    steps: int = 0
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise _TooMuch
+
+
+def unusable(schema: object, *, other_words: bool = False) -> str:
     """Why a schema can't be used here, naming the word; empty for one that can.
 
     `other_words`: it may say more than is understood; then that is not checked by `wrong_places`.
     """
+    root = cast(Schema, schema) if isinstance(schema, dict) else {}
+    return _unusable(schema, root, set(), 0, other_words=other_words)
+
+
+def _unusable(schema: object, root: Schema, done: set[str], depth: int, *, other_words: bool) -> str:
+    """`done`: references that have been followed to their end."""
     if schema is True:
         return ""
     if not isinstance(schema, dict):
         return f"{str(schema)[:60]!r} is not a schema; write a JSON object"
     given = cast(Schema, schema)
-    root = given if root is None else root
     if depth > DEEPEST:
         return "it refers to itself, or nests deeper than 100 levels"
     if not other_words and (unknown := sorted(set(given) - _WORDS - _ANNOTATIONS)):
         return f"it can't say {unknown[0]!r}; there are {', '.join(sorted(_WORDS))}"
-    if "$ref" in given and _referred(given, root) is None:
-        return f"$ref: {given['$ref']!r} is not one of its own $defs"
-    inner = (unusable(part, root, depth + 1, other_words=other_words) for part in _parts(given, root))
-    return next((why for why in inner if why), "")
+    parts, reference = [*_parts(given)], str(given.get("$ref", ""))
+    if "$ref" in given and reference not in done:
+        if (referred := _referred(given, root)) is None:
+            return f"$ref: {given['$ref']!r} is not one of its own $defs"
+        parts.append(referred)
+    inner = (_unusable(part, root, done, depth + 1, other_words=other_words) for part in parts)
+    why = next((why for why in inner if why), "")
+    done.add(reference)
+    return why
 
 
 def wrong_places(value: object, schema: Schema, at: str = "") -> list[str]:
     """Where and how a JSON value does not fit, at most MOST_PLACES; each says the field, its value and what to do.
     `at`: where the value stands, as `berths[2].name`."""
-    found = _wrong(value, schema, schema, at)
-    return [place for place, _ in zip(found, range(MOST_PLACES), strict=False)]
+    found = _wrong(value, schema, _Look(schema), at)
+    try:
+        return [place for place, _ in zip(found, range(MOST_PLACES), strict=False)]
+    except (_TooMuch, RecursionError):
+        return [f"{_field(at)} takes too long to check: give a simpler one"]
 
 
-def _parts(schema: Schema, root: Schema) -> Iterator[object]:
+def _parts(schema: Schema) -> Iterator[object]:
     yield from schema.get("properties", {}).values()
     yield from schema.get("anyOf", ())
     if "items" in schema:
         yield schema["items"]
     if isinstance(schema.get("additionalProperties"), dict):
         yield schema["additionalProperties"]
-    if "$ref" in schema:
-        yield _referred(schema, root)
 
 
 def _referred(schema: Schema, root: Schema) -> Schema | None:
@@ -89,12 +122,13 @@ def _referred(schema: Schema, root: Schema) -> Schema | None:
     return definitions.get(name)
 
 
-def _wrong(value: object, schema: Any, root: Schema, at: str) -> Iterator[str]:
+def _wrong(value: object, schema: Any, look: _Look, at: str) -> Iterator[str]:
+    look.step()
     if schema is True:
         return
     if "$ref" in schema:
-        yield from _wrong(value, _referred(schema, root), root, at)
-    if "anyOf" in schema and all(any(_wrong(value, part, root, at)) for part in schema["anyOf"]):
+        yield from _wrong(value, _referred(schema, look.root), look, at)
+    if "anyOf" in schema and all(any(_wrong(value, part, look, at)) for part in schema["anyOf"]):
         wanted = [_kinds_of(part.get("type")) for part in schema["anyOf"] if isinstance(part, dict)]
         yield f"{value_at(value, at)}, which is none of what it may be: give {' or '.join(wanted)}"
     if "type" in schema and not _is_of(value, schema["type"]):
@@ -107,13 +141,13 @@ def _wrong(value: object, schema: Any, root: Schema, at: str) -> Iterator[str]:
         yield f"{value_at(value, at)}: give {_short(schema['const']).removeprefix(_TEXT)}"
     yield from _out_of_bounds(value, schema, at)
     if isinstance(value, dict):
-        yield from _wrong_object(cast(dict[str, object], value), schema, root, at)
+        yield from _wrong_object(cast(dict[str, object], value), schema, look, at)
     if isinstance(value, list) and "items" in schema:
         for number, item in enumerate(cast(list[object], value)):
-            yield from _wrong(item, schema["items"], root, f"{at}[{number}]")
+            yield from _wrong(item, schema["items"], look, f"{at}[{number}]")
 
 
-def _wrong_object(value: dict[str, object], schema: Schema, root: Schema, at: str) -> Iterator[str]:
+def _wrong_object(value: dict[str, object], schema: Schema, look: _Look, at: str) -> Iterator[str]:
     known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
@@ -122,12 +156,12 @@ def _wrong_object(value: dict[str, object], schema: Schema, root: Schema, at: st
     for name, item in value.items():
         place = _below(at, cut(name))
         if name in known:
-            yield from _wrong(item, known[name], root, place)
+            yield from _wrong(item, known[name], look, place)
         elif others is False:
             names = ", ".join(map(cut, known)) or "none"
             yield f"{_field(place)} is not known here: leave it out; known are {names}"
         else:
-            yield from _wrong(item, others, root, place)
+            yield from _wrong(item, others, look, place)
 
 
 def _out_of_bounds(value: object, schema: Schema, at: str) -> Iterator[str]:

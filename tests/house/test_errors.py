@@ -15,6 +15,7 @@ INSIDE = {
     "NoWords": "becomes the line about a file that was left out",
     "NotRegular": "is asked about, as a file that can't be read",
     "AnswerTooLong": "becomes a result that the model reads",
+    "TooManySteps": "becomes a result that the model reads, or a summary that can't be used",
     "ArgumentsError": "becomes a result that the model reads",
     "BadAskedSchema": "becomes the end of the reply that asked",
     "BadAnswer": "becomes another attempt of the summary, or its failure",

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -35,6 +37,7 @@ from tests.activities.compression.stage import (
     script,
     usage_of,
 )
+from tests.endless_schemas import doubling
 from tests.servers.aimock import Aimock
 
 GOOD = {"tool_calls": [{"name": "write_summary", "input": FIELDS}], "usage": {"input_tokens": 900, "output_tokens": 70}}
@@ -314,6 +317,28 @@ async def test_a_schema_that_is_none_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ApplicationError, match="summary_schema: it is no JSON schema"):
         await Stage(script(tmp_path, GOOD)).compress(context_config=config)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "why"),
+    [
+        pytest.param(doubling("allOf"), "high", r"it can't be applied \(TooManySteps\)", id="allOf"),
+        pytest.param({"properties": {"x": {"pattern": "^(a+)+$"}}}, "a" * 5_000 + "!", "asked twice", id="a pattern"),
+        pytest.param(
+            {"properties": {"x": {"pattern": "(?=a)"}}}, "a", r"it can't be applied \(SchemaError\)", id="look-around"
+        ),
+    ],
+)
+async def test_no_schema_of_a_summary_keeps_a_worker_busy(
+    tmp_path: Path, schema: dict[str, Any], value: str, why: str
+) -> None:
+    config = ContextConfig(summary_schema={"type": "object", **schema}, summary_template="{x}")
+    began = time.process_time()
+
+    with pytest.raises(ApplicationError, match=why):
+        await Stage(script(tmp_path, {"text": json.dumps({"x": value})})).compress(context_config=config)
+
+    assert time.process_time() - began < 20
 
 
 async def test_attachments_are_named_and_not_sent(tmp_path: Path) -> None:

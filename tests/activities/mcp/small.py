@@ -25,7 +25,7 @@ TOOLS = [
     "grown",
     "doze",
 ]
-SCHEMA = {"type": "object"}
+SCHEMA = json.loads(os.environ.get("SCHEMA", '{"type": "object"}'))
 NEWS = {"jsonrpc": "2.0", "method": "notifications/message"}
 kept: list[str] = []
 MANY = [f"tide_{number}" for number in range(int(os.environ.get("MANY", "0")))]

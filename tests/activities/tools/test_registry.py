@@ -1,9 +1,11 @@
 """The toolbox, and plain functions as tools."""
 
+import json
 import sys
 import threading
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
@@ -15,6 +17,7 @@ from longhaul.activities.tools.registry import Toolbox, default_tools, load_modu
 from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.values.conversation.tools import Effect
 from tests.activities.tools.calls import use
+from tests.endless_schemas import doubling
 
 
 class Item(BaseModel):
@@ -203,3 +206,30 @@ def test_modules_give_their_tools_each_once(tmp_path: Path, monkeypatch: pytest.
     finally:
         for name in ("shop_tools", "mail_tools", "empty_tools"):
             sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        pytest.param(doubling("allOf"), "high", id="allOf"),
+        pytest.param(doubling("anyOf"), "neap", id="anyOf"),
+        pytest.param(
+            {"properties": {"x": {"uniqueItems": True}}}, [*range(20_000), *map(str, range(9_000)), 0], id="a set"
+        ),
+    ],
+)
+def test_no_schema_of_a_tool_keeps_a_worker_busy(schema: dict[str, Any], value: object) -> None:
+    """An MCP server's is a stranger's."""
+
+    def price() -> str:
+        return "dear"
+
+    served = FunctionTool(price)
+    served.input_schema = schema
+    toolbox = box(served)
+    began = time.process_time()
+
+    with pytest.raises(ArgumentsError):
+        toolbox.validate(served.name, json.dumps({"x": value}))
+
+    assert time.process_time() - began < 20

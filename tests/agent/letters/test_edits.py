@@ -1,9 +1,13 @@
 """Arguments that an approver gives instead of the model's: held against the tool's schema before that decides."""
 
+import time
+from typing import Any
+
 import pytest
 
 from longhaul.agent.values.conversation.tools import ToolDescriptor
 from tests.agent.play import Play, calls
+from tests.endless_schemas import chain, doubling
 
 SHAPED = ToolDescriptor(
     name="Paint",
@@ -56,3 +60,29 @@ def test_an_edit_is_left_to_the_worker_where_the_schema_can_not_be_read_here(sch
     play.run()
 
     assert play.allow("a", input={"colour": 3}) == {"decided": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "answer"),
+    [
+        pytest.param(doubling("properties"), "high", {"decided": ["a"]}, id="properties"),
+        pytest.param(doubling("allOf"), "high", {"decided": ["a"]}, id="allOf"),
+        pytest.param(doubling("anyOf"), "high", {"decided": ["a"]}, id="anyOf"),
+        pytest.param(
+            doubling("anyOf"), "neap", "the whole value takes too long to check", id="anyOf, none of which fits"
+        ),
+        pytest.param(chain(900), "high", {"decided": ["a"]}, id="a chain"),
+        pytest.param(chain(900, backwards=True), "high", {"decided": ["a"]}, id="a chain from its end"),
+    ],
+)
+def test_a_schema_of_a_stranger_keeps_no_session_busy(schema: dict[str, Any], value: str, answer: object) -> None:
+    shaped = SHAPED.model_copy(update={"input_schema": schema})
+    play = Play([calls("a Paint", arguments='{"x": "low"}')], tools=(shaped,))
+    play.say("Paint")
+    play.run()
+
+    began = time.process_time()
+    told = play.allow("a", input={"x": value})
+
+    assert time.process_time() - began < 1
+    assert answer == told or str(answer) in str(told)

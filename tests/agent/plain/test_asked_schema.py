@@ -5,7 +5,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longhaul.agent.plain.asked_schema import KINDS, why_unusable
+from longhaul.agent.plain.asked_schema import KINDS, MOST_LEVELS, why_unusable
+from tests.endless_schemas import chain, doubling
 
 
 class Tide(BaseModel):
@@ -46,6 +47,8 @@ def of(part: Any) -> dict[str, Any]:
         of({"$ref": "#"}),
         {"$defs": {"A": {"properties": {"a": {"$ref": "#/$defs/A"}}}}, "$ref": "#/$defs/A"},
         nested(29),
+        chain(MOST_LEVELS),
+        doubling("properties"),
         *(of({"type": kind}) for kind in KINDS),
     ],
 )
@@ -83,6 +86,11 @@ def test_it_can_be_asked_for(schema: dict[str, Any]) -> None:
         (of({"$ref": "http://far.away/b.json"}), "'http://far.away/b.json' is not in this schema"),
         ({"$ref": "#"}, "#: it refers to itself about the same value"),
         ({"$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}]}}}, "#/$defs/A: it refers to itself"),
+        *(
+            (chain(length, backwards=backwards), "its references lead on more than 30 times about the same value")
+            for length in (MOST_LEVELS + 1, 900)
+            for backwards in (False, True)
+        ),
         (
             {"$defs": {"A": {"not": {"$ref": "#/$defs/B"}}, "B": {"anyOf": [{"$ref": "#/$defs/A"}]}}},
             "it refers to itself about the same value; put the reference into a property",
