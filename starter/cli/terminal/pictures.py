@@ -1,6 +1,7 @@
 """Pictures, PDF files and sounds that somebody names in a message, as `@drawing.png`: the model is sent them."""
 
 import base64
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ from longhaul.agent.values.conversation.messages import Base64Source, DataBlock,
 from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
 from longhaul.starter.visible import one_line
+from longhaul.stores.regular_files import read_regular
+
+MOST_BYTES = 20_000_000
+"""More is not sent anyway, and a link to a device has no end."""
 
 _NAMED = re.compile(r"""(?<!\S)@(?:"([^"\n]+)"|(\S+))""")
 
@@ -28,9 +33,9 @@ def _pictures_in(text: str) -> Iterator[str]:
 def _read(name: str) -> DataBlock:
     path = Path(name).expanduser()
     try:
-        data = path.read_bytes()
+        data = read_regular(os.path.realpath(path), MOST_BYTES)
     except OSError as error:
-        why = f"{error.strerror}; nothing was sent"
+        why = f"{error.strerror or f'it is no file of at most {MOST_BYTES // 1_000_000} MB'}; nothing was sent"
         raise Refused(f"@{one_line(name)}: it can't be read: {why}") from error
     source = Base64Source(data=base64.b64encode(data).decode(), media_type=MEDIA_TYPES[path.suffix.lower()])
     return DataBlock(source=source, name=path.name)

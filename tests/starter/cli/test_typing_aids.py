@@ -1,6 +1,7 @@
 """What helps with typing in a chat: completion at Tab, and pictures that are named."""
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from prompt_toolkit.document import Document
 
 from longhaul.agent.values.conversation.messages import Base64Source, DataBlock, Msg
 from longhaul.starter.cli.terminal.completions import Completions
-from longhaul.starter.cli.terminal.pictures import with_pictures
+from longhaul.starter.cli.terminal.pictures import MOST_BYTES, with_pictures
 from longhaul.starter.cli.terminal.slash_commands import HELP, NAMES
 from longhaul.starter.client.attachments import MEDIA_TYPES
 from longhaul.starter.client.wire import Refused
@@ -87,3 +88,19 @@ def test_what_names_no_picture_is_text(text: str) -> None:
 def test_a_picture_that_can_not_be_read_is_refused_before_anything_is_sent(name: str) -> None:
     with pytest.raises(Refused, match=f"@{name}: it can't be read: No such file.*; nothing was"):
         with_pictures(f"see @{name}")
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_has_no_end_or_is_too_large_is_refused_and_a_link_is_read() -> None:
+    os.mkfifo("pipe.png")
+    Path("device.png").symlink_to("/dev/zero")
+    Path("large.png").write_bytes(bytes(MOST_BYTES + 1))
+    Path("tide.jpg").write_text("low")
+    Path("link.jpg").symlink_to("tide.jpg")
+
+    for name in ("pipe.png", "device.png", "large.png"):
+        with pytest.raises(
+            Refused, match=f"@{name}: it can't be read: it is no file of at most 20 MB; nothing was sent"
+        ):
+            with_pictures(f"see @{name}")
+    assert sent("see @link.jpg")[1] == [("link.jpg", "image/jpeg", "low")]
