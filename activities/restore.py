@@ -6,6 +6,7 @@ new life has begun.
 """
 
 import asyncio
+from contextlib import suppress
 
 from temporalio import activity
 from temporalio.client import WorkflowQueryFailedError
@@ -55,6 +56,8 @@ class Restoring:
             return found.model_copy(update={"prepared": await self._preparation.ahead(ask.ahead)})
 
     async def _restore(self, ask: RestoreInput) -> Restored:
+        if activity.info().is_local and (first := await self._begun_first(ask)):
+            return first
         try:
             record = await self._store.get_session(ask.user_id, ask.agent, ask.session_id)
             if record is not None and record.run_id == own_run() and (claim := claim_of(record)):
@@ -72,19 +75,39 @@ class Restoring:
         await self._claim(ask, found, damaged=past.damage is not None)
         return found
 
+    async def _begun_first(self, ask: RestoreInput) -> Restored | None:
+        """Of a life before which the store has nothing, as mostly within a first task: it is looked and written there
+        in one step. None where something lies there, or the store does not say."""
+        found = found_in(Past())
+        with suppress(StoreError):
+            if await self._store.replace_session(_empty(ask, found), None):
+                return found
+        return None
+
     async def _claim(self, ask: RestoreInput, found: Restored, *, damaged: bool) -> None:
         """Say in the store that this life has begun, and with what: a later one must not go on from an older state
         although the server's list of runs is behind, nor may a late checkpoint of an earlier life replace this."""
-        life = Life(ask.user_id, ask.agent, ask.session_id, found.generation, own_run())
-        claim = Claim(source=found.source, hold=found.hold, note=found.note)
         if found.carried is None:
-            record = spelt_empty(life, claim)
+            record = _empty(ask, found)
         else:
+            life, claim = _life(ask, found), _claim_of(found)
             record = await asyncio.to_thread(lambda: spelt(life, Carried.model_validate(found.carried), claim=claim))
         if damaged:
             await self._store.upsert_session(record)
         elif not await self._store.save_checkpoint(record):
             raise ApplicationError("the store was written to by another life of this session", type="StoreBusy")
+
+
+def _empty(ask: RestoreInput, found: Restored) -> SessionRecord:
+    return spelt_empty(_life(ask, found), _claim_of(found))
+
+
+def _life(ask: RestoreInput, found: Restored) -> Life:
+    return Life(ask.user_id, ask.agent, ask.session_id, found.generation, own_run())
+
+
+def _claim_of(found: Restored) -> Claim:
+    return Claim(source=found.source, hold=found.hold, note=found.note)
 
 
 def _check_first(past: Past) -> None:
