@@ -13,7 +13,7 @@ from longhaul.agent.fold.ledger.agent_state import OpenCall
 from longhaul.agent.fold.synthetic_results import lost_child, not_a_call
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import digest_of
-from longhaul.agent.plain.ids import opaque_child_id, reply_id, workflow_id
+from longhaul.agent.plain.ids import child_session, opaque_child_id, reply_id, workflow_id
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.plain.values import OpenValue
@@ -82,7 +82,7 @@ def beginning(record: Record, call: OpenCall, own_workflow: str) -> Beginning:
     """What a call's sub-agent begins with. Its session follows from this one and the call: it is begun once."""
     task = GivenTask.model_validate_json(call.input)
     call_id, state = call.block.id, record.state
-    session = f"{state.session_id}.{call_id}"
+    session = child_session(state.session_id, call_id)
     workflow = opaque_child_id(own_workflow, call_id) or workflow_id(task.agent, state.user_id, session)
     reply, own = record.current.reply_id, record.spec.agents[task.agent]
     by_result = not says_when_to_close(own)

@@ -4,8 +4,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from longhaul.agent.letters.bodies import MAX_ID_CHARS, Messages, Unusable, from_outside
+from longhaul.agent.letters.bodies import Messages, Unusable, from_outside
 from longhaul.agent.letters.hubs import MOST_WORDS
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.hubs import MOST_MEMBERS, NAME

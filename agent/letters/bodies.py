@@ -10,6 +10,7 @@ from longhaul.agent.entries.life import Away
 from longhaul.agent.entries.requests import When
 from longhaul.agent.plain.asked_schema import why_unusable
 from longhaul.agent.plain.canonical import canonical_json
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.values import Given, Many, OpenValue, Value, stated
 from longhaul.agent.values.amount import Amount, bounded
 from longhaul.agent.values.budget import End, Raise
@@ -28,7 +29,6 @@ from longhaul.agent.values.spec.agent_spec import ContextConfig, Middlewares
 from longhaul.agent.values.spec.known_names import FullModelName
 from longhaul.agent.values.subagents import LONGEST_REPORT_CHARS
 
-MAX_ID_CHARS = 1_000
 Rules = Annotated[tuple[PermissionRule, ...], BeforeValidator(only_known_keys)]
 
 LEAVING = "Leaving"

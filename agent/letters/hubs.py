@@ -4,8 +4,9 @@ from pydantic import Field
 
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.hubs import heard_before
-from longhaul.agent.letters.bodies import MAX_ID_CHARS, Unusable
+from longhaul.agent.letters.bodies import Unusable
 from longhaul.agent.letters.letter import Received
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.values import Value
 from longhaul.agent.record import Record
 from longhaul.agent.values.hubs import MOST_HUBS, HubWord, entered, heard

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 MAX_BYTES = 255
 """Temporal's SQL stores keep ids in VARCHAR(255)."""
+MAX_ID_CHARS = 1_000
+"""Of a session's name, a call's or a request's, as letters take them."""
 _OPAQUE = "longhaul/##"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
@@ -42,6 +44,15 @@ def hub_workflow_id(user: str | None, hub: str) -> str:
     if len(readable) <= MAX_BYTES:
         return readable
     return f"longhaul-hub/#{hashlib.sha256(readable.encode('ascii')).hexdigest()}"
+
+
+def child_session(session: str, call_id: str) -> str:
+    """The name of a sub-agent's session: one that could not be written in a letter ends in a sha-256."""
+    named = f"{session}.{call_id}"
+    if len(named) <= MAX_ID_CHARS:
+        return named
+    digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{session[: MAX_ID_CHARS // 2]}.{digest}"
 
 
 def opaque_child_id(parent: str, call_id: str) -> str:

@@ -7,8 +7,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from longhaul.agent.hub.bodies import LeaveHub
-from longhaul.agent.letters.bodies import MAX_ID_CHARS, Messages, from_outside
+from longhaul.agent.letters.bodies import Messages, from_outside
 from longhaul.agent.letters.hubs import MOST_WORDS
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.plain.values import Many, Value, sparse
 from longhaul.agent.values.hubs import MOST_MEMBERS
 from longhaul.starter.client.hubs import BadHub, Hub, NoHub, NotHeard

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from longhaul.agent.entries.requests import When
-from longhaul.agent.letters.bodies import MAX_ID_CHARS
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.conversation.messages import ErrorInfo
 from longhaul.starter.serve.request_bodies import LONGEST_WAIT_SECONDS, Name, Whose
 from longhaul.starter.serve.requests import DEFAULT_AGENT

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 
-from longhaul.agent.letters.bodies import MAX_ID_CHARS
+from longhaul.agent.plain.ids import MAX_ID_CHARS
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.agent.values.spec.workspace import Workspace
 from longhaul.starter.client.agent_files.agents import BadAgent, agent_names, named_agent

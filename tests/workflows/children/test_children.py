@@ -31,6 +31,20 @@ async def test_its_last_words_are_the_result_and_its_session_can_be_read(stage: 
     assert names == ["subagent_started", "subagent_ended"]
 
 
+@pytest.mark.parametrize("chars", [900, 1_000, 1_001, 3_000])
+async def test_the_longest_ids_that_models_send_name_a_task_all_the_same(stage: Stage, chars: int) -> None:
+    below = agent(stage, calls("fetch", page=7), {"text": "Read below."})
+    scout = agent(stage, tasks(f"{'z' * chars} reader"), {"text": "Seen."}, agents={"reader": below})
+    session = lead(stage, {"scout": scout}, tasks(f"{'y' * chars} scout"), SUMMED_UP)
+
+    done = await session.reply("Go")
+
+    assert results(done) == [(SUCCESS, "Seen.")]
+    (child,) = (await session.status()).children
+    assert len(child.session_id) <= 1_000
+    assert (child.call_id == "y" * chars) is (chars <= 1_000)
+
+
 async def test_children_work_side_by_side_and_cost_few_events_each(stage: Stage) -> None:
     ids = [f"t{number}" for number in range(8)]
     scout = agent(stage, {"text": "Seen."})
