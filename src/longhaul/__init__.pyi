@@ -205,10 +205,10 @@ from longhaul.starter.client.compacting import CompressionPending as Compression
 from longhaul.starter.client.feed import Feed as Feed
 from longhaul.starter.client.feed import FeedItem as FeedItem
 from longhaul.starter.client.hooks import BadHooks as BadHooks
+from longhaul.starter.client.hub_agents import HubAgent as HubAgent
 from longhaul.starter.client.hub_rows import HubRow as HubRow
 from longhaul.starter.client.hubs import BadHub as BadHub
 from longhaul.starter.client.hubs import Hub as Hub
-from longhaul.starter.client.hubs import HubAgent as HubAgent
 from longhaul.starter.client.hubs import NoHub as NoHub
 from longhaul.starter.client.hubs import NotHeard as NotHeard
 from longhaul.starter.client.inbox import Inbox as Inbox

@@ -1,5 +1,7 @@
 """Hubs: rooms of agents in which what one answers is told to all others, as AgentScope's `MsgHub` has them."""
 
+import asyncio
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -13,10 +15,19 @@ from longhaul.agent.hub.hub import HubState
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
+from longhaul.starter.client.hub_agents import HubAgent
 from longhaul.starter.client.hub_rows import memo_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.deletion import delete_ended
-from longhaul.starter.client.wire import as_messages, check_name, check_size, plain, refusal_of, update_with_start
+from longhaul.starter.client.wire import (
+    Refused,
+    as_messages,
+    check_name,
+    check_size,
+    plain,
+    refusal_of,
+    update_with_start,
+)
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
@@ -25,6 +36,9 @@ from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
 Members = Session | Mapping[str, Session]
 TRIES_TO_HEAR = 6
 """Of 20 seconds each: how long a member's `reply` waits until all others have heard it."""
+
+LEAVING_SECONDS = 10.0
+"""How long those who come in wait for those who go."""
 
 
 class BadHub(BadInput):
@@ -81,7 +95,7 @@ class Hub:
         named = self._named(self._first)
         if not named:
             raise BadHub(f"hub {self.name!r}: it needs a member; give sessions")
-        answer = await self._update("join", {"members": named}, begins=True)
+        answer = await self._joined(named, begins=True)
         if not self._auto_broadcast:
             await self.set_auto_broadcast(enable=False)
         if self._announcement is not None:
@@ -92,8 +106,25 @@ class Hub:
         """Let sessions in: a member is called by its session's name, or by the key in a mapping. It hears what is said
         from now on."""
         self._told.clear()  # the new ones have not heard it
-        answer = await self._update("join", {"members": self._named(members)})
+        answer = await self._joined(self._named(members))
         await self._until_heard(number=int(answer["number"]))
+
+    async def _joined(self, named: list[dict[str, Any]], *, begins: bool = False) -> dict[str, Any]:
+        """Whoever has left, and a hub that is over, is gone when the sessions know it; that is waited for."""
+        until, is_being_left = time.monotonic() + LEAVING_SECONDS, True
+        while True:
+            try:
+                return await self._update("join", {"members": named}, begins=begins)
+            except Refused:
+                if time.monotonic() > until or not is_being_left:
+                    raise  # asked once more when nobody is: whoever was may have gone since
+            await asyncio.sleep(0.1)
+            is_being_left = await self._is_being_left()
+
+    async def _is_being_left(self) -> bool:
+        """Whether somebody is on the way out, or all were and the hub is about to be gone."""
+        members = (await self.show()).members
+        return not members or any(member.leaving for member in members)
 
     async def delete(self, *members: Session | str) -> None:
         """Let members go: they hear what was said before, and nothing after."""
@@ -130,7 +161,7 @@ class Hub:
         if delete:
             await delete_ended(self._client, self._settings, self.workflow_id)
 
-    def agents(self, *members: Session) -> "list[HubAgent]":
+    def agents(self, *members: Session) -> list[HubAgent]:
         """Members as pipelines take them; without any, those that the hub was made with."""
         sessions = list(members)
         for one in self._first if not members else ():
@@ -209,23 +240,6 @@ class Hub:
         if error.status is not RPCStatusCode.NOT_FOUND:
             return error
         return NoHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
-
-
-class HubAgent:
-    """A member whose `reply` returns when the others have heard it: the next one to speak knows what was said."""
-
-    def __init__(self, hub: Hub, session: Session) -> None:
-        self.hub = hub
-        self.session = session
-        self.id = session.id
-
-    async def reply(self, inputs: str | Msg | Sequence[Msg] | None = None, **how: Any) -> Msg:
-        """As `Session.reply`. What the hub has told it already is not told again."""
-        given = None if self.hub.has_told(inputs) else inputs
-        answer = await self.session.reply(given, **how)
-        if answer.finished_reason is not None:
-            await self.hub.heard(answer)
-        return answer
 
 
 def _name_in(card: HubCard, session: Session) -> str:

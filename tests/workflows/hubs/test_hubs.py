@@ -39,6 +39,20 @@ async def test_each_answer_is_told_to_the_others_and_the_announcement_to_all(sta
     ]
 
 
+async def test_a_hub_of_a_name_begins_again_where_it_has_just_ended_and_a_member_comes_back(stage: Stage) -> None:
+    ana = member(stage, *({"text": f"Round {number}."} for number in range(3)))
+    for number in range(3):
+        async with stage.app.hub(f"jury-{stage.name}", {"ana": ana}, announcement=f"Begin {number}.") as hub:
+            await ana.reply("Speak")
+            await hub.delete("ana")
+            await hub.add({"ana": ana})
+            assert [one.name for one in (await hub.show()).members] == ["ana"]
+
+    assert [words for words in await heard(ana) if "Begin" in words] == [
+        f"user: Begin {number}." for number in range(3)
+    ]
+
+
 async def test_the_program_of_the_page_has_three_speak_in_turn(stage: Stage) -> None:
     page = (Path(__file__).parents[3] / "docs" / "agents" / "hubs.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
