@@ -1,9 +1,12 @@
 """The letter that changes a session's budget: it raises limits, or ends a reply that waits for more."""
 
+from pydantic import ValidationError
+
 from longhaul.agent.decisions.budget import seconds_of, steps_of
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.letters.bodies import ChangeBudget, Unusable
 from longhaul.agent.letters.letter import Received
+from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.record import Record
 from longhaul.agent.values.amount import NANOS, Amount, child_key
 from longhaul.agent.values.budget import NEW_ACCOUNT, Account, Budget, Raise, shown
@@ -33,7 +36,7 @@ def change(record: Record, body: ChangeBudget) -> Received:
     try:
         raised = budget.raised(body.more)
     except ValueError as error:
-        raise Unusable(f"more.{error}") from None
+        raise Unusable(f"more.{what_is_wrong(error) if isinstance(error, ValidationError) else error}") from None
     entry = e.BudgetChanged(more=body.more, end=body.end, by=body.by, request_id=body.request_id)
     return Received((entry,), {"changed": True, "already": False, "limits": raised.told()})
 

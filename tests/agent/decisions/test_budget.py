@@ -172,6 +172,10 @@ def test_a_raise_is_known_again_for_as_long_as_ninety_nine_others_come_behind_it
     ("body", "why"),
     [
         ({"more": {"cost": 1}}, "more.cost: the budget has no limit of it; there is one of tokens"),
+        (
+            {"more": {"tokens": 10**15}},
+            "more.max_tokens: Input should be less than or equal to 1000000000000000 (it is 1000000000010000)",
+        ),
         ({"more": {"tokens": 0}}, "budget: more.tokens: Input should be greater than or equal to 1 (it is 0)"),
         ({"more": {}}, "say by how much it is to be raised in `more`, or `end` as stop or summarise: one of the two"),
         ({"more": {"tokens": 1}, "end": "stop"}, "say by how much it is to be raised in `more`, or `end`"),
