@@ -33,6 +33,16 @@ def ignore(_: Delta) -> None:
     pass
 
 
+@pytest.mark.parametrize("given", [{"event": "\ud83d"}, '{"event": "\ud83d'])
+async def test_half_a_character_in_arguments_is_a_mark_that_can_be_recorded(tmp_path: Path, given: Any) -> None:
+    file = script(tmp_path, {"tool_calls": [{"name": "tides", "input": given}]})
+
+    (called,) = (await ScriptedModel().call(asked(file), ignore)).content
+
+    assert isinstance(called, ToolCallBlock)
+    assert '"event": "\ufffd' in called.input
+
+
 async def test_the_nth_call_gets_the_nth_line_and_then_the_script_has_ended(tmp_path: Path) -> None:
     file = script(tmp_path, {"text": "first"}, "", {"text": "for later", "for": "summary"}, {"text": "second"})
 
