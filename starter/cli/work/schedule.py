@@ -8,7 +8,7 @@ from typing import get_args
 
 from rich.text import Text
 
-from longhaul.agent.values.deadlines import seconds_in
+from longhaul.agent.values.deadlines import LONGEST_SECONDS, seconds_in
 from longhaul.agent.values.scheduled_request import Overlap
 from longhaul.starter import render_session
 from longhaul.starter.cli.exit_codes import Misuse
@@ -81,6 +81,8 @@ def _span(flag: str, text: str) -> timedelta:
     seconds = seconds_in(text)
     if seconds is None:
         raise Misuse(f"{flag}: {text!r} is no span; write a number with its unit, as in 90s, 30m, 4h, 2d")
+    if seconds > LONGEST_SECONDS:
+        raise Misuse(f"{flag}: {LONGEST_SECONDS / 86_400:g}d is the most")
     return timedelta(seconds=seconds)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.errors import BadInput
+from longhaul.agent.values.deadlines import LONGEST_SECONDS
 from longhaul.agent.values.scheduled_request import Overlap, ScheduledRequest
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import checked
@@ -72,6 +73,13 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
         raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
     if not terms.cron and terms.every_seconds < 1:
         raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
+    if terms.cron and not _is_cron(terms.cron):
+        raise BadSchedule(
+            f"cron: {terms.cron[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
+            "week) or a word as @daily; a time zone is said by itself"
+        )
+    if max(terms.every_seconds, terms.catch_up_seconds) > LONGEST_SECONDS:
+        raise BadSchedule(f"every, catch_up: {LONGEST_SECONDS / 86_400:g} days are the most")
     if terms.catch_up_seconds < SHORTEST_CATCH_UP_SECONDS:
         raise BadSchedule(
             f"catch_up: {terms.catch_up_seconds:g} seconds is too short; {SHORTEST_CATCH_UP_SECONDS:g} are the least"
@@ -80,3 +88,11 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
     if terms.overlap not in allowed:
         kind = "that all go to one session" if terms.session else "that begin sessions of their own"
         raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
+
+
+def _is_cron(line: str) -> bool:
+    """Whether it says what it seems to: the server takes a sixth field for the year, text behind `#` for a note, and a
+    zone in front of the fields, which no list would show."""
+    if line.startswith("@"):
+        return True
+    return len(line.split()) == 5 and "=" not in line and "#" not in line

@@ -84,6 +84,7 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
         *("--model", model, "--session", "tide-log", "--overlap", "queue", "--catch-up", "2h", "--json"),
     )
     wrong = cli("schedule", "add", "neap", "Hm", "--every", "often", "--model", model)
+    endless = cli("schedule", "add", "neap", "Hm", "--every", "99999999999d", "--model", model)
     paused = cli("schedule", "pause", "spring-tide", "--why", "no water")
     shown = cli("schedule", "show", "spring-tide")
     triggered = cli("schedule", "trigger", "spring-tide")
@@ -98,6 +99,7 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
         "missed while the server was down are made up for if they are not older than 2h"
     )
     assert (wrong.code, "--every: 'often' is no span" in wrong.err) == (2, True)
+    assert (endless.code, "--every: 3650d is the most" in endless.err) == (2, True)
     assert paused.out == "spring-tide is paused\n"
     assert "spring-tide, paused: no water" in shown.out
     said = f"spring-tide is triggered\n  {firings[0].at}  asked      tide-log {firings[0].reply_id}\n"
