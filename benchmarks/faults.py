@@ -172,6 +172,8 @@ async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
         await asyncio.sleep(chance.uniform(*lane.form.pause))
         (kind,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         await lane.strike(kind)
+        if len(lane.ledger.faults) % 100 == 0:
+            _say(f"{len(lane.ledger.faults)} faults; not as it should be: {lane.ledger.broken()}")
     await lane.is_done()
 
 
