@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from longhaul.starter.settings import Settings
 from tests.activities.mcp.serving import small
 from tests.e2e import processes
-from tests.e2e.warm_cli import WarmCli
+from tests.e2e.warm_cli import Command, WarmCli
 from tests.limits import SURE_SECONDS
 from tests.replay.record import server_suggesting
 
@@ -60,6 +60,11 @@ class Cli:
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
+
+    def at_terminal(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> Command:
+        """Start a command there, with more variables. `tests.e2e.terminal` sits at it, and ends it."""
+        assert self.warm is not None
+        return self.warm.at_terminal(arguments, {**self.environment, **environment}, self.folder, terminal)
 
     def script(self, *replies: dict[str, Any]) -> str:
         """A scripted model that gives these replies, as `--model` takes it."""

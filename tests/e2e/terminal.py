@@ -2,9 +2,7 @@
 
 import fcntl
 import os
-import pty
 import select
-import signal
 import struct
 import termios
 import time
@@ -14,7 +12,8 @@ from typing import Self
 
 import pyte
 
-from tests.e2e.conftest import CLI, Cli
+from tests.e2e.conftest import Cli
+from tests.e2e.warm_cli import Command
 from tests.limits import SURE_SECONDS
 from tests.reflowing import laid_out_anew, shown
 
@@ -40,12 +39,13 @@ class Terminal:
         self.written = ""
         self._screen = pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5)
         self._stream = pyte.Stream(self._screen)
-        self._pid, self._terminal = pty.fork()
-        if self._pid == 0:
-            os.chdir(cli.folder)
-            time.sleep(0.05)  # the size is set by then
-            os.execve(CLI[0], [*CLI, *arguments], cli.environment | (environment or {}))  # noqa: S606  as elsewhere
-        self._size(columns, rows)
+        self._terminal, theirs = os.openpty()
+        try:
+            # Before anything reads it: a list that was laid out for another width is broken anew by the terminal.
+            self._size(columns, rows)
+            self._command: Command | None = cli.at_terminal(arguments, environment or {}, theirs)
+        finally:
+            os.close(theirs)
 
     def __enter__(self) -> Self:
         return self
@@ -53,8 +53,8 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
+        if self._command:
+            self._command.kill()
             self.end()
 
     @property
@@ -117,8 +117,9 @@ class Terminal:
         while self.read(deadline):
             pass
         os.close(self._terminal)
-        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-        self._pid = 0
+        assert self._command is not None
+        code = self._command.wait()
+        self._command = None
         return Seen(code, self.written.replace("\r\n", "\n"), self.shown)
 
     def _size(self, columns: int, rows: int) -> None:

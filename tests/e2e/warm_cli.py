@@ -1,8 +1,9 @@
 """A process that has read all of the command line, and forks one that becomes a command: to read it anew takes a second
 of the processor, and most tests ask what a command does, not how it starts.
 
-Run as a module, with the number of a socket: each request is a JSON object and the command's three streams, each answer
-the command's exit code. What is forked has an environment and a folder of its own, and ends as `longhaul` does.
+Run as a module, with the number of a socket: each request is a JSON object, the command's three streams, and a pipe for
+the answer: the command's process id, then its exit code. What is forked has an environment and a folder of its own, and
+ends as `longhaul` does.
 """
 
 import importlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -25,8 +27,25 @@ MOST_BYTES = 1_000_000
 """Of a request: arguments, and an environment."""
 
 
+class Command:
+    """A command that runs at a terminal."""
+
+    def __init__(self, answer: int) -> None:
+        self._answer = os.fdopen(answer)
+        self.pid = int(self._answer.readline())
+
+    def wait(self) -> int:
+        """Its exit code; negative for a signal."""
+        with self._answer:
+            return int(self._answer.readline())
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(self.pid, signal.SIGKILL)
+
+
 class WarmCli:
-    """Commands, one at a time. Close it at the end."""
+    """Commands. Close it at the end."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
         self._process = process
@@ -51,9 +70,6 @@ class WarmCli:
         self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: str
     ) -> tuple[int, str, str]:
         """Exit code, and what it wrote to stdout and stderr. A command that does not end is ended by SIGALRM."""
-        request = json.dumps(
-            {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder)}
-        ).encode()
         (read_in, write_in), (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe(), os.pipe()
         said: dict[int, bytes] = {}
 
@@ -62,8 +78,9 @@ class WarmCli:
                 said[end] = stream.read()
 
         listening = [threading.Thread(target=listen, args=(end,)) for end in (read_out, read_err)]
+        request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder)}
         try:
-            socket.send_fds(self._line, [request], [read_in, write_out, write_err])
+            command = self._start(request, [read_in, write_out, write_err])
         finally:
             for end in (read_in, write_out, write_err):
                 os.close(end)
@@ -74,14 +91,29 @@ class WarmCli:
                 stream.write(stdin.encode())
         except BrokenPipeError:
             pass  # it ended, and read none of it
-        code = int(self._line.recv(100))
+        code = command.wait()
         for one in listening:
             one.join()
         return code, said[read_out].decode(), said[read_err].decode()
 
+    def at_terminal(
+        self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, terminal: int
+    ) -> Command:
+        """Start one whose controlling terminal this is. Whoever started it ends it."""
+        request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder), "terminal": True}
+        return self._start(request, [terminal] * 3)
+
     def close(self) -> None:
         self._line.close()
         self._process.wait()
+
+    def _start(self, request: Mapping[str, Any], streams: list[int]) -> Command:
+        read, write = os.pipe()
+        try:
+            socket.send_fds(self._line, [json.dumps(request).encode()], [*streams, write])
+        finally:
+            os.close(write)
+        return Command(read)
 
 
 def read_all() -> None:
@@ -93,6 +125,8 @@ def read_all() -> None:
 
 def become(request: Any, streams: list[int]) -> NoReturn:
     """The command itself."""
+    if request.get("terminal"):
+        os.login_tty(os.dup(streams[0]))
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -101,27 +135,42 @@ def become(request: Any, streams: list[int]) -> NoReturn:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    signal.alarm(int(SURE_SECONDS))  # whoever waits for it would wait for ever
+    if not request.get("terminal"):
+        signal.alarm(int(SURE_SECONDS))  # whoever waits for it would wait for ever
     sys.argv = ["longhaul", *request["arguments"]]
     from longhaul.starter.cli.main import main  # noqa: PLC0415  read already
 
     main()
 
 
+def stay_beside(request: Any, streams: list[int], answer: int) -> NoReturn:
+    """Start the command, and answer."""
+    command = os.fork()
+    if command == 0:
+        os.close(answer)
+        become(request, streams)
+    for stream in streams:
+        os.close(stream)  # who reads what the command writes waits until nobody can write any more
+    os.write(answer, f"{command}\n".encode())
+    _, status = os.waitpid(command, 0)
+    os.write(answer, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
 def serve(line: socket.socket) -> None:
     read_all()
     while True:
-        body, streams, _, _ = socket.recv_fds(line, MOST_BYTES, 3)
+        body, streams, _, _ = socket.recv_fds(line, MOST_BYTES, 4)
         if not body:
             return
-        child = os.fork()
-        if child == 0:
+        if os.fork() == 0:
             line.close()
-            become(json.loads(body), list(streams))
+            stay_beside(json.loads(body), list(streams[:3]), streams[3])
         for stream in streams:
             os.close(stream)
-        _, status = os.waitpid(child, 0)
-        line.send(str(os.waitstatus_to_exitcode(status)).encode())
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
 
 if __name__ == "__main__":

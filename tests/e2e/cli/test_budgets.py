@@ -9,6 +9,7 @@ from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.conftest import Cli
 from tests.e2e.processes import WorkerSettings, environment, worker
 from tests.e2e.terminal import Terminal
+from tests.e2e.warm_cli import WarmCli
 
 pytestmark = pytest.mark.server
 
@@ -34,13 +35,15 @@ def test_a_run_out_of_budget_parks_is_listed_and_goes_on_with_more(cli: Cli) -> 
     assert raised.document["budget"]["limits"] == {"tokens": 51_000}
 
 
-async def test_a_run_at_its_most_dollars_is_held_up_and_says_so(temporal_server: DevServer, tmp_path: Path) -> None:
+async def test_a_run_at_its_most_dollars_is_held_up_and_says_so(
+    temporal_server: DevServer, warm_cli: WarmCli, tmp_path: Path
+) -> None:
     (tmp_path / "greeting.txt").write_text("hello")
     given = WorkerSettings(
         address=temporal_server.address, task_queue=f"priced-{tmp_path.name}", directory=tmp_path / "data", tools="",
         further={"LONGHAUL_PRICES": str(tmp_path / "prices.toml")},
     )  # fmt: skip
-    cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path)
+    cli = Cli(environment(given) | {"TERM": "xterm"}, tmp_path, warm_cli)
     model = cli.script(READS, {"text": "It says hello.", "usage": USAGE})
     (tmp_path / "prices.toml").write_text(f'["{model.removeprefix("scripted:")}"]\ninput = 10\noutput = 50\n')
 

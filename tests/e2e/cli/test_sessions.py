@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_misused_command_exits_2_with_a_sentence(cli: Cli, arguments: list[str
 def test_an_agent_that_no_file_has_is_told_before_its_missing_model(cli: Cli) -> None:
     (cli.folder / "agents").mkdir()
     (cli.folder / "agents" / "planner.toml").write_text('model = "scripted:script.jsonl"\n')
-    trusting = Cli(cli.environment | {"LONGHAUL_TRUST": "1"}, cli.folder)
+    trusting = replace(cli, environment=cli.environment | {"LONGHAUL_TRUST": "1"})
 
     answer = trusting("run", "Hi", "--agent", "planer")
 
@@ -122,14 +123,14 @@ def test_an_unreachable_server_exits_1_with_a_sentence(cli: Cli) -> None:
     [({"TEMPORAL_ADDRESS": "127.0.0.1:1"}, "server"), ({"LONGHAUL_STORE": "stone://tablet"}, "store")],
 )
 def test_the_doctor_exits_1_without_a_server_or_a_store(cli: Cli, setting: dict[str, str], missing: str) -> None:
-    answer = Cli(cli.environment | setting, cli.folder)("doctor", "--json")
+    answer = replace(cli, environment=cli.environment | setting)("doctor", "--json")
 
     assert answer.code == 1, answer.err
     assert [one["name"] for one in answer.document["checks"] if one["essential"] and not one["ok"]] == [missing]
 
 
 def test_the_doctor_finds_a_quick_server_and_keeps_keys_to_itself(cli: Cli) -> None:
-    with_key = Cli(cli.environment | {"OPENAI_API_KEY": "sk-violet"}, cli.folder)
+    with_key = replace(cli, environment=cli.environment | {"OPENAI_API_KEY": "sk-violet"})
 
     answer = with_key("doctor", "--json")
 
@@ -162,7 +163,7 @@ def test_dev_serves_until_it_is_stopped(cli: Cli) -> None:
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(5)]
-        own = Cli(environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, cli.folder)
+        own = replace(cli, environment=environment | {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}"})
         ran = own("run", "Hi", "--model", cli.script({"text": "Served."}))
         second, beside = (
             own("dev", "--port", str(port)),

@@ -4,6 +4,7 @@ import json
 import signal
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ async def test_a_list_of_questions_is_answered_in_one_letter(cli: Cli, app: Long
 
 def test_without_an_editor_arguments_are_changed_field_by_field(cli: Cli) -> None:
     model = cli.script(WANTS_TO_EDIT, {"text": "Done."})
-    bare = Cli(cli.environment | {"EDITOR": "", "VISUAL": ""}, cli.folder)
+    bare = replace(cli, environment=cli.environment | {"EDITOR": "", "VISUAL": ""})
 
     seen = at_a_terminal(
         bare, "run", "Greet the moon", "--model", model,
@@ -124,7 +125,7 @@ def test_a_chat_goes_from_turn_to_turn_until_it_is_left(cli: Cli) -> None:
 
 def test_no_color_is_respected(cli: Cli) -> None:
     model = cli.script({"tool_calls": [{"name": "Bash", "input": {"command": "ls"}}]})
-    colourless = Cli(cli.environment | {"NO_COLOR": "1"}, cli.folder)
+    colourless = replace(cli, environment=cli.environment | {"NO_COLOR": "1"})
 
     seen = at_a_terminal(colourless, "run", "List", "--model", model, answers=[])
 
