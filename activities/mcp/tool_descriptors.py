@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from longhaul.activities.mcp.allowed_servers import Server
+from longhaul.activities.tools.schema_check import check_schema
 from longhaul.agent.plain.nearest import LONGEST_NAME as SHOWN_CHARS
 from longhaul.agent.plain.nearest import did_you_mean, nearest
 from longhaul.agent.plain.visible import harmless, visible
@@ -167,7 +167,7 @@ def _judged(server: Server, tool: types.Tool) -> tuple[Effect, bool, bool]:
 def _schema(tool: types.Tool, mask: Mask) -> dict[str, Any]:
     try:
         schema: dict[str, Any] = _sound(tool.input_schema, mask, SCHEMA_LEVELS)
-        Draft202012Validator.check_schema(schema)
+        check_schema(schema)
         if schema.get("type") == "object" and len(json.dumps(schema, allow_nan=False)) <= SCHEMA_CHARS:
             return schema
         why = "it is too long, or no object's"

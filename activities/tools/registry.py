@@ -24,6 +24,7 @@ from longhaul.activities.tools.grep import Grep
 from longhaul.activities.tools.postprocessors import Postprocessor, Postprocessors
 from longhaul.activities.tools.read import Read
 from longhaul.activities.tools.ripgrep import find_ripgrep
+from longhaul.activities.tools.schema_check import check_schema
 from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.activities.tools.skills.skill import LoadSkill
 from longhaul.activities.tools.skills.skill_loaders import SkillLoader, SkillLoaders
@@ -229,7 +230,7 @@ def describe(tool: Tool) -> ToolDescriptor:
 
 def _schema_of(tool: Tool) -> BoundedSchema:
     try:
-        Draft202012Validator.check_schema(tool.input_schema)
+        check_schema(tool.input_schema)
     except SchemaError as error:
         raise ToolSetupError(f"the input schema of {tool.name!r} is not a JSON schema: {error.message}") from None
     return BoundedSchema(tool.input_schema, of_tool=True)
