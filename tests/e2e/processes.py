@@ -12,10 +12,14 @@ from typing import Self
 
 from longhaul.starter.provision.processes import bound_to_parent, tail
 from longhaul.worker import READY
+from tests.e2e.warm_cli import WORKER
+from tests.e2e.warm_worker import WarmWorker
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 CRASH_TOOLS = "tests.e2e.crash.crash_tools"
+READ_WHILE_LOADING = ("OTEL_", "PYTHON")
+"""Settings of libraries, for which a worker begins from nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class WorkerSettings:
     tools: str = CRASH_TOOLS
     offloaders: str = ""
     redis_url: str = ""
-    program: tuple[str, ...] = ("longhaul.worker",)
+    program: tuple[str, ...] = (WORKER,)
     """The module that is run, and its arguments."""
     further: Mapping[str, str] = field(default_factory=dict[str, str])
     """More variables of its environment."""
@@ -36,7 +40,7 @@ class WorkerSettings:
 class WorkerProcess:
     """One worker. `async with worker(settings) as one:` starts it, and kills it if it still runs at the end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | WarmWorker, log: Path) -> None:
         self._process = process
         self.log = log
 
@@ -46,16 +50,7 @@ class WorkerProcess:
         settings.directory.mkdir(parents=True, exist_ok=True)
         log = settings.directory / "worker.log"
         with log.open("ab") as sink:
-            starting = asyncio.ensure_future(
-                asyncio.create_subprocess_exec(
-                    *bound_to_parent([sys.executable, "-m", *settings.program]),
-                    env=environment(settings),
-                    cwd=settings.directory,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=sink,
-                )
-            )
+            starting = asyncio.ensure_future(_begun(settings, sink.fileno()))
             try:
                 # Shielded: a process that is cancelled while it starts belongs to nobody.
                 process = await asyncio.shield(starting)
@@ -105,6 +100,20 @@ class WorkerProcess:
         if self._process.returncode is None:
             self._process.send_signal(number)
         await self._process.wait()
+
+
+async def _begun(settings: WorkerSettings, log: int) -> asyncio.subprocess.Process | WarmWorker:
+    there = environment(settings)
+    if settings.program[0] == WORKER and not any(name.startswith(READ_WHILE_LOADING) for name in settings.further):
+        return await WarmWorker.start(settings.program, there, settings.directory, log)
+    return await asyncio.create_subprocess_exec(
+        *bound_to_parent([sys.executable, "-m", *settings.program]),
+        env=there,
+        cwd=settings.directory,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=log,
+    )
 
 
 @asynccontextmanager

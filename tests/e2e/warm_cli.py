@@ -1,15 +1,18 @@
-"""A process that has read all of the command line, and forks one that becomes a command: to read it anew takes a second
-of the processor, and most tests ask what a command does, not how it starts.
+"""A process that has read all of the command line, or of a worker, and forks one that becomes a command or a worker: to
+read it anew takes a second of the processor, and most tests ask what one does, not how it starts.
 
-Run as a module, with the number of a socket: each request is a JSON object, the command's three streams, and a pipe for
-the answer: the command's process id, then its exit code. What is forked has an environment and a folder of its own, and
+Run as a module, with the number of a socket and `cli` or `worker`: each request is a JSON object, three streams, and a
+pipe for the answer: the process id, then the exit code. What is forked has an environment and a folder of its own, and
 ends as `longhaul` does.
 """
 
+import ctypes
+import gc
 import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
@@ -23,6 +26,7 @@ from typing import Any, NoReturn, Self
 from tests.limits import SURE_SECONDS
 
 ROOT = Path(__file__).parents[2]
+WORKER = "longhaul.worker"
 MOST_BYTES = 1_000_000
 """Of a request: arguments, and an environment."""
 
@@ -52,13 +56,13 @@ class WarmCli:
         self._line = line
 
     @classmethod
-    def start(cls, environment: Mapping[str, str]) -> Self:
+    def start(cls, environment: Mapping[str, str], what: str = "cli") -> Self:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.e2e.warm_cli", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.e2e.warm_cli", str(theirs.fileno()), what],
                 env={**environment},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
@@ -80,7 +84,7 @@ class WarmCli:
         listening = [threading.Thread(target=listen, args=(end,)) for end in (read_out, read_err)]
         request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder)}
         try:
-            command = self._start(request, [read_in, write_out, write_err])
+            command = Command(self.begun(request, [read_in, write_out, write_err]))
         finally:
             for end in (read_in, write_out, write_err):
                 os.close(end)
@@ -101,22 +105,28 @@ class WarmCli:
     ) -> Command:
         """Start one whose controlling terminal this is. Whoever started it ends it."""
         request = {"arguments": [*arguments], "environment": {**environment}, "folder": str(folder), "terminal": True}
-        return self._start(request, [terminal] * 3)
+        return Command(self.begun(request, [terminal] * 3))
 
     def close(self) -> None:
         self._line.close()
         self._process.wait()
 
-    def _start(self, request: Mapping[str, Any], streams: list[int]) -> Command:
+    def begun(self, request: Mapping[str, Any], streams: list[int]) -> int:
+        """Of what was asked for: the end of a pipe on which its process id comes, and in the end its exit code."""
         read, write = os.pipe()
         try:
             socket.send_fds(self._line, [json.dumps(request).encode()], [*streams, write])
         finally:
             os.close(write)
-        return Command(read)
+        return read
 
 
-def read_all() -> None:
+def read_worker() -> None:
+    importlib.import_module(WORKER)
+    del sys.modules[WORKER]  # it is to be the main module of each
+
+
+def read_commands() -> None:
     """Every module that a command may load."""
     for package in ("longhaul.starter.cli", "longhaul.starter.client"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
@@ -124,7 +134,7 @@ def read_all() -> None:
 
 
 def become(request: Any, streams: list[int]) -> NoReturn:
-    """The command itself."""
+    """The command itself, or the worker."""
     if request.get("terminal"):
         os.login_tty(os.dup(streams[0]))
     for number, stream in enumerate(streams):
@@ -135,6 +145,12 @@ def become(request: Any, streams: list[int]) -> NoReturn:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if "program" in request:
+        ends_with_its_parent()
+        sys.path[:1] = [request["folder"], *os.environ["PYTHONPATH"].split(os.pathsep)]
+        sys.argv = request["program"]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        os._exit(0)
     if not request.get("terminal"):
         signal.alarm(int(SURE_SECONDS))  # whoever waits for it would wait for ever
     sys.argv = ["longhaul", *request["arguments"]]
@@ -143,8 +159,13 @@ def become(request: Any, streams: list[int]) -> NoReturn:
     main()
 
 
+def ends_with_its_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def stay_beside(request: Any, streams: list[int], answer: int) -> NoReturn:
-    """Start the command, and answer."""
+    """Start what was asked for, and answer."""
+    ends_with_its_parent()
     command = os.fork()
     if command == 0:
         os.close(answer)
@@ -157,8 +178,12 @@ def stay_beside(request: Any, streams: list[int], answer: int) -> NoReturn:
     os._exit(0)
 
 
-def serve(line: socket.socket) -> None:
-    read_all()
+def serve(line: socket.socket, what: str) -> None:
+    if what == "worker":
+        read_worker()
+    else:
+        read_commands()
+    gc.freeze()  # a collection would copy each page
     while True:
         body, streams, _, _ = socket.recv_fds(line, MOST_BYTES, 4)
         if not body:
@@ -175,4 +200,4 @@ def serve(line: socket.socket) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as ours:
-        serve(ours)
+        serve(ours, sys.argv[2])
