@@ -35,6 +35,10 @@ OPEN_FAMILIES = {
     "wrappers", "aliases and functions", "redirections", "here-documents", "builtins that evaluate",
 }  # fmt: skip
 """Where the command that is run stands in the line for a shell to read, not in the text of another language."""
+GENEROUS = [
+    PermissionContext(mode=mode, rules=(PermissionRule(tool_name="Bash"),))
+    for mode in (PermissionMode.DEFAULT, PermissionMode.BYPASS)
+]
 ASKING = [mode for mode in PermissionMode if mode is not PermissionMode.BYPASS]
 
 
@@ -49,29 +53,19 @@ def _behavior(text: str, stage: Stage, mode: PermissionMode, *rules: PermissionR
     return decide_call(BASH, raw, facts, PermissionContext(mode=mode, rules=rules), str(stage.root)).behavior
 
 
-@pytest.mark.parametrize("mode", ASKING)
 @pytest.mark.parametrize("family", dict.fromkeys(line.family for line in LINES))
-def test_a_hostile_line_never_passes_unasked(family: str, mode: PermissionMode, stage: Stage) -> None:
-    lines = [stage.text(line.text) for line in LINES if line.family == family]
-
-    passing = [text for text in lines if _behavior(text, stage, mode) is Behavior.ALLOW]
-
-    assert passing == []
-
-
-@pytest.mark.parametrize("beneath", [PermissionMode.DEFAULT, PermissionMode.BYPASS])
-def test_while_planning_a_hostile_line_is_denied_whatever_the_mode_and_the_rules(
-    beneath: PermissionMode, stage: Stage
-) -> None:
-    generous = PermissionContext(mode=beneath, rules=(PermissionRule(tool_name="Bash"),))
-    passing = []
-
-    for line in LINES:
+def test_a_hostile_line_never_passes_unasked(family: str, stage: Stage) -> None:
+    """Nor while planning, whatever the mode beneath and the rules. What it is found to be is the same in each mode."""
+    root, passing = str(stage.root), list[tuple[str, object]]()
+    for line in (line for line in LINES if line.family == family):
         text = stage.text(line.text)
-        facts = examine_command(text, stage.root, stage.root)
-        raw = json.dumps({"command": text})
-        decided = decide_planning(BASH, raw, facts, generous, str(stage.root), f"{stage.root}/plan.md")
-        passing += [text] if decided.behavior is not Behavior.DENY else []
+        facts, raw = examine_command(text, stage.root, stage.root), json.dumps({"command": text})
+        for mode in ASKING:
+            decided = decide_call(BASH, raw, facts, PermissionContext(mode=mode), root).behavior
+            passing += [(text, mode)] if decided is Behavior.ALLOW else []
+        for generous in GENEROUS:
+            decided = decide_planning(BASH, raw, facts, generous, root, f"{root}/plan.md").behavior
+            passing += [(text, generous)] if decided is not Behavior.DENY else []
 
     assert passing == []
 
