@@ -49,6 +49,12 @@ CLAUDE, RESPONSES, CHAT = BEGINNINGS
 
 Line = dict[str, Any]
 UNWATCHED = StuckConfig(enabled=False)
+LARGE_PIECE = 5_000
+"""Characters of a text so long that in pieces of eight, as a model says it, seconds would go by."""
+
+
+def _in_few_pieces(line: Line) -> Line:
+    return {"chunk_chars": LARGE_PIECE, **line} if len(line.get("text", "")) > LARGE_PIECE else line
 
 
 def asked_within(event: HistoryEvent) -> str:
@@ -83,7 +89,7 @@ class Stage:
     def script(self, *lines: Line) -> str:
         """A scripted model that answers with these lines."""
         path = self.folder / f"script-{uuid4().hex[:8]}.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        path.write_text("".join(json.dumps(_in_few_pieces(line)) + "\n" for line in lines), encoding="utf-8")
         return f"scripted:{path}"
 
     def agent(self, *lines: Line, tools: Sequence[str] = ("fetch", "send", "courier"), **spec: Any) -> AgentSpec:

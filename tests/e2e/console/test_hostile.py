@@ -83,7 +83,11 @@ async def hostile(served: Address, folder: Path, texts: list[str]) -> str:
     path = agent(
         folder,
         {"text": text, "thinking": text, "tool_calls": [{"name": "Read", "input": {"file_path": "poison.txt"}}]},
-        {"text": "y" * 1_000_000, "tool_calls": [{"name": "Read", "input": {"file_path": "long.txt"}}]},
+        {
+            "text": "y" * 1_000_000,
+            "chunk_chars": 5_000,
+            "tool_calls": [{"name": "Read", "input": {"file_path": "long.txt"}}],
+        },
         {
             "tool_calls": [
                 {
