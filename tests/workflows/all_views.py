@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from longhaul.starter.serve.routes import OPERATIONS
 from longhaul.starter.serve.tokens import SCOPES, Caller
 from longhaul.workflows.session import AgentSession
 from tests.e2e.processes import WorkerSettings, environment
+from tests.e2e.warm_cli import WarmCli
 from tests.workflows.conftest import Stage
 
 QUERIES = (
@@ -156,26 +158,33 @@ async def _commands(stage: Stage, session: Session) -> AsyncIterator[tuple[str, 
     settings = WorkerSettings(
         address=stage.address, task_queue=stage.settings.task_queue, directory=stage.settings.data_dir
     )
-    for command, forms in COMMANDS.items():
-        for form in forms:
-            words = [*command.split(), *([] if command in OF_ALL else [session.id]), *form.split()]
-            yield " ".join(words), await _typed(stage, settings, words)
+    with closing(WarmCli.start(environment(settings))) as warm:
+        for command, forms in COMMANDS.items():
+            for form in forms:
+                words = [*command.split(), *([] if command in OF_ALL else [session.id]), *form.split()]
+                told = _watched(stage, settings, words) if command == "watch" else _typed(warm, stage, settings, words)
+                yield " ".join(words), await told
 
 
-async def _typed(stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
-    """What the command says; of one that goes on for ever what it has said when it is quiet."""
+async def _typed(warm: WarmCli, stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
+    """What the command says."""
+    code, out, err = await asyncio.to_thread(warm.run, words, environment(settings), stage.folder, "")
+    assert code == 0, (words, out, err)
+    assert out + err, words
+    return out + err
+
+
+async def _watched(stage: Stage, settings: WorkerSettings, words: list[str]) -> str:
+    """What a command that goes on for ever has said when it is quiet."""
     said = stage.folder / "said"
     with said.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "longhaul.starter.cli.main", *words,
             env=environment(settings), cwd=stage.folder, stdout=sink, stderr=sink,
         )  # fmt: skip
-    if words[0] == "watch":
-        while not said.stat().st_size:  # noqa: ASYNC110  another process writes it
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(QUIET_SECONDS)
-        process.kill()
-    status = await process.wait()
-    assert status == (-9 if words[0] == "watch" else 0), (words, said.read_text())
-    assert said.stat().st_size, words
+    while not said.stat().st_size:  # noqa: ASYNC110  another process writes it
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(QUIET_SECONDS)
+    process.kill()
+    assert await process.wait() == -signal.SIGKILL, (words, said.read_text())
     return said.read_text()
