@@ -294,7 +294,7 @@ def test_type_checkers_are_content_with_a_users_script(client: Installed, projec
     }
     command = [sys.executable, "-m", *ways[checker]]
 
-    right, wrong = run(project, *command, "ask.py"), run(project, *command, "wrong.py")
+    found = run(project, *command, "ask.py", "wrong.py")
 
-    assert right.returncode == 0, right.stdout + right.stderr
-    assert (wrong.returncode, "nope" in wrong.stdout) == (1, True)
+    assert (found.returncode, "nope" in found.stdout) == (1, True), found.stdout + found.stderr
+    assert "ask.py" not in found.stdout, found.stdout
