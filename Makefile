@@ -24,19 +24,22 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a whole job, offline: embedded server, worker, scripted model
 	$(BIN)/python -m longhaul.starter.demo
 
-# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so three
+# Fetches the servers first: a test's seconds must not be spent on a download. Most tests wait for servers, so four
 # processes keep two cores busy, each with whole files: what a file's tests share is made once. tests/suite/order.py says which
 # come first, so pytest-xdist must not order them by their number. Tests that watch the clock run when the others are
 # done, no more at once than there are cores, and what failed in a crowd is tried once more.
 test: setup ## all tests but the slow chaos, with all that they need
 	$(BIN)/python -m tests.servers
-	@$(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) $(WHOLE_FILES) \
+	@$(KEPT) $(BIN)/python -m pytest --cache-clear --numprocesses $(TEST_PROCESSES) $(WHOLE_FILES) \
 		-m "not chaos and not alone"; most=$$?; \
-	$(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
-	$(BIN)/python -m tests.suite.again $$most $$few
+	$(KEPT) $(BIN)/python -m pytest --numprocesses $(CLOCK_PROCESSES) $(WHOLE_FILES) -m "alone and not chaos" $(ALONE); few=$$?; \
+	$(KEPT) $(BIN)/python -m tests.suite.again $$most $$few
 
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 4
 CLOCK_PROCESSES ?= 2
+# To read all tests anew takes each process twenty seconds of the processor, and each program half a second: what was read
+# is kept, also where the shell forbids to keep it beside the sources.
+KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode
 WHOLE_FILES := --dist loadfile --no-loadscope-reorder
 # To read all files again for these few would take half a minute.
 ALONE = $$(grep -rl --include='test_*.py' mark.alone tests)
