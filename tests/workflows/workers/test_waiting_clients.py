@@ -25,9 +25,9 @@ from tests.workflows.letters import calls
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
-MODEL_SECONDS = 9.0
-SETTLED_SECONDS, WINDOW_SECONDS = 3.0, 5.0
-"""When all that comes at the beginning has come, and how long nothing is asked then."""
+MODEL_SECONDS = 8.0
+SETTLED_SECONDS, WINDOW_SECONDS = 1.5, 3.5
+"""All that comes at the beginning has come when nothing is asked for so long; and how long nothing is asked then."""
 LATE_SECONDS = 2.0
 """At most, after the server had the model's answer: a tenth of the time waited, where there is no stream."""
 SLOW = {"delay_ms": MODEL_SECONDS * 1000, "chunk_chars": 10_000}
@@ -47,6 +47,12 @@ class Counted:
     @property
     def queries(self) -> int:
         return self.requests()["QueryWorkflow"]
+
+    async def settled(self) -> None:
+        before = -1
+        while (asked := self.queries) != before:
+            before = asked
+            await asyncio.sleep(SETTLED_SECONDS)
 
 
 @pytest.fixture(params=["stream", "no stream"])
@@ -111,7 +117,7 @@ async def test_who_waits_for_a_model_asks_nobody_and_hears_the_end(
     async with unserved.another_worker():
         waiting = [seen_through(counted.app, session, way) for session, way in zip(sessions, WAYS, strict=True)]
         heard = asyncio.gather(*waiting)
-        await asyncio.sleep(SETTLED_SECONDS)
+        await counted.settled()
         before = counted.requests()
         await asyncio.sleep(WINDOW_SECONDS)
         asked = counted.requests() - before
@@ -134,6 +140,7 @@ async def test_who_waits_for_what_waits_for_a_person_asks_nobody(
         behind = asyncio.create_task(session.wait(await session.submit("And then?")))
         watching = asyncio.create_task(ends_of(session, 2))
         await asyncio.sleep(2 * SETTLED_SECONDS)  # it is looked at once more when what was asked is written down
+        await counted.settled()
         before = counted.queries
         await asyncio.sleep(WINDOW_SECONDS)
         asked = counted.queries - before
@@ -167,7 +174,7 @@ async def test_while_no_worker_is_there_nobody_is_asked_and_then_all_is_heard(
     async with unserved.another_worker():
         await session.reply("Go")
         watching = asyncio.create_task(ends_of(session, 2))
-        await asyncio.sleep(SETTLED_SECONDS)
+        await counted.settled()
     before = counted.queries
     await unserved.handle(session).signal("submit", {"request_id": "r-two", "messages": []})
     await asyncio.sleep(WINDOW_SECONDS)
