@@ -5,9 +5,12 @@ its session for ever.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
@@ -15,10 +18,11 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from longhaul.agent.letters.all_letters import NAMES
 from longhaul.agent.plain.json_limits import MAX_STATE_VALUES, MAX_VALUES
 from longhaul.starter.client.session import Session
+from tests.e2e.processes import worker
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import ASKS, approve_and_finish, json_text, until
 
-pytestmark = [pytest.mark.server, pytest.mark.alone]
+pytestmark = pytest.mark.server
 
 LISTS = {
     "submit": '{"messages": [%s]}',
@@ -55,6 +59,7 @@ ITEMS = {
     "replace_state": '{"name": "a", "role": "user", "content": "x"}',
 }
 MANY = 20_000
+TASK_SECONDS = 10.0
 PORTION = 6
 """Kinds for one worker: its start takes longer than most of them."""
 
@@ -101,31 +106,45 @@ def letters(kind: str) -> Iterator[tuple[str, str]]:
         yield name, POISON[kind](name)
 
 
+@dataclass(kw_only=True)
+class Served(Stage):
+    pid: int
+
+    def seconds(self) -> float:
+        """Of the processor, that its worker has used: what else the machine does adds nothing to them."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.fixture
-async def served(unserved: Stage) -> AsyncIterator[Stage]:
-    """A worker in a process of its own: this one has letters to make."""
-    async with unserved.worker_process():
-        yield unserved
+async def served(unserved: Stage) -> AsyncIterator[Served]:
+    """A worker in a process of its own: this one has letters to make, and its seconds of the processor are counted."""
+    async with worker(unserved.worker_settings) as process:
+        yield Served(**vars(unserved), pid=process.pid)
 
 
 @pytest.mark.parametrize("first", range(0, len(POISON), PORTION))
-async def test_a_session_answers_at_once_after_poison_of_every_kind(served: Stage, first: int) -> None:
+async def test_a_session_answers_at_once_after_poison_of_every_kind(served: Served, first: int) -> None:
     for kind in list(POISON)[first : first + PORTION]:
         await poison(served, kind)
 
 
-async def poison(served: Stage, kind: str) -> None:
+async def poison(served: Served, kind: str) -> None:
     """A session of its own with it, in letters of each name."""
     session = served.session(*ASKS, {"text": "On it goes."})
     waiting = await session.reply("Write to Ana")
     answered: dict[str, float] = {}
 
     for name, body in letters(kind):
+        began = served.seconds()
         await served.handle(session).signal(name, json_text(body))
-        answered[f"{kind}: {name}, as a signal"] = await seconds_of_a_status(session)
+        await answers(session)
+        answered[f"{kind}: {name}, as a signal"] = served.seconds() - began
+        began = served.seconds()
         with suppress(WorkflowUpdateFailedError):  # most are refused; a few are merely large
             await served.handle(session).execute_update(name, json_text(body))
-        answered[f"{kind}: {name}, as an update"] = await seconds_of_a_status(session)
+        await answers(session)
+        answered[f"{kind}: {name}, as an update"] = served.seconds() - began
 
     most = 5 if kind.startswith("as many") else 1  # those are taken, and read; the others are refused unread
     assert {letter: seconds for letter, seconds in answered.items() if seconds >= most} == {}
@@ -133,23 +152,23 @@ async def poison(served: Stage, kind: str) -> None:
         assert (await approve_and_finish(session, waiting.id)).startswith("Written.")
 
 
-async def seconds_of_a_status(session: Session) -> float:
-    began = time.monotonic()
-    await session.status()
-    return time.monotonic() - began
+async def answers(session: Session) -> None:
+    """Soon: the answer behind a task that failed or took its five seconds comes later."""
+    async with asyncio.timeout(TASK_SECONDS):
+        await session.status()
 
 
-async def test_a_state_as_large_as_may_come_is_read_in_time(served: Stage) -> None:
+async def test_a_state_as_large_as_may_come_is_read_in_time(served: Served) -> None:
     session = served.session({"text": "Hello."}, {"text": "On it goes."})
     await session.reply("Hi")
     message = '{"name": "a", "role": "user", "content": "x"}'
     body = f'{{"state": {{"session_id": "s", "context": [{many(message, MAX_STATE_VALUES // 4 - 10)}]}}}}'
 
-    began = time.monotonic()
+    began = served.seconds()
     answer = await served.handle(session).execute_update("replace_state", json_text(body))
 
     assert answer["messages"] == MAX_STATE_VALUES // 4 - 10
-    assert time.monotonic() - began < 2.0
+    assert served.seconds() - began < 2.0
 
 
 @pytest.mark.chaos
