@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.conversation.messages import ToolCallState
-from longhaul.agent.values.subagents import KEPT_CHILDREN, Child
+from longhaul.agent.values.subagents import MOST_CHILDREN, Child
 
 
 def apply(ledger: Ledger, entry: e.ChildEntry) -> None:
@@ -100,7 +100,7 @@ def _keep(ledger: Ledger, child: Child) -> None:
     """A new table: a copy of the ledger has the same one."""
     kept = {**ledger.children, child.call_id: child}
     ended = [call_id for call_id, each in kept.items() if each.outcome]
-    for call_id in ended[: max(len(ended) - KEPT_CHILDREN, 0)]:
+    for call_id in ended[: max(len(ended) - MOST_CHILDREN, 0)]:
         del kept[call_id]
     ledger.children = kept
 

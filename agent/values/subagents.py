@@ -23,8 +23,8 @@ MOST_AGENTS = 20
 LONGEST_TASK_CHARS = 30_000
 LONGEST_REPORT_CHARS = 40_000
 """Of what a sub-agent says to the one that started it: it crosses two histories."""
-KEPT_CHILDREN = 100
-"""That have ended and are remembered, so that people find them."""
+MOST_CHILDREN = 256
+"""That one reply may start; as many that have ended are remembered, for they count."""
 
 Outcome = Literal["", "success", "error", "interrupted", "lost"]
 """Of a sub-agent; empty while it is at work. `lost`: its session was ended from outside."""

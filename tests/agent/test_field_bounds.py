@@ -194,13 +194,15 @@ def test_two_hundred_rules_are_taken_at_once_and_together_200_kb() -> None:
         check_room((), long, 0)
 
 
-def test_of_what_has_ended_fifty_commands_and_a_hundred_sub_agents_are_kept() -> None:
+def test_of_what_has_ended_50_commands_and_256_sub_agents_are_kept() -> None:
     ledger = Play([]).record
-    for number in range(101):
+    for number in range(257):
         background._keep(ledger, BackgroundCommand(call_id=f"c{number}", shown="ls", fate="ended"))  # noqa: SLF001
         subagents._keep(ledger, Child(call_id=f"c{number}", agent="a", session_id="s", outcome="success"))  # noqa: SLF001
 
-    assert (len(ledger.commands), len(ledger.children)) == (50, 100)
+    assert (len(ledger.commands), len(ledger.children)) == (50, 256)
+    with pytest.raises(ValidationError, match="less than or equal to 256"):
+        AgentSpec(model="scripted:none", max_children=257)
 
 
 def test_what_is_said_at_once_in_a_hub_has_at_most_200_kb() -> None:

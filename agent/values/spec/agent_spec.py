@@ -37,7 +37,7 @@ from longhaul.agent.values.spec.skills import LOADER, SKILL_TOOL
 from longhaul.agent.values.spec.summary_template import DEFAULT_SCHEMA, check_template, field_names
 from longhaul.agent.values.spec.workspace import Seal, Workspace
 from longhaul.agent.values.stuck_detection import StuckConfig
-from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_LEVELS, named_by_keys
+from longhaul.agent.values.subagents import AGENT, LEADS_TOOLS, MOST_AGENTS, MOST_CHILDREN, MOST_LEVELS, named_by_keys
 from longhaul.agent.values.tool_groups import ToolGroup, check_groups, in_groups
 
 
@@ -255,7 +255,7 @@ class AgentSpec(Value):
     """Sub-agents that it may start, by name; with them it has the tool `Agent`."""
     description: str = sparse("", max_length=2_000)
     """Of a sub-agent: what it is for. The agent that may start it reads this."""
-    max_children: int = sparse(20, ge=1, le=256)
+    max_children: int = sparse(20, ge=1, le=MOST_CHILDREN)
     """Sub-agents that it may start in one reply."""
     permission: PermissionContext = Field(default_factory=PermissionContext)
     llm_config: ModelConfig = Field(default_factory=ModelConfig, alias="model_config")
