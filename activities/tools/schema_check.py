@@ -1,5 +1,5 @@
-"""Whether what stands for a schema is one: a check that takes a millisecond of the processor, and says the same of the
-same text."""
+"""The check that what stands for a JSON schema is one: it takes a millisecond of the processor, and says the same of
+the same text."""
 
 import json
 from collections.abc import Mapping
