@@ -50,6 +50,8 @@ class HubState(OpenValue):
     """Of members, by id: the number under which each was told; 0 = it was not."""
     requests: dict[str, int] = sparse({})
     """Of what people said, by request id."""
+    digests: dict[str, str] = sparse({})
+    """Of the same, by request id."""
     newest: tuple[HubShown, ...] = sparse(())
     notes: tuple[str, ...] = sparse(())
     """Who was put out, and why."""

@@ -1,10 +1,11 @@
 """Takes the letters of a hub: each function gives the hub that follows, and asks nobody."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from longhaul.agent.hub.bodies import End, JoinHub, LeaveHub, Say, Switch
 from longhaul.agent.hub.hub import KEPT_NEWEST, HubShown, HubState, Member, put_out, swept, waiting, with_member
 from longhaul.agent.letters.bodies import Unusable
+from longhaul.agent.plain.canonical import digest_of
 from longhaul.agent.plain.values import Value
 from longhaul.agent.values.conversation.messages import AssistantMsg
 from longhaul.agent.values.hubs import LARGEST_SAYING_BYTES, MOST_MEMBERS, HubWord, is_said
@@ -15,6 +16,8 @@ MOST_WAITING = 1_000
 KEPT_TOLD = 500
 """Replies that are known by their ids: told again, they are told to nobody twice."""
 SHOWN_CHARS = 300
+
+Told = TypeVar("Told", int, str)
 
 
 def received(hub: HubState, body: Value) -> tuple[HubState, dict[str, Any]]:
@@ -74,7 +77,10 @@ def _left(hub: HubState, names: tuple[str, ...]) -> tuple[HubState, dict[str, An
 
 
 def _said(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
+    digest = digest_of([message.model_dump(mode="json") for message in body.messages])
     if (number := hub.requests.get(body.request_id)) is not None:
+        if hub.digests.get(body.request_id, digest) != digest:
+            raise Unusable(f"request_id {body.request_id!r} was used before for another message; take a new id")
         return hub, {"number": number}
     size = sum(len(message.model_dump_json().encode()) for message in body.messages)
     if size > LARGEST_SAYING_BYTES:
@@ -84,8 +90,11 @@ def _said(hub: HubState, body: Say) -> tuple[HubState, dict[str, Any]]:
         )
     for message in body.messages:
         hub = _word(hub, HubWord(number=hub.number + 1, by=message.name[:200], message=message))
-    requests = {**hub.requests, body.request_id: hub.number}
-    return hub.model_copy(update={"requests": _newest(requests)}), {"number": hub.number}
+    known = {
+        "requests": _newest({**hub.requests, body.request_id: hub.number}),
+        "digests": _newest({**hub.digests, body.request_id: digest}),
+    }
+    return hub.model_copy(update=known), {"number": hub.number}
 
 
 def member_said(hub: HubState, said: MemberSaid, life: str) -> HubState:
@@ -119,5 +128,5 @@ def _without_the_slowest(hub: HubState) -> HubState:
     return put_out(hub, slowest, f"more than {MOST_WAITING} words wait for it, and its session takes none")
 
 
-def _newest(numbers: dict[str, int]) -> dict[str, int]:
-    return dict(list(numbers.items())[-KEPT_TOLD:])
+def _newest(told: dict[str, Told]) -> dict[str, Told]:
+    return dict(list(told.items())[-KEPT_TOLD:])

@@ -113,6 +113,17 @@ def test_what_is_answered_while_the_switch_is_off_is_never_told_and_yet_known() 
     assert (hub.replies["quiet"], hub.replies["r-silent"]) == (0, 0)
 
 
+def test_the_same_request_counts_once_and_another_one_of_its_id_is_refused() -> None:
+    hub = after(HubState(name="jury"), new("ana", "ben"))
+    first = after(hub, Say(messages=(UserMsg("Host", "Who?"),), request_id="r"))
+
+    assert after(first, Say(messages=(UserMsg("Host", "Who?"),), request_id="r")) == first
+    with pytest.raises(Unusable, match="request_id 'r' was used before for another message; take a new id"):
+        after(first, Say(messages=(UserMsg("Host", "Why?"),), request_id="r"))
+    older = first.model_copy(update={"digests": {}})
+    assert after(older, Say(messages=(UserMsg("Host", "Why?"),), request_id="r")) == older
+
+
 def test_long_words_go_in_several_letters_and_whoever_leaves_hears_them_all_first() -> None:
     hub = after(HubState(name="jury"), new("ana", "ben"))
     texts = [str(number) * (200_000 // 3) for number in range(5)]
