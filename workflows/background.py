@@ -54,7 +54,7 @@ class Background:
             how["task_queue"] = host_queue(workflow.info().task_queue, host)  # it begins when the host is there
         handle: ActivityHandle[RawValue] = workflow.start_activity(tool.name, ask, result_type=RawValue, **how)
         self.running[call.block.id] = handle
-        for entry in begun(call):
+        for entry in begun(self._record, call):
             self._write(entry)
         self._beside(self._until_over(call.block.id, handle, partial(activity_failures.call_failed, call, effect)))
 

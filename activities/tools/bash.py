@@ -56,7 +56,7 @@ INPUT_SCHEMA: dict[str, Any] = {
         },
         "run_in_background": {
             "type": "boolean",
-            "description": "Do not wait for it. BashOutput and KillShell are for such ones.",
+            "description": "Do not wait for it: you are told when it ends, and what it has printed.",
         },
     },
     "required": ["command"],

@@ -12,7 +12,7 @@ from longhaul.agent.plain.ids import reply_id
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.record import Record
 from longhaul.agent.steps import TakeOver
-from longhaul.agent.values.background import BASH, BASH_OUTPUT, MOST_COMMANDS, BackgroundCommand, Fate
+from longhaul.agent.values.background import BASH, BASH_OUTPUT, KILL_SHELL, MOST_COMMANDS, BackgroundCommand, Fate
 from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg, ToolCallState, ToolResultBlock, ToolResultState
 from longhaul.agent.values.conversation.tools import ToolDescriptor
@@ -47,7 +47,7 @@ def why_not(call: OpenCall, tool: ToolDescriptor, record: Record) -> str:
     if len(at_work(record)) + _ahead(call, record) >= MOST_COMMANDS:
         return (
             f"run_in_background: {MOST_COMMANDS} commands are the most at a time, and so many run or are about to; "
-            "wait for one to end, or stop one with KillShell"
+            f"wait for one to end{f', or stop one with {KILL_SHELL}' if KILL_SHELL in record.provided.tools else ''}"
         )
     return ""
 
@@ -74,13 +74,14 @@ def at_work(record: Record) -> tuple[BackgroundCommand, ...]:
     return tuple(command for command in record.commands.values() if not command.fate)
 
 
-def begun(call: OpenCall) -> tuple[e.AnyEntry, ...]:
+def begun(record: Record, call: OpenCall) -> tuple[e.AnyEntry, ...]:
     """That it runs; its call is answered with that."""
-    call_id = call.block.id
+    call_id, tools = call.block.id, record.provided.tools
+    shows = f"{BASH_OUTPUT} shows what it has printed so far. " if BASH_OUTPUT in tools else ""
+    stops = f"{KILL_SHELL} stops it. " if KILL_SHELL in tools else ""
     text = (
-        f"The command runs in the background; its id is {call_id!r}. BashOutput shows what it has printed so far, and "
-        "KillShell stops it. When it ends you are told so by itself, with what it has printed. Go on with other work, "
-        "or end your turn: you are woken then."
+        f"The command runs in the background; its id is {call_id!r}. {shows}{stops}When it ends you are told so by "
+        "itself, with what it has printed. Go on with other work, or end your turn: you are woken then."
     )
     return (
         e.CommandBegun(command=BackgroundCommand(call_id=call_id, shown=gist(call.block.input)[:SHOWN_CHARS])),

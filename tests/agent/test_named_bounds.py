@@ -326,7 +326,8 @@ def test_of_a_command_in_the_background_two_hundred_characters_are_shown() -> No
     arguments = json.dumps({"command": "x" * 201})
     call = OpenCall(block=CALL.model_copy(update={"input": arguments}), input=arguments, facts=CallFacts(), facts_at=0)
 
-    (command,) = (entry.command for entry in background.begun(call) if isinstance(entry, e.CommandBegun))
+    begun = background.begun(Play([]).record, call)
+    (command,) = (entry.command for entry in begun if isinstance(entry, e.CommandBegun))
 
     assert command.shown == "x" * 200
 

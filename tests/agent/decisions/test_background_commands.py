@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longhaul.agent.decisions.background import at_work, ended, is_wanted, lost, to_take_over, why_not
+from longhaul.agent.decisions.background import at_work, begun, ended, is_wanted, lost, to_take_over, why_not
 from longhaul.agent.decisions.rollover import Load, history_is_long
 from longhaul.agent.entries import all_entries as e
 from longhaul.agent.fold.ledger.agent_state import OpenCall
@@ -55,6 +55,19 @@ def test_their_number_is_bounded_and_a_sub_agent_begins_none() -> None:
     play.write(e.CommandEnded(call_id="3", fate="ended"))
     assert why_not(call, BASH, play.record) == ""
     assert "a sub-agent's task is over" in why_not(call, BASH, below)
+
+
+@pytest.mark.parametrize("offered", [(), ("BashOutput",), ("KillShell",), ("BashOutput", "KillShell")])
+def test_a_model_is_told_of_the_tools_that_it_has(offered: tuple[str, ...]) -> None:
+    play = Family([text("Hm.")], spec=HOUSE)
+    play.say("Build")
+    play.begin()
+    play.record.provided.tools = {name: ToolDescriptor(name=name) for name in offered}
+
+    _, answer = begun(play.record, open_call("a", command="make", run_in_background=True))
+
+    assert isinstance(answer, e.ToolReturned)
+    assert {name for name in ("BashOutput", "KillShell") if name in answer.result.get_text()} == set(offered)
 
 
 def test_what_an_earlier_run_has_begun_is_lost_and_said_once() -> None:
