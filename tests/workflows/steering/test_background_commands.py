@@ -155,10 +155,10 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
 ) -> None:
     """So many letters come that the run has to end, as with the two thousand updates that the server allows in one."""
     monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
-    go = stage.workspace / "go"
+    go, said = stage.workspace / "go", stage.workspace / "said"
     session = session_of(
         stage,
-        begun("b1", "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
+        begun("b1", "echo ready; touch said; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
         begun("b2", f"echo up; {STUBBORN.format(7120.25)}"),
         {"text": "I wait."},
         call("o1", "BashOutput", bash_id="b1"),
@@ -174,6 +174,10 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
             await handle.execute_update("nonsense", {})
     monkeypatch.undo()
 
+    async def has_said() -> bool:
+        return said.exists()
+
+    await until(has_said)
     later = await session.reply("And now?")
     told = {result.name: result.get_text() for result in later.get_tool_results()}
     assert told["BashOutput"] == "ready\n"
