@@ -35,6 +35,8 @@ class Lease:
     before: str | None
     """The connection that the session had until this one was begun: calls that were made together know of that one."""
     in_use: int = 0
+    ending: asyncio.TimerHandle | None = None
+    """One at a time: a busy server would have thousands before the first comes."""
 
 
 class Connections:
@@ -105,7 +107,9 @@ class Connections:
     def _let_rest(self, kept: Lease, seconds: float) -> None:
         kept.used_at = time.monotonic()
         self._make_room(0)  # of many that are begun at once none finds another one to end
-        asyncio.get_running_loop().call_later(seconds, self._end_unused, kept, kept.used_at)
+        if kept.ending is not None:
+            kept.ending.cancel()
+        kept.ending = asyncio.get_running_loop().call_later(seconds, self._end_unused, kept)
 
     async def close(self) -> None:
         """End all, and what they have started."""
@@ -134,9 +138,8 @@ class Connections:
             for _, key in idle[:surplus]:
                 self._kept.pop(key).connection.close()
 
-    def _end_unused(self, kept: Lease, since: float) -> None:
-        """By the moment of its last use, and not by how long ago that is: timers come early by the loop's own clock."""
-        if not kept.in_use and kept.used_at == since:
+    def _end_unused(self, kept: Lease) -> None:
+        if not kept.in_use:
             self._kept = {key: one for key, one in self._kept.items() if one is not kept}
             kept.connection.close()
 
