@@ -28,6 +28,7 @@ from longhaul.starter.client.wire import (
     refusal_of,
     update_with_start,
 )
+from longhaul.starter.reach.connection import no_namespace
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
@@ -36,7 +37,6 @@ from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
 Members = Session | Mapping[str, Session]
 TRIES_TO_HEAR = 6
 """Of 20 seconds each: how long a member's `reply` waits until all others have heard it."""
-
 LEAVING_SECONDS = 10.0
 """How long those who come in wait for those who go."""
 
@@ -198,13 +198,8 @@ class Hub:
                 if named.setdefault(name, session) is not session:
                     raise BadHub(f"members: two are called {name!r}; name them by a mapping, as in {{'ana': session}}")
         return [
-            {
-                "name": name,
-                "session_id": session.id,
-                "workflow_id": session.workflow_id,
-                "spec": plain(session.spec),
-            }
-            for name, session in named.items()
+            {"name": name, "session_id": one.id, "workflow_id": one.workflow_id, "spec": plain(one.spec)}
+            for name, one in named.items()
         ]
 
     async def _update(self, name: str, body: dict[str, Any], *, begins: bool = False) -> dict[str, Any]:
@@ -239,7 +234,8 @@ class Hub:
     def _explained(self, error: RPCError) -> Exception:
         if error.status is not RPCStatusCode.NOT_FOUND:
             return error
-        return NoHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
+        no_hub = NoHub(f"hub: there is no hub {self.name!r} of user {self.user!r}, or it has ended; start one")
+        return no_namespace(self._client, error) or no_hub
 
 
 def _name_in(card: HubCard, session: Session) -> str:

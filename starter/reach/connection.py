@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import Client, GrpcCompression
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
@@ -76,6 +77,18 @@ async def connect(
     if settings is not None and blobs is not None:
         blobs.ask_by(lambda: why_other_blobs(client, settings, blobs))
     return client
+
+
+def no_namespace(client: Client, error: RPCError) -> Unreachable | None:
+    """What the server means that has no namespace of that name; None for another error. It has the status of a session
+    that is not there."""
+    details = error.grpc_status.details
+    if not details or not details[0].Is(NamespaceNotFoundFailure.DESCRIPTOR):
+        return None
+    return Unreachable(
+        f"the Temporal server has no namespace {client.namespace!r}: create it there, or name another one in "
+        "TEMPORAL_NAMESPACE"
+    )
 
 
 def blobs_of(settings: Settings) -> BlobStore:

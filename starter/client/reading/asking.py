@@ -13,6 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.plain.errors import Damaged, LonghaulError, Unavailable
 from longhaul.starter.client.reading.past import PastSession
+from longhaul.starter.reach.connection import no_namespace
 from longhaul.starter.reach.polling import workers
 from longhaul.starter.reach.query_retries import IN_VAIN, UNREPLAYABLE, insist
 from longhaul.stores.blobs.blobs import BlobsUnavailable
@@ -224,5 +225,5 @@ class Asking:
         if error.status is RPCStatusCode.FAILED_PRECONDITION:
             return await self._why_silent(error.message)
         if error.status is RPCStatusCode.NOT_FOUND:
-            return NoSession(f"there is no open {self._named}")
+            return no_namespace(self.client, error) or NoSession(f"there is no open {self._named}")
         return error

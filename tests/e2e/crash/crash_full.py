@@ -14,7 +14,8 @@ from temporalio.service import RPCError
 
 from longhaul.agent.values.conversation.messages import FinishedReason, Msg, ToolResultBlock, ToolResultState
 from longhaul.agent.values.spec.agent_spec import ReActConfig
-from longhaul.starter.client.reading.asking import SILENCES
+from longhaul.starter.client.reading.asking import SILENCES, NoSession
+from longhaul.starter.reach.connection import Unreachable
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says
 from tests.workflows.tools import page_text
 
@@ -80,6 +81,8 @@ async def play(job: Job, seconds: float = PATIENCE_SECONDS) -> Verdict:
             return await _insisting(lambda: judge(job, finals))
     except TimeoutError:
         return Verdict(job.session.id, lost=f"no answer within {seconds:g} s")
+    except NoSession as error:
+        return Verdict(job.session.id, lost=f"{error}: {error.__cause__!r}")
 
 
 async def _answered(job: Job, text: str, seconds: float) -> Msg:
@@ -95,7 +98,7 @@ async def _insisting(act: Callable[[], Awaitable[Answer]]) -> Answer:
     while True:
         try:
             return await act()
-        except (RPCError, *SILENCES):
+        except (RPCError, Unreachable, *SILENCES):
             await asyncio.sleep(0.2)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
-from longhaul.starter.client.hubs import NoHub
-from longhaul.starter.client.reading.asking import NoSession
 from longhaul.starter.provision.dev_server import DevServer
+from longhaul.starter.reach.connection import Unreachable
 
 WORKER = AgentSpec(name="worker", model="scripted:none")
 FIRSTS: dict[str, Callable[[Longhaul], Awaitable[object]]] = {
@@ -27,7 +26,7 @@ async def test_its_error_is_raised_once_and_printed_by_nobody(temporal_server: D
     loop.set_exception_handler(lambda _, context: printed.append(context))
     try:
         async with Longhaul.connect(temporal_server.address, "nowhere") as app:
-            with pytest.raises((NoSession, NoHub)):
+            with pytest.raises(Unreachable, match="the Temporal server has no namespace 'nowhere': create it there"):
                 await FIRSTS[first](app)
         gc.collect()
         await asyncio.sleep(0)
