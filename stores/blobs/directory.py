@@ -17,7 +17,7 @@ from longhaul.stores.blobs.blobs import (
     read_back,
 )
 from longhaul.stores.blocking_calls import Threads
-from longhaul.stores.state.atomic import make_folders, opened, read_whole, sync_folder, write_whole
+from longhaul.stores.state.atomic import make_folders, opened, sync_folder, write_whole
 
 Answer = TypeVar("Answer")
 
@@ -54,7 +54,7 @@ class DirectoryBlobs:
 
         def read() -> bytes:
             try:
-                return read_whole(path)
+                return path.read_bytes()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise absent(key, self.place) from None
 
@@ -114,7 +114,6 @@ class DirectoryBlobs:
 
     def _write(self, path: Path, data: bytes) -> None:
         folder = path.parent
-        is_new = not folder.is_dir()
         temporary = folder / f"{secrets.token_hex(16)}{HALF_WRITTEN}"
         descriptor = opened(temporary, os.O_WRONLY | os.O_EXCL)
         try:
@@ -125,8 +124,7 @@ class DirectoryBlobs:
             raise
         if self._fsync:
             sync_folder(folder)
-        if not is_new:  # else nobody has left anything in it
-            _sweep(folder, path.stat().st_mtime)
+        _sweep(folder, path.stat().st_mtime)
 
     def _path(self, key: str) -> Path:
         prefix, _, digest = key.rpartition("/")
@@ -156,7 +154,7 @@ def _delete(folder: Path) -> int:
 
 def _is_there(key: str, path: Path) -> bool:
     try:
-        return is_whole(key, read_whole(path))
+        return is_whole(key, path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
 

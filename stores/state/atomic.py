@@ -11,7 +11,6 @@ from longhaul.stores.state.store import StoreUnavailable
 
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.05
-_READ_BYTES = 65_536
 
 
 @contextmanager
@@ -71,27 +70,6 @@ def write_whole(descriptor: int, data: bytes, *, fsync: bool = True) -> None:
         os.close(descriptor)
 
 
-def read_whole(path: Path) -> bytes:
-    """All of it, in few system calls too."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return b"".join(iter(lambda: os.read(descriptor, _READ_BYTES), b""))
-    finally:
-        os.close(descriptor)
-
-
-def first_line(path: Path) -> bytes:
-    """Up to its end, or that of the file; the same."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        read = b""
-        while b"\n" not in read and (more := os.read(descriptor, _READ_BYTES)):
-            read += more
-    finally:
-        os.close(descriptor)
-    return read.partition(b"\n")[0]
-
-
 def remove(path: Path) -> bool:
     """True when there was a file."""
     try:
@@ -104,13 +82,10 @@ def remove(path: Path) -> bool:
 
 def make_folders(folder: Path) -> None:
     """Folders down to `folder`, each new one written into the one above it before anything lies in it."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
+    if folder.is_dir():
         return
-    except FileNotFoundError:
-        make_folders(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+    make_folders(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
     sync_folder(folder.parent)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
-from longhaul.stores.state.atomic import first_line, locked, read_whole, remove, replace
+from longhaul.stores.state.atomic import locked, remove, replace
 from longhaul.stores.state.record_format import head_of, newest_first, read, slot_of, spelt, stamped, with_state
 from longhaul.stores.state.session_names import Slot, file_name
 from longhaul.stores.state.store import (
@@ -77,7 +77,7 @@ class FileStore(StateStore):
 
     def _read(self, slot: Slot) -> SessionRecord | None:
         try:
-            return read(read_whole(self._path(slot)), slot, self._where)
+            return read(self._path(slot).read_bytes(), slot, self._where)
         except FileNotFoundError:
             return None
 
@@ -143,4 +143,5 @@ class FileStore(StateStore):
 
 
 def _head(path: Path) -> dict[str, Any]:
-    return head_of(first_line(path).decode())
+    with path.open("rb") as file:
+        return head_of(file.readline().decode())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.starter.provision.processes import bound_to_parent
-from longhaul.stores.state.atomic import first_line, locked, read_whole
+from longhaul.stores.state.atomic import locked
 from longhaul.stores.state.files import FileStore
 from longhaul.stores.state.session_names import file_name
 from longhaul.stores.state.store import StoreUnavailable
@@ -133,11 +133,3 @@ def test_names_that_differ_in_case_alone_differ_where_case_does_not_count() -> N
 
 def test_the_anonymous_user_is_no_user_of_any_name() -> None:
     assert file_name(None) not in {file_name(name) for name in ("~", "", "anonymous", "None", "null", "__anon__")}
-
-
-@pytest.mark.parametrize("text", [b"", b"head", b"head\nstate\n", b"h" * 200_000 + b"\n" + b"s" * 200_000])
-def test_a_file_of_any_length_is_read_whole_or_up_to_its_first_line(text: bytes, tmp_path: Path) -> None:
-    (tmp_path / "record").write_bytes(text)
-
-    assert read_whole(tmp_path / "record") == text
-    assert first_line(tmp_path / "record") == text.split(b"\n")[0]
