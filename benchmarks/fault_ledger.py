@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from benchmarks.pages import table
 from tests.e2e.crash.crash_full import ONCE, PATIENCE_SECONDS, Verdict
 
+AT_ONCE = 5
+"""Sessions under way on each task queue."""
 WORKER, STOPPED, SERVER = "worker killed", "worker stopped, then killed", "server killed"
 WEIGHTS = {WORKER: 80, STOPPED: 15, SERVER: 5}
 """Of a hundred random ones."""
@@ -22,8 +24,6 @@ class Form:
     liveness: str = "fast"
     both: bool = False
     """Every second job fused."""
-    at_once: int = 5
-    """Sessions under way on each task queue."""
 
     @property
     def lanes(self) -> int:
@@ -114,7 +114,7 @@ def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
         f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
         "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
         "workers and the server die under it by SIGKILL.",
-        f"{form.lanes} workers, {form.at_once} sessions on each at a time.",
+        f"{form.lanes} workers, {AT_ONCE} sessions on each at a time.",
         "",
         *table(HEADER, rows(ledger)),
         "",

@@ -24,6 +24,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.service import RPCError
 
 from benchmarks.fault_ledger import (
+    AT_ONCE,
     HEADER,
     JUDGED,
     SERVER,
@@ -79,7 +80,7 @@ class Lane:
         self.ledger.verdicts.append(Verdict(task.get_name(), lost=repr(error)) if error else task.result())
 
     async def has_room(self) -> None:
-        while len(self.playing) >= self.form.at_once:
+        while len(self.playing) >= AT_ONCE:
             await asyncio.wait(self.playing, return_when=asyncio.FIRST_COMPLETED)
 
     async def is_done(self) -> None:
@@ -89,6 +90,8 @@ class Lane:
     async def strike(self, kind: str, at: str = "") -> None:
         second = round(time.monotonic() - self.ledger.began, 1)
         self.ledger.faults.append(Fault(kind, at, len(self.playing), second))
+        if len(self.ledger.faults) % 100 == 0:
+            _say(f"{len(self.ledger.faults)} faults; not as it should be: {self.ledger.broken()}")
         if kind == SERVER:
             async with self.mending:
                 await self.server.kill()
@@ -167,13 +170,11 @@ async def at_each_event(lane: Lane, numbers: Sequence[int], kind: str) -> None:
 
 async def at_random(lane: Lane, count: int, chance: random.Random) -> None:
     for _ in range(count):
-        while len(lane.playing) < lane.form.at_once:
+        while len(lane.playing) < AT_ONCE:
             lane.begin()
         await asyncio.sleep(chance.uniform(*lane.form.pause))
         (kind,) = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         await lane.strike(kind)
-        if len(lane.ledger.faults) % 100 == 0:
-            _say(f"{len(lane.ledger.faults)} faults; not as it should be: {lane.ledger.broken()}")
     await lane.is_done()
 
 
