@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -51,7 +52,9 @@ class WarmWorker:
         return self._ending.result() if self._ending.done() else None
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        # It may have ended, and its exit status be on its way to us.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     async def wait(self) -> int:
         return await asyncio.shield(self._ending)
