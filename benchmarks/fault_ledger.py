@@ -48,6 +48,11 @@ class Form:
     def _reading(self) -> str:
         return "both" if self.both else "fused" if self.fused else ""
 
+    def title(self) -> str:
+        """Of its section."""
+        reading = ", every second job with `fuse_reads`" if self.both else " with `fuse_reads`" if self.fused else ""
+        return "Faults" + (f" in `{self.liveness}`" if self.liveness != "fast" else "") + reading
+
     def suffix(self) -> str:
         """Of the names of its section and its file."""
         return "".join(f"_{part}" for part in (self._reading, self.liveness) if part and part != "fast")
@@ -109,7 +114,7 @@ def section(ledger: Ledger, seed: int, form: Form = FAST) -> str:
     """The page's text about it."""
     at_random, raw = sum(not fault.at for fault in ledger.faults), f"benchmarks/faults{form.suffix()}.json"
     lines = [
-        f"## Faults{form.flags().replace(' --', ', ')}",
+        f"## {form.title()}",
         "",
         f"`python -m benchmarks.faults --random {at_random} --seed {seed}{form.flags()}`: each job thinks aloud, calls",
         "three tools at once, runs a command, reads, asks a person, outgrows its context and is asked again, while",
