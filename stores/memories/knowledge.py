@@ -22,7 +22,7 @@ class KnownDocument:
     at: str
     """When it was put in: ISO 8601 in UTC."""
     digest: str = ""
-    """As it was put in with; `longhaul knowledge add` does not read a file whose digest it is. Empty: not told."""
+    """As it was put in with, which `longhaul knowledge add` knows a file by, and its place. Empty: not told."""
 
 
 @dataclass(frozen=True, slots=True)

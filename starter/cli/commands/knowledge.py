@@ -19,6 +19,9 @@ def add(
     base: Base,
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, or folders with files.")],
     *,
+    called: Annotated[
+        str | None, typer.Option("--as", help="What the one file or folder is called, in place of what has that name.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Put text files in (Markdown, HTML, source). Those that have not changed since stay as they are.
@@ -28,7 +31,7 @@ def add(
     from longhaul.starter.cli.terminal.screen import Screen
     from longhaul.starter.cli.work.memory import knowledge
 
-    leave_by(lambda: knowledge.add(Screen(as_json=as_json), base, paths))
+    leave_by(lambda: knowledge.add(Screen(as_json=as_json), base, paths, called))
 
 
 @app.command("list")

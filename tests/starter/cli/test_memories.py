@@ -1,5 +1,6 @@
 """`longhaul memory` and `longhaul knowledge`, in this process: what they change, show and refuse."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from longhaul.starter.cli.terminal.screen import Screen
 from longhaul.starter.cli.work.memory import documents, knowledge, memories
 from longhaul.starter.cli.work.memory.documents import NoDocument, documents_in, passages_of, read_document
 from longhaul.stores.memories.memories import MemoryOwner, NewMemory
+from longhaul.stores.memories.opening import open_knowledge
 from longhaul.stores.memories.sqlite_memories import SqliteMemories
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -56,6 +58,54 @@ async def test_a_folder_is_put_in_and_what_has_not_changed_stays(
     assert (added["added"], list(added["left_out"])) == (names, ["harbour/map.png"])
     assert "no text in UTF-8" in added["left_out"]["harbour/map.png"]
     assert (again["added"], again["unchanged"]) == (["harbour/tides.md"], 2)
+
+
+async def test_files_of_two_folders_of_one_name_do_not_replace_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen, (x, y) = Screen(as_json=True), (tmp_path / "x" / "docs", tmp_path / "y" / "docs")
+    for folder, text in ((x, "High water is at six."), (y, "High water is at nine.")):
+        folder.mkdir(parents=True)
+        (folder / "tides.md").write_text(text)
+
+    async def put(*paths: Path, called: str | None = None) -> list[str]:
+        await knowledge.add(screen, "harbour", [*paths], called)
+        return [*told(capsys)["added"]]
+
+    with pytest.raises(Misuse, match=r"two files would be the document 'docs/tides\.md'"):
+        await put(x, y)
+    assert await put(x) == ["docs/tides.md"]
+    with pytest.raises(Misuse, match=r"'docs/tides\.md' is there, of a file in another place; `--as NAME`"):
+        await put(y)
+    assert await put(y, called="pilot/") == ["pilot/tides.md"]
+    (x / "tides.md").write_text("High water is at seven.")
+    assert await put(x) == ["docs/tides.md"]
+    assert await put(y / "tides.md", called="neap.md") == ["neap.md"]
+    assert (await put(y, called="pilot"), await put(y, called="docs")) == ([], ["docs/tides.md"])
+    await knowledge.listed(screen, None)
+
+    assert [each["name"] for each in told(capsys)["documents"]] == ["docs/tides.md", "neap.md", "pilot/tides.md"]
+    for refused in ([x, y], [x]):
+        with pytest.raises(Misuse, match="--as: it is the name of one file or folder"):
+            await knowledge.add(screen, "harbour", refused, "/" if len(refused) == 1 else "docs")
+
+
+async def test_a_document_of_an_older_release_is_replaced_by_the_file_of_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen, text = Screen(as_json=True), "High water is at six."
+    (tmp_path / "tides.md").write_text(text)
+    kept = open_knowledge("sqlite", tmp_path / "data")
+    await kept.put("harbour", "tides.md", hashlib.sha256(text.encode()).hexdigest(), [text])
+
+    await knowledge.add(screen, "harbour", [tmp_path / "tides.md"])
+    same = told(capsys)
+    (tmp_path / "tides.md").write_text("High water is at seven.")
+    await knowledge.add(screen, "harbour", [tmp_path / "tides.md"])
+
+    assert (same["added"], same["unchanged"]) == ([], 1)
+    assert told(capsys)["added"] == ["tides.md"]
+    assert [each.name for each in await kept.list_documents(None)] == ["tides.md"]
 
 
 async def test_what_was_put_in_is_searched_listed_and_taken_out(

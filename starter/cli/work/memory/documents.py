@@ -3,9 +3,10 @@
 import hashlib
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ MOST_FILES = 5_000
 PASSAGE_CHARS = 1_500
 PARSE_SECONDS = 60.0
 _KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}
+_FROM = "@"
+"""Between the digest of a document and what its file's place is known by."""
 _TOO_MUCH = f"to read it takes {words_of_file.CPU_SECONDS} seconds or too much memory; make a text file of it"
 
 
@@ -32,17 +35,20 @@ class Document:
     passages: list[str]
 
 
-def documents_in(paths: list[Path]) -> dict[str, Path]:
-    """Files by the names that they get: as they are given, those of a folder below the folder's own name. Hidden files,
-    and links that lead elsewhere, are left out. Blocking. Raises Misuse."""
+def documents_in(paths: list[Path], called: str | None = None) -> dict[str, Path]:
+    """Files by the names that they get: as they are given, those of a folder below the folder's own name, or below
+    what it is `called`. Hidden files, and links that lead elsewhere, are left out. Blocking. Raises Misuse."""
+    if called is not None and (len(paths) != 1 or not called.strip("/ ")):
+        raise Misuse("--as: it is the name of one file or folder; put in each by itself")
     found: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
             raise Misuse(f"there is no file and no folder {str(path)!r}")
         for file in _files(path) if path.is_dir() else [path]:
-            name = file.name if file == path else (Path(path.resolve().name) / file.relative_to(path)).as_posix()
+            top = called.strip("/ ") if called else file.name if file == path else path.resolve().name
+            name = (Path(top) / file.relative_to(path)).as_posix()
             if name in found and found[name].resolve() != file.resolve():
-                raise Misuse(f"two files would be the document {name!r}; put in the folder above them")
+                raise Misuse(f"two files would be the document {name!r}; put in the folder above them, or use --as")
             found[name] = file
             if len(found) > MOST_FILES:
                 raise Misuse(f"there are more than {MOST_FILES} files; put in fewer at once")
@@ -65,6 +71,27 @@ def check_name(name: str) -> None:
         name.encode()
     except UnicodeEncodeError:
         raise NoDocument("its name is no text in UTF-8; rename it") from None
+
+
+def check_origins(files: Mapping[str, Path], known: Mapping[str, str]) -> None:
+    """`known`: digests by the names of documents. Blocking. Raises Misuse where a file of elsewhere has such a name: it
+    would be lost, and nobody told."""
+    for name, path in files.items():
+        before = known.get(name, "").partition(" ")[0].partition(_FROM)[2]
+        if before and before != _origin_of(path):
+            raise Misuse(
+                f"{name!r} is there, of a file in another place; `--as NAME` puts these in under another name, "
+                f"`--as {shlex.quote(name.partition('/')[0])}` in place of those"
+            )
+
+
+def with_origin(digest: str, path: Path) -> str:
+    """What a document is put in with: stores keep it as it is. One of an older release has the digest alone."""
+    return f"{digest}{_FROM}{_origin_of(path)}"
+
+
+def _origin_of(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
 
 
 def digest_of(path: Path) -> str:

@@ -11,7 +11,15 @@ from rich.text import Text
 from longhaul.agent.values.spec.memory import check_base
 from longhaul.starter.cli.exit_codes import Exit, Misuse
 from longhaul.starter.cli.terminal.screen import Screen
-from longhaul.starter.cli.work.memory.documents import NoDocument, check_name, digest_of, documents_in, read_document
+from longhaul.starter.cli.work.memory.documents import (
+    NoDocument,
+    check_name,
+    check_origins,
+    digest_of,
+    documents_in,
+    read_document,
+    with_origin,
+)
 from longhaul.starter.reach.vectors import meaning_of
 from longhaul.starter.settings import Settings
 from longhaul.starter.visible import one_line, visible
@@ -23,16 +31,19 @@ BEGINNING = 60
 MOST_TOLD = 5
 
 
-async def add(screen: Screen, base: str, paths: list[Path]) -> int:
-    """Exit code 1 where a file could not be taken. Raises BadStoreSetting and StoreUnavailable, as all here."""
-    files = await asyncio.to_thread(documents_in, paths)
+async def add(screen: Screen, base: str, paths: list[Path], called: str | None = None) -> int:
+    """Exit code 1 where a file could not be taken. Raises BadStoreSetting and StoreUnavailable, as all here, and Misuse
+    where names are taken by files of elsewhere, unless `called` says the name."""
+    files = await asyncio.to_thread(documents_in, paths, called)
     added, same, left_out, by_words = list[str](), 0, dict[str, str](), dict[str, list[str]]()
     async with _opened(base) as knowledge:
         known = {each.name: each.digest for each in await knowledge.list_documents(base)}
+        if called is None:
+            await asyncio.to_thread(check_origins, files, known)
         for name, path in files.items():
             try:
                 check_name(name)
-                if known.get(name) and known[name] == await asyncio.to_thread(digest_of, path):
+                if await asyncio.to_thread(_is_known, path, known.get(name, "")):
                     same += 1  # to read it again could take a minute
                     continue
                 document = await asyncio.to_thread(read_document, path)
@@ -40,7 +51,7 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
                 left_out[name.encode(errors="replace").decode()] = str(error)
                 screen.remark(f"longhaul: {one_line(name)} is left out: {one_line(str(error))}")
                 continue
-            taken = await knowledge.put(base, name, document.digest, document.passages)
+            taken = await knowledge.put(base, name, with_origin(document.digest, path), document.passages)
             if not taken.new:
                 same += 1
                 continue
@@ -52,6 +63,12 @@ async def add(screen: Screen, base: str, paths: list[Path]) -> int:
     screen.document({"added": added, "unchanged": same, "left_out": left_out, "by_words_alone": by_words})
     screen.show(Text(f"added: {len(added)}, unchanged: {same}, left out: {len(left_out)}"))
     return Exit.TROUBLE if left_out else Exit.DONE
+
+
+def _is_known(path: Path, known: str) -> bool:
+    """Blocking. Raises NoDocument."""
+    digest = digest_of(path) if known else ""
+    return bool(known) and known in (digest, with_origin(digest, path))
 
 
 def _tell_refused(screen: Screen, name: str, beginnings: list[str]) -> None:
