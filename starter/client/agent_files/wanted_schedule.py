@@ -17,6 +17,8 @@ LONGEST_REQUEST_BYTES = 200_000
 SHORTEST_CATCH_UP_SECONDS = 10.0
 """The server takes no less."""
 LONGEST_SHOWN_CHARS = 200
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FRESH: tuple[Overlap, ...] = ("skip", "beside")
 _LASTING: tuple[Overlap, ...] = ("skip", "queue", "now", "interrupt")
@@ -73,11 +75,8 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
         raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
     if not terms.cron and terms.every_seconds < 1:
         raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
-    if terms.cron and not _is_cron(terms.cron):
-        raise BadSchedule(
-            f"cron: {terms.cron[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
-            "week) or a word as @daily; a time zone is said by itself"
-        )
+    if terms.cron:
+        _check_cron(terms.cron)
     if max(terms.every_seconds, terms.catch_up_seconds) > LONGEST_SECONDS:
         raise BadSchedule(f"every, catch_up: {LONGEST_SECONDS / 86_400:g} days are the most")
     if terms.catch_up_seconds < SHORTEST_CATCH_UP_SECONDS:
@@ -90,9 +89,37 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
         raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
 
 
-def _is_cron(line: str) -> bool:
+def _check_cron(line: str) -> None:
     """Whether it says what it seems to: the server takes a sixth field for the year, text behind `#` for a note, and a
     zone in front of the fields, which no list would show."""
     if line.startswith("@"):
-        return True
-    return len(line.split()) == 5 and "=" not in line and "#" not in line
+        return
+    fields = line.split()
+    if len(fields) != 5 or "=" in line or "#" in line:
+        raise BadSchedule(
+            f"cron: {line[:120]!r} has to be five fields (minute, hour, day of the month, month, day of the "
+            "week) or a word as @daily; a time zone is said by itself"
+        )
+    if _never_comes(fields[2], fields[3]):
+        raise BadSchedule(f"cron: {line[:120]!r} never comes: no month that it names has a day that it names")
+
+
+def _never_comes(days: str, months: str) -> bool:
+    """As February 30: the server takes it, and never fires. What can't be read here, the server refuses."""
+    try:
+        first = min(day for part in days.split(",") for day in _each(part, 31))
+        return first > max(_MOST_DAYS[month - 1] for part in months.split(",") for month in _each(part, 12))
+    except (ValueError, IndexError):
+        return False
+
+
+def _each(part: str, most: int) -> range:
+    """The numbers of `*`, `4`, `4-9`, `4/2` (to the end) or `4-9/2`; months by their names too."""
+    span, _, step = part.partition("/")
+    first, _, last = span.replace("*", f"1-{most}").partition("-")
+    end = last or (str(most) if step else first)
+    return range(_number(first), _number(end) + 1, int(step or "1"))
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else _MONTHS.index(word[:3].lower()) + 1

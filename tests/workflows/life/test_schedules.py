@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from temporalio.client import Schedule, ScheduleActionStartWorkflow, ScheduleSpec, ScheduleState
 
 from longhaul.agent.values.scheduled_request import Firing, ScheduledRequest
 from longhaul.starter.client.agent_files.wanted_schedule import BadSchedule
@@ -22,6 +23,7 @@ from tests.workflows.letters import calls, until
 
 pytestmark = pytest.mark.server
 
+PAUSED = ScheduleState(paused=True)
 SURE = timedelta(seconds=SURE_SECONDS)
 NEVER = "0 0 1 1 *"
 """Fires when it is triggered, unless the test runs in the first second of a year."""
@@ -175,6 +177,9 @@ async def test_a_schedule_is_listed_paused_resumed_and_removed(stage: Stage, nam
             await act(name)
 
 
+NO_DAYS = ("31 2 *", "30/1 FEB 1", "31 4-6/2 0-7", "030-31 02 *", "31 sept,nov *", "31 2/12 *", "31 apr-jun/2 *,1")
+"""For which the server says no next time either."""
+DAYS = ("29 2 *", "31 2/2 *", "31,1 2 *", "*/40 2 *", "31 apr-jun *", "31 */2 *", "30 2,June *")
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": "a b"}, "name: 'a b' has to be 1 to 100 letters"),
     ({"name": ""}, "name: '' has to be"),
@@ -193,6 +198,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"cron": "CRON_TZ=Asia/Tokyo 0 7 * * *"}, "a time zone is said by itself"),
     ({"cron": "TZ=UTC * * * *"}, "a time zone is said by itself"),
     ({"cron": "0 7 * * 1-5 # mornings"}, "has to be five fields"),
+    *(({"cron": f"0 0 {odd}"}, f"cron: '0 0 {odd}' never comes: no month") for odd in NO_DAYS),
     ({"cron": "0 7 * * 8"}, "the server says: "),
     ({"cron": "@hourlyish"}, "the server says: "),
     ({"every": timedelta(days=100_000)}, "3650 days are the most"),
@@ -211,6 +217,21 @@ async def test_a_schedule_that_can_not_be_meant_is_refused_with_the_field(
 
     with pytest.raises(ValueError if "\0" in given.get("session", "") else BadSchedule, match=re.escape(words)):
         await unserved.app.schedules.add(agent=unserved.agent(), **wanted)
+
+
+@pytest.mark.parametrize("days", [*NO_DAYS, *DAYS])
+async def test_the_server_agrees_which_days_never_come(unserved: Stage, name: str, days: str) -> None:
+    spec = ScheduleSpec(cron_expressions=[f"0 0 {days}"])
+    action = ScheduleActionStartWorkflow("none", id=name, task_queue="none")
+
+    handle = await unserved.client.create_schedule(name, Schedule(action=action, spec=spec, state=PAUSED))
+    coming = (await handle.describe()).info.next_action_times
+    await handle.delete()
+    if days in DAYS:
+        card = await unserved.app.schedules.add(name, "Look", agent=unserved.agent(), cron=f"0 0 {days}")
+        assert card.next_at
+
+    assert bool(coming) is (days in DAYS)
 
 
 async def test_a_name_is_taken_once(unserved: Stage, name: str) -> None:
