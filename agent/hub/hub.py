@@ -11,6 +11,8 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 
 KEPT_NEWEST = 20
 """Words, and notes, for whoever looks."""
+PUT_OUT = " was put out: "
+"""In a note, between a member's name and why."""
 
 
 class Member(OpenValue):
@@ -65,7 +67,7 @@ class HubState(OpenValue):
 def put_out(hub: HubState, gone: Member, why: str) -> HubState:
     """Take out a member that can't be told any more, not even that it is out."""
     members = without_member(hub, gone.name, gone.joined)
-    notes = (*hub.notes, f"{gone.name} was put out: {why}"[:500])[-KEPT_NEWEST:]
+    notes = (*hub.notes, f"{gone.name}{PUT_OUT}{why}"[:500])[-KEPT_NEWEST:]
     return swept(hub.model_copy(update={"members": members, "notes": notes}))
 
 

@@ -211,6 +211,7 @@ from longhaul.starter.client.hubs import BadHub as BadHub
 from longhaul.starter.client.hubs import Hub as Hub
 from longhaul.starter.client.hubs import NoHub as NoHub
 from longhaul.starter.client.hubs import NotHeard as NotHeard
+from longhaul.starter.client.hubs import PutOut as PutOut
 from longhaul.starter.client.inbox import Inbox as Inbox
 from longhaul.starter.client.memories import KnowledgeOfWorkers as KnowledgeOfWorkers
 from longhaul.starter.client.memories import MemoriesOfUser as MemoriesOfUser

@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from longhaul.agent.hub.hub import HubState
+from longhaul.agent.hub.hub import PUT_OUT
 from longhaul.agent.plain.errors import BadInput, Unavailable
 from longhaul.agent.values.conversation.messages import Msg
 from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.hub_agents import HubAgent
-from longhaul.starter.client.hub_rows import memo_of
+from longhaul.starter.client.hub_rows import beginning_of
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.states.deletion import delete_ended
 from longhaul.starter.client.wire import (
@@ -32,7 +31,7 @@ from longhaul.starter.reach.connection import no_namespace
 from longhaul.starter.reach.hashed_ids import Naming
 from longhaul.starter.reach.query_retries import insist, send_again
 from longhaul.starter.settings import Settings
-from longhaul.workflows.contract import HUB, TASK_TIMEOUT, HubCard, HubStart
+from longhaul.workflows.contract import HubCard
 
 Members = Session | Mapping[str, Session]
 TRIES_TO_HEAR = 6
@@ -47,6 +46,10 @@ class BadHub(BadInput):
 
 class NoHub(BadHub):
     """There is no such hub, or it has ended."""
+
+
+class PutOut(Refused):
+    """A session that was to come in has refused, and is not in the hub; the sentence says why. The others are in."""
 
 
 class NotHeard(Unavailable):
@@ -81,7 +84,11 @@ class Hub:
         return self
 
     async def __aenter__(self) -> "Hub":
-        await self.start()
+        try:
+            await self.start()
+        except PutOut:
+            await self.end()
+            raise
         return self
 
     async def __aexit__(
@@ -89,9 +96,9 @@ class Hub:
     ) -> None:
         await self.end()
 
-    async def start(self) -> None:
-        """Begin the hub, or add what is new to one that there is, and tell the announcement; returns when all members
-        have heard that they are in."""
+    async def start(self, *, request_id: str | None = None) -> None:
+        """Begin the hub, or add what is new to one that there is, and tell the announcement, once under its
+        `request_id`; returns when all members have heard that they are in. Raises PutOut."""
         named = self._named(self._first)
         if not named:
             raise BadHub(f"hub {self.name!r}: it needs a member; give sessions")
@@ -99,15 +106,23 @@ class Hub:
         if not self._auto_broadcast:
             await self.set_auto_broadcast(enable=False)
         if self._announcement is not None:
-            answer = {"number": await self.broadcast(self._announcement)}
-        await self._until_heard(number=int(answer["number"]))
+            answer = {"number": await self.broadcast(self._announcement, request_id=request_id)}
+        await self._until_in(named, int(answer["number"]))
 
     async def add(self, *members: Members) -> None:
         """Let sessions in: a member is called by its session's name, or by the key in a mapping. It hears what is said
-        from now on."""
+        from now on. Raises PutOut."""
         self._told.clear()  # the new ones have not heard it
-        answer = await self._joined(self._named(members))
-        await self._until_heard(number=int(answer["number"]))
+        named = self._named(members)
+        answer = await self._joined(named)
+        await self._until_in(named, int(answer["number"]))
+
+    async def _until_in(self, named: list[dict[str, Any]], number: int) -> None:
+        await self._until_heard(number=number)
+        card = await self.show()
+        absent = {one["name"] for one in named} - {member.name for member in card.members}
+        if why := [note for note in card.notes if note.partition(PUT_OUT)[0] in absent]:
+            raise PutOut(f"hub {self.name!r}: {'; '.join(why)}")
 
     async def _joined(self, named: list[dict[str, Any]], *, begins: bool = False) -> dict[str, Any]:
         """Whoever has left, and a hub that is over, is gone when the sessions know it; that is waited for."""
@@ -207,7 +222,8 @@ class Hub:
 
         async def send() -> dict[str, Any]:
             if begins:
-                return await update_with_start(self._client, name, body, self._beginning())
+                start = beginning_of(self._settings, self.name, self.user)
+                return await update_with_start(self._client, name, body, start)
             handle = self._client.get_workflow_handle(self.workflow_id)
             answer: dict[str, Any] = await handle.execute_update(name, body, result_type=dict)
             return answer
@@ -218,18 +234,6 @@ class Hub:
             raise refusal_of(error) from error
         except RPCError as error:
             raise self._explained(error) from error
-
-    def _beginning(self) -> WithStartWorkflowOperation[Any, Any]:
-        return WithStartWorkflowOperation(
-            HUB,
-            HubStart(hub=HubState(name=self.name, user_id=self.user)),
-            id=self.workflow_id,
-            task_queue=self._settings.task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            task_timeout=TASK_TIMEOUT,
-            memo=memo_of(self.name, self.user),
-            static_summary="hub" if Naming(self._settings).is_opaque else f"hub {self.name}"[:120],
-        )
 
     def _explained(self, error: RPCError) -> Exception:
         if error.status is not RPCStatusCode.NOT_FOUND:

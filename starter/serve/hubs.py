@@ -98,12 +98,16 @@ async def begin_hub(call: Call) -> tuple[int, HubCard]:
     user, request_id = user_meant(call), request_id_of(call, body.request_id)
     members = await _members(call, body)
     try:
-        hub = call.app.hub(body.name, members, enable_auto_broadcast=not body.quiet, user=user)
+        hub = call.app.hub(
+            body.name,
+            members,
+            announcement=body.announcement or None,
+            enable_auto_broadcast=not body.quiet,
+            user=user,
+        )
     except BadHub as error:
         raise Problem("invalid", str(error)) from error
-    await _explained(hub.start())
-    if body.announcement:
-        await _explained(hub.broadcast(body.announcement, request_id=request_id))
+    await _explained(hub.start(request_id=request_id))
     return 201, await _explained(hub.show())
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from longhaul.agent.values.hubs import MOST_HUBS
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.conftest import Cli
@@ -36,3 +37,21 @@ async def test_a_hub_is_begun_shown_spoken_to_and_ended(cli: Cli, app: Longhaul)
     assert (gone.code, "there is no hub 'bridge-crew-of-old'" in gone.err) == (2, True)
     told = ["user: You are on the bridge.", "user: Is she seaworthy?", f"{pilot.id}: Seaworthy.", "user: Cast off."]
     assert await heard(mate) == told
+
+
+async def test_a_session_that_refuses_is_named_with_the_reason(cli: Cli, app: Longhaul) -> None:
+    spec = AgentSpec(model=cli.script({"text": "-"}), tools=())
+    cook, mate = (app.session(name, agent=spec) for name in ("cook-of-hubs", "mate-of-hubs"))
+    await mate.observe("You are on the bridge.")
+    for number in range(MOST_HUBS):
+        await app.hub(f"galley-{number}", cook).start()
+
+    begun = cli("hub", "start", "galley-more", mate.id, cook.id)
+    added = cli("hub", "add", "galley-more", cook.id, "--json")
+    shown = cli("hub", "show", "galley-more")
+
+    for one in (begun, added):
+        assert one.code == 2
+        assert f"hub 'galley-more': {cook.id} was put out: " in one.err
+        assert "this session is in 10 hubs, which is the most; take it out of one of them first" in one.err
+    assert f"{mate.id}: session" in shown.out

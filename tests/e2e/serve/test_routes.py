@@ -11,6 +11,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from longhaul.agent.values.hubs import MOST_HUBS
 from longhaul.starter.serve.openapi import document
 from longhaul.starter.serve.operation import Operation
 from longhaul.starter.serve.routes import OPERATIONS
@@ -247,12 +248,22 @@ async def in_a_hub(ask: Caller, served: Serving) -> None:
     assert (await ask.client.post("/v1/hubs", json={**new, "name": "no spaces"})).status_code == 422
     assert (await ask.client.post("/v1/hubs", json={**new, "members": [first, first]})).status_code == 422
     assert (await ask.client.post(f"/v1/hubs/{CLUB}/leave", json={"members": ["cook"]})).status_code == 409
+    await in_too_many_hubs(ask, {"agent": agent_name, "session": f"{session}-three"}, second)
     left = await ask("leaveHub", {"members": [second["session"]]})
     assert "Vote" in [word["text"] for word in left["newest"]]
     assert (await ask("hub"))["name"] == CLUB
     await ask("endHub")
     gone = await ask.client.post(f"/v1/hubs/{CLUB}/say", json=BODIES["sayInHub"])
     assert gone.status_code in (404, 409), "it may still be telling its members that it is over"
+
+
+async def in_too_many_hubs(ask: Caller, one: dict[str, str], other: dict[str, str]) -> None:
+    """Who begins a hub is told of the session that refuses, and why."""
+    for number in range(MOST_HUBS):
+        (await ask.client.post("/v1/hubs", json={"name": f"{CLUB}-{number}", "members": [one]})).raise_for_status()
+    out = await ask.client.post("/v1/hubs", json={"name": f"{CLUB}-more", "members": [other, one]})
+    assert out.status_code == 409
+    assert f"{one['session']} was put out: Refused: hub: this session is in 10 hubs" in out.json()["detail"]
 
 
 async def keep(ask: Caller) -> None:

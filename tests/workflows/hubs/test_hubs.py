@@ -10,8 +10,9 @@ import pytest
 
 from longhaul.agent.hub.hub import HubState
 from longhaul.agent.values.conversation.messages import UserMsg
+from longhaul.agent.values.hubs import MOST_HUBS
 from longhaul.starter.client.hub_rows import HubRow
-from longhaul.starter.client.hubs import BadHub
+from longhaul.starter.client.hubs import BadHub, NoHub, PutOut
 from longhaul.starter.client.pipelines import fanout_pipeline, sequential_pipeline
 from longhaul.starter.client.wire import Refused
 from longhaul.workflows.contract import HUB, HubStart
@@ -197,6 +198,27 @@ async def test_what_cannot_be_is_refused_with_a_sentence(stage: Stage) -> None:
     with pytest.raises(Refused, match="and the most is 200 kB"):
         await hub.broadcast("x" * 250_000)
     await hub.end()
+
+
+async def test_who_begins_a_hub_is_told_which_session_refuses_and_why(stage: Stage) -> None:
+    ana, ben = member(stage, {"text": "-"}), member(stage, {"text": "-"})
+    for number in range(MOST_HUBS):
+        await stage.app.hub(f"club-{number}-{stage.name}", ana).start()
+    hub = stage.app.hub(f"one-more-{stage.name}", {"ben": ben, "ana": ana}, announcement="Welcome")
+    why = "ana was put out: .*this session is in 10 hubs, which is the most"
+
+    with pytest.raises(PutOut, match=why):
+        await hub.start()
+    with pytest.raises(PutOut, match=why):
+        await hub.add({"ana": ana})
+    assert [one.name for one in (await hub.show()).members] == ["ben"]
+    assert await heard(ben) == ["user: Welcome"]
+    await stage.app.hub(hub.name, {"ben": ben}).start()
+    with pytest.raises(PutOut, match=why):
+        async with stage.app.hub(f"block-{stage.name}", {"ana": ana, "ben": ben}):
+            pytest.fail("it has begun without one of them")
+    with pytest.raises((NoHub, Refused)):
+        await stage.app.hub(f"block-{stage.name}").broadcast("Is anybody there?")
 
 
 async def test_a_session_hears_nothing_from_another_users_hub(stage: Stage) -> None:
