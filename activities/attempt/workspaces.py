@@ -15,9 +15,10 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.contract import NOT_HERE, RecordedPlace
+from longhaul.activities.models.failures.retry_errors import failed_for_good
 from longhaul.activities.tool import Place
 from longhaul.agent.plain.nearest import nearest
-from longhaul.agent.values.spec.workspace import Workspace
+from longhaul.agent.values.spec.workspace import FILES_NOW, Workspace
 from longhaul.stores.memories.memories import MemoryOwner
 from longhaul.stores.names import owner_name, readable_folders, workdir_of
 from longhaul.stores.offload.opening import Offloaders
@@ -79,7 +80,10 @@ class Workspaces:
             cloned = clones.own_files(root, self._data_dir, session_key, at)
             return cloned or worktrees.make(root, self._data_dir, session_key, at)
         except (GitProblem, OSError) as error:
-            raise not_here(f"no working tree could be made: {error}") from error
+            why = f"no working tree could be made: {error}"
+            if at in ("", FILES_NOW) and not clones.is_gits(root):
+                raise failed_for_good("setup", why) from error  # on every worker that has this folder
+            raise not_here(why) from error
 
     def snapshot(self, recorded: RecordedPlace, session_key: str, call_id: str, *, again: bool) -> str:
         """What keeps the files, a commit or a clone; empty, with a line in the log, where they can't be kept: the call

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from longhaul.agent.values.conversation.messages import FinishedReason
 from longhaul.agent.values.spec.workspace import Workspace, branch_of
 from longhaul.starter.cli.main import app as commands
+from longhaul.stores.worktrees import clones
+from longhaul.stores.worktrees.plain_git_folder import GitProblem
 from longhaul.stores.worktrees.repositories import repository_at
 from longhaul.stores.worktrees.worktrees import listed
 from tests.stores.worktrees.repositories import FIRST, git, repository, texts
@@ -142,3 +145,43 @@ async def test_of_two_sub_agents_in_trees_of_their_own_one_is_merged_and_one_thr
     assert texts(root) == {**FIRST, "poem.txt": "gardener\n"}
     assert git(root, "status", "--porcelain") == "?? .longhaul/"
     assert (git(root, "branch", "--list"), listed(repository_at(root))) == ("* main", [])
+
+
+async def test_a_tree_of_a_folder_that_is_no_repository_is_refused_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cant(*_: object) -> None:
+        raise GitProblem("there are no reflinks")
+
+    monkeypatch.setattr(clones, "clone", cant)
+    root = stage.folder / "no-repository"
+    root.mkdir()
+    agents = {
+        "gardener": {
+            "description": "Plants.",
+            "model": stage.script({"text": "-"}),
+            "workspace": {"root": "", "place": "worktree"},
+        }
+    }
+    lead = stage.session(
+        calls("Agent", agent="gardener", task="Plant."),
+        {"text": "I heard."},
+        tools=("Agent",),
+        agents=agents,
+        permission=FREE,
+        workspace=Workspace(root=str(root)),
+    )
+    own = stage.session({"text": "-"}, workspace=Workspace(root=str(root), place="worktree"))
+    first = stage.session({"text": "-"}, workspace=Workspace(root=str(root), snapshots=True))
+    await first.reply("Begin")
+    copied = await first.stored.fork(f"{first.id}-now")
+    sentence = f"{str(root)!r} is not the top of a git repository"
+
+    async with asyncio.timeout(20):
+        failed, done, of_copy = await asyncio.gather(*(one.reply("Begin") for one in (own, lead, copied)))
+
+    for one in (failed, of_copy):
+        assert one.error is not None
+        assert (one.finished_reason, one.error.type) == (FinishedReason.ERROR, "setup")
+        assert sentence in one.error.message
+    assert sentence in results(done)[0][1]
