@@ -137,7 +137,7 @@ class Acting:
             except ToolError as error:
                 output = ToolOutput(output=str(error), failed=True)
             except GivenUp as error:
-                runs_on = await threads.run_on()
+                runs_on = error.runs_on or await threads.run_on()
                 unknown = ask.effect is Effect.ONCE or (runs_on and ask.effect is not Effect.READ)
                 state = ToolResultState.UNKNOWN if unknown else ToolResultState.ERROR
                 output = ToolOutput(output=str(error), failed=True)
@@ -201,14 +201,15 @@ class Acting:
         try:
             with told_to(partial(outlet.write, "output")), given(call.secrets):
                 async with limit:
-                    output = await self._boxes.run(tool, call)
-        except TimeoutError:
+                    output = await left_behind_when_deaf(self._boxes.run(tool, call), limit.expired)
+        except (TimeoutError, LeftBehind) as error:
             if not limit.expired():
                 raise
             # A plain function runs on in its thread, so nobody may say that it has ended.
             raise GivenUp(
                 f"{tool.name} was given up: it ran longer than {seconds:g} s. It may have done part of "
-                "its work, or still be at it. Find out what is true before you repeat it."
+                "its work, or still be at it. Find out what is true before you repeat it.",
+                runs_on=isinstance(error, LeftBehind),
             ) from None
         outlet.end()
         return output

@@ -116,6 +116,11 @@ class ToolError(LonghaulError):
 class GivenUp(Exception):
     """The call was under way when what ran it took too long or was lost: part of its work may be done, or all of it."""
 
+    def __init__(self, why: str, *, runs_on: bool = False) -> None:
+        """`runs_on`: it is known that it has not ended."""
+        super().__init__(why)
+        self.runs_on = runs_on
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -1,10 +1,10 @@
 """A call that does not let itself be ended is left behind: when its worker has no more time, so that its attempt can
 still say what is known of it, instead of being found out about by a heartbeat that stays away; and when nobody wants it
-any more, so that who has interrupted it does not wait for it."""
+any more, or its own time is over, so that nobody waits for it."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from temporalio import activity
@@ -34,9 +34,11 @@ class _Raised(Exception):
         self.error = error
 
 
-async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
+async def left_behind_when_deaf(
+    work: Coroutine[Any, Any, Made], is_over: Callable[[], bool] = activity.is_cancelled
+) -> Made:
     """What the work gives. Who cancels this cancels the work, and waits for it. Raises LeftBehind where a worker that
-    shuts down would wait for longer than DEAF_SECONDS, or whoever has cancelled the call than UNWANTED_SECONDS."""
+    shuts down would wait for longer than DEAF_SECONDS, or whoever `is_over` speaks for than UNWANTED_SECONDS."""
     task = asyncio.create_task(_in_the_loop(work))
     while True:
         try:
@@ -50,7 +52,7 @@ async def left_behind_when_deaf(work: Coroutine[Any, Any, Made]) -> Made:
             continue
         task.cancel()
         seconds = DEAF_SECONDS if is_shut_down() else UNWANTED_SECONDS
-        if activity.is_cancelled() and not (await asyncio.wait({task}, timeout=seconds))[0]:
+        if is_over() and not (await asyncio.wait({task}, timeout=seconds))[0]:
             _left.add(task)
             task.add_done_callback(_ended)
             raise LeftBehind

@@ -153,9 +153,10 @@ async def test_an_interrupted_generator_stops_where_it_yields(late: Stage) -> No
         ("write_briefly", UNKNOWN, 1),
         ("put_briefly", UNKNOWN, 1),
         ("look_briefly", ToolResultState.ERROR, 0),
+        *(("write_past", UNKNOWN, 1), ("put_past", UNKNOWN, 1), ("look_past", ToolResultState.ERROR, 0)),
     ],
 )
-async def test_a_thread_that_outlives_its_time_may_still_be_at_it(
+async def test_a_call_that_outlives_its_time_may_still_be_at_it(
     late: Stage, tool: str, state: ToolResultState, doubts: int
 ) -> None:
     path = late.folder / "late"
