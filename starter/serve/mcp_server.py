@@ -5,10 +5,15 @@ import logging
 from importlib.metadata import PackageNotFoundError, version
 
 import mcp_types as types
+from anyio import create_memory_object_stream
 from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 
+from longhaul.agent.plain.mistakes import what_is_wrong
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.starter.serve.mcp_bodies import SessionText
 from longhaul.starter.serve.mcp_tools import TOOLS, OfferedTool, ToolRequest, seconds_for
@@ -82,6 +87,28 @@ def _version() -> str:
         return version("longhaul-agents")
     except PackageNotFoundError:
         return ""
+
+
+async def serve_lines(server: "Server[dict[str, object]]") -> None:
+    """Over stdin and stdout, until the client closes them."""
+    taken, messages = create_memory_object_stream[SessionMessage | Exception](0)
+
+    async with stdio_server() as (heard, said), asyncio.TaskGroup() as group:
+
+        async def take() -> None:
+            async with taken:
+                async for one in heard:
+                    await (said.send(_unreadable(one)) if isinstance(one, Exception) else taken.send(one))
+
+        group.create_task(take())
+        await server.run(messages, said, server.create_initialization_options())
+
+
+def _unreadable(error: Exception) -> SessionMessage:
+    """As by HTTP. The package leaves a line without an answer that it can't read, and its client waits for ever."""
+    why = what_is_wrong(error) if isinstance(error, ValidationError) else str(error)
+    said = types.ErrorData(code=types.PARSE_ERROR, message=f"Parse error: {harmless(why)}")
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=said))
 
 
 async def answer(served: Served, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,9 +21,7 @@ async def serve(scopes: str) -> int:
     """`scopes`: as of a token. Raises Misuse, Unreachable and Untrusted."""
     if find_spec("mcp") is None:
         raise Misuse("MCP is not installed here: pip install 'longhaul-agents[mcp]'")
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415  needs the extra
-
-    from longhaul.starter.serve.mcp_server import server_for  # noqa: PLC0415
+    from longhaul.starter.serve.mcp_server import serve_lines, server_for  # noqa: PLC0415  needs the extra
 
     try:
         caller = Caller(None, whoami(), scopes_of(scopes, "--scopes"))
@@ -35,7 +33,6 @@ async def serve(scopes: str) -> int:
         trusted(Path.cwd())  # now, while somebody sees what is said: later a call would fail for it
     # Nothing is kept here that could be lost, and a thread that waits for a line can't be told to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    async with Longhaul.connect(settings=Settings()) as app, stdio_server() as (heard, said):
-        server = server_for(Served(app=app, tokens=None, local=caller, hosts=frozenset()), caller)
-        await server.run(heard, said, server.create_initialization_options())
+    async with Longhaul.connect(settings=Settings()) as app:
+        await serve_lines(server_for(Served(app=app, tokens=None, local=caller, hosts=frozenset()), caller))
     return Exit.DONE

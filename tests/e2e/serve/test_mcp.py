@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -249,6 +250,38 @@ async def test_it_ends_when_its_client_leaves(tmp_path: Path, desk: dict[str, st
 
     assert (process.returncode, err) == (0, b"")
     assert json.loads(out)["id"] == 1
+
+
+UNREADABLE = {
+    "a lone surrogate": rb'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "\ud800"}}',
+    "deep": b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": ' + b"[" * 2_000 + b"]" * 2_000 + b"}}",
+    "no JSON": b"ping",
+}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_what_cannot_be_read_is_answered_too(tmp_path: Path, desk: dict[str, str], transport: str) -> None:
+    ping = b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}'
+    asked = [*UNREADABLE.values(), ping]
+    if transport == "stdio":
+        process = await asyncio.create_subprocess_exec(
+            *(*CLI, "mcp", "serve"), env=desk, cwd=tmp_path, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
+        out, err = await asyncio.wait_for(process.communicate(b"".join(line + b"\n" for line in asked)), SURE_SECONDS)
+        answers = [json.loads(line) for line in out.splitlines()]
+        assert (process.returncode, err) == (0, b"")
+    else:
+        headers = {
+            "Authorization": f"Bearer {TOKENS['ana']}",
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+        }
+        async with serving(tmp_path, desk) as one, httpx2.AsyncClient(headers=headers, timeout=SURE_SECONDS) as http:
+            answers = [(await http.post(f"{one.url}/mcp", content=body)).json() for body in asked]
+
+    assert [(one["id"], one["error"]["code"]) for one in answers[:-1]] == [(None, -32700)] * len(UNREADABLE)
+    assert all(one["error"]["message"].startswith("Parse error: ") for one in answers[:-1])
+    assert (answers[-1]["id"], answers[-1]["result"]) == (7, {})
 
 
 async def test_requests_by_http_leave_nothing_in_the_log_but_warnings(tmp_path: Path, desk: dict[str, str]) -> None:
