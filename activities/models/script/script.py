@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from longhaul.activities.models.failures.errors import ScriptError
+from longhaul.activities.models.requests.text import scrub_json
 from longhaul.agent.plain.values import Value
 
 
@@ -97,7 +98,7 @@ def _parse(path: Path, _modified_ns: int, _size: int) -> Script:
 
 def _line(path: Path, number: int, written: str) -> ScriptLine:
     try:
-        return ScriptLine.model_validate(json.loads(written))
+        return ScriptLine.model_validate(scrub_json(json.loads(written)))
     except json.JSONDecodeError as error:
         raise ScriptError(f"Line {number} of script {str(path)!r} is not JSON: {error}.") from error
     except ValidationError as error:

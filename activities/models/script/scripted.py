@@ -8,7 +8,6 @@ from typing import Literal
 
 from longhaul.activities.models.failures.errors import ProviderError, ScriptError
 from longhaul.activities.models.model import Delta, ModelReply, ModelRequest
-from longhaul.activities.models.requests.text import scrub
 from longhaul.activities.models.script.script import Fault, ScriptLine, read_script
 from longhaul.activities.models.script.scripted_summary import made_up_summary
 from longhaul.agent.values.conversation.messages import (
@@ -102,12 +101,12 @@ def _content(line: ScriptLine, call_number: int) -> tuple[Block, ...]:
         ToolCallBlock(
             id=call.id or f"call_{call_number}_{place}",
             name=call.name,
-            input=scrub(call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False)),
+            input=call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False),
         )
         for place, call in enumerate(line.tool_calls)
     )
-    thinking = (ThinkingBlock(thinking=scrub(line.thinking)),) if line.thinking else ()
-    text = (TextBlock(text=scrub(line.text)),) if line.text else ()
+    thinking = (ThinkingBlock(thinking=line.thinking),) if line.thinking else ()
+    text = (TextBlock(text=line.text),) if line.text else ()
     return (*thinking, *text, *calls)
 
 

@@ -89,6 +89,17 @@ async def test_the_reply_streams_in_pieces_of_the_wanted_size_and_pace(tmp_path:
     ]
 
 
+async def test_lone_surrogates_of_a_script_are_in_no_reply_and_in_no_piece(tmp_path: Path) -> None:
+    call = {"id": "c\ud800", "name": "B\ud800", "input": {"k\ud800": ["\ud800"]}}
+    line = {"text": "t\ud800", "thinking": "h\ud800", "tool_calls": [call], "stop_reason": "s\ud800"}
+    deltas: list[Delta] = []
+
+    reply = await ScriptedModel().call(asked(script(tmp_path, line)), deltas.append)
+
+    told = repr([reply, deltas])
+    assert (told.count("\\ud800"), told.count("\ufffd") > 9) == (0, True)
+
+
 async def test_pieces_have_eight_characters_by_default(tmp_path: Path) -> None:
     deltas: list[Delta] = []
 
