@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -146,6 +147,12 @@ def environment(settings: WorkerSettings) -> dict[str, str]:
         "LONGHAUL_REDIS_URL": settings.redis_url,
         **settings.further,
     }
+
+
+def a_while(seconds: int = 7_200) -> str:
+    """So many seconds, and a bit that is nobody else's: what sleeps for it is found by it, and whoever runs the same
+    tests at the same time finds their own."""
+    return f"{seconds}.{uuid.uuid4().int}"
 
 
 def running_with(text: str) -> list[int]:

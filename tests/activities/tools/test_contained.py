@@ -23,6 +23,7 @@ from longhaul.agent.permission.facts import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_sandbox_call import SECRET
 from tests.conftest import found
+from tests.e2e.processes import a_while
 from tests.limits import SURE_SECONDS
 from tests.servers.containers import make_image
 from tests.workflows.letters import until
@@ -156,7 +157,8 @@ def left(image: Image) -> str:
 
 
 async def test_nothing_outlives_a_call_its_time_or_its_interruption(box: Box, image: Image, root: Path) -> None:
-    deaf = "trap '' TERM INT; setsid sleep 7654 & sleep 7654"
+    mark = a_while()
+    deaf = f"trap '' TERM INT; setsid sleep {mark} & sleep {mark}"
 
     timed = await run(box, "Bash", root, command=deaf, timeout=1_500)
     stopped = asyncio.ensure_future(run(box, "Bash", root, command=f"touch started; {deaf}"))
@@ -164,10 +166,10 @@ async def test_nothing_outlives_a_call_its_time_or_its_interruption(box: Box, im
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    await run(box, "Bash", root, command="sleep 7654 & echo behind")
+    await run(box, "Bash", root, command=f"sleep {mark} & echo behind")
 
     assert timed.metadata["ended"] == "timeout"
-    assert not runs("sleep 7654")
+    assert not runs(f"sleep {mark}")
     assert left(image) == ""
 
 
@@ -180,13 +182,16 @@ from longhaul.agent.permission.facts import Confined
 from longhaul.agent.values.spec.workspace import Seal
 from tests.activities.tools.test_contained import run
 box = Box(images=read_images(sys.argv[1]))
-asyncio.run(run(box, "Bash", Path(sys.argv[2]), command="touch started; sleep 8765"))
+asyncio.run(run(box, "Bash", Path(sys.argv[2]), command=f"touch started; sleep {sys.argv[3]}"))
 """
 
 
 def test_a_worker_that_is_killed_leaves_no_container(image: Image, root: Path) -> None:
+    mark = a_while()
     named = f"tools={image.engine}:{image.reference}"
-    with subprocess.Popen([sys.executable, "-c", RUNS, named, str(root)], cwd=Path(__file__).parents[3]) as worker:
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNS, named, str(root), mark], cwd=Path(__file__).parents[3]
+    ) as worker:
         give_up = time.monotonic() + SURE_SECONDS
         while not (root / "started").exists() and time.monotonic() < give_up:
             time.sleep(0.05)
@@ -196,7 +201,7 @@ def test_a_worker_that_is_killed_leaves_no_container(image: Image, root: Path) -
 
     assert (root / "started").exists()
     assert left(image) == ""
-    assert not runs("sleep 8765")
+    assert not runs(f"sleep {mark}")
 
 
 async def test_an_image_that_is_not_there_runs_nothing(box: Box, image: Image, root: Path) -> None:

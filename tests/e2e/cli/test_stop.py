@@ -9,7 +9,7 @@ from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.client import Longhaul
 from tests.e2e.cli.test_subagents import script
 from tests.e2e.conftest import Cli
-from tests.e2e.processes import running_with
+from tests.e2e.processes import a_while, running_with
 from tests.e2e.serve.test_sessions import agent, desk, served
 from tests.e2e.serving import Serving
 from tests.e2e.terminal import Terminal
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.server
 __all__ = ["desk", "served"]  # fixtures
 
 
-def stubborn(number: float, call_id: str = "b1") -> dict[str, object]:
+def stubborn(number: str, call_id: str = "b1") -> dict[str, object]:
     """A call of Bash in the background that ignores SIGTERM, and has a child in a session of its own."""
     command = f"echo up; trap '' TERM; (trap '' TERM; setsid sleep {number} & wait) & sleep {number}"
     return {"id": call_id, "name": "Bash", "input": {"command": command, "run_in_background": True}}
 
 
-async def runs(number: float) -> None:
+async def runs(number: str) -> None:
     async def both() -> bool:
         return len(running_with(f"sleep\0{number}")) >= 2
 
@@ -36,12 +36,13 @@ async def runs(number: float) -> None:
 async def test_a_command_and_a_sub_agent_are_stopped_by_their_ids_and_once(
     cli: Cli, app: Longhaul, tmp_path: Path
 ) -> None:
+    mark = a_while()
     task = {"agent": "scribe", "task": "write", "run_in_background": True}
     naps = {"id": "n1", "name": "sleep", "input": {"for": "1h"}}
     scribe = AgentSpec(name="scribe", model=script(tmp_path / "scribe.jsonl", {"tool_calls": [naps]}), tools=["sleep"])
     lead = AgentSpec(
         model=cli.script(
-            {"tool_calls": [stubborn(7141.25), {"id": "t1", "name": "Agent", "input": task}]},
+            {"tool_calls": [stubborn(mark), {"id": "t1", "name": "Agent", "input": task}]},
             {"text": "I wait."},
             {"text": "I see."},
         ),
@@ -51,12 +52,12 @@ async def test_a_command_and_a_sub_agent_are_stopped_by_their_ids_and_once(
     )
     session = app.session("reef", user="ute", agent=lead)
     await session.reply("Go")
-    await runs(7141.25)
+    await runs(mark)
 
     unknown = cli("stop", "reef", "b9")
     refused = cli("interrupt", "reef").err
     first = cli("stop", "reef", "b1", "--as", "ana")
-    left = running_with("7141.25")
+    left = running_with(mark)
     both = cli("stop", "reef", "--as", "ben", "--json")
     again = cli("stop", "reef", "b1")
     none = cli("stop", "reef")
@@ -76,7 +77,8 @@ async def test_a_command_and_a_sub_agent_are_stopped_by_their_ids_and_once(
 
 
 def test_a_chat_lists_what_works_beside_it_and_stops_it(cli: Cli) -> None:
-    model = cli.script({"tool_calls": [stubborn(7142.25)]}, {"text": "I wait."})
+    mark = a_while()
+    model = cli.script({"tool_calls": [stubborn(mark)]}, {"text": "I wait."})
     with Terminal(cli, "chat", "--model", model, "--mode", "bypass", "--session", "kelp") as terminal:
         terminal.until(">")
         terminal.types("count\n")
@@ -87,7 +89,7 @@ def test_a_chat_lists_what_works_beside_it_and_stops_it(cli: Cli) -> None:
         terminal.until("has the id 'b9'; at work there: 'b1'")
         terminal.types("/stop\n")
         terminal.until("b1 is over: stopped")
-        left = running_with("7142.25")
+        left = running_with(mark)
         terminal.types("/quit\n")
         seen = terminal.end()
 
@@ -96,11 +98,12 @@ def test_a_chat_lists_what_works_beside_it_and_stops_it(cli: Cli) -> None:
 
 
 async def test_whoever_may_answer_stops_it_over_http(tmp_path: Path, served: Serving) -> None:
-    said = ({"tool_calls": [stubborn(7143.25)]}, {"text": "I wait."})
+    mark = a_while()
+    said = ({"tool_calls": [stubborn(mark)]}, {"text": "I wait."})
     session = agent(tmp_path, *said, more='tools = ["Bash"]\n[permission]\nmode = "bypass"')
     async with served.client() as client:
         await client.post(f"{session}/messages?wait=30", json={"messages": "Go"})
-        await runs(7143.25)
+        await runs(mark)
         unknown = await client.post(f"{session}/stop-background", json={"call_id": "b9"})
         first = await client.post(f"{session}/stop-background", json={"call_id": "b1"})
         again = await client.post(f"{session}/stop-background", json={"call_id": "b1"})
@@ -109,4 +112,4 @@ async def test_whoever_may_answer_stops_it_over_http(tmp_path: Path, served: Ser
     assert (unknown.status_code, "at work there: 'b1'" in unknown.text) == (409, True)
     assert first.json() == again.json() == {"ends": {"b1": "stopped"}}
     assert (command["fate"], command["stopped_by"]) == ("stopped", "ana")
-    assert running_with("7143.25") == []
+    assert running_with(mark) == []

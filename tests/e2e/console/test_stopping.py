@@ -9,7 +9,7 @@ from tests.e2e.cli.test_stop import runs, stubborn
 from tests.e2e.cli.test_subagents import script
 from tests.e2e.console.conftest import SURE_MILLISECONDS, SignedIn
 from tests.e2e.console.test_access import axe, findings
-from tests.e2e.processes import running_with
+from tests.e2e.processes import a_while, running_with
 from tests.e2e.serve.test_sessions import agent
 from tests.e2e.serving import Address
 
@@ -24,16 +24,21 @@ NAPS = {"tool_calls": [{"id": "n1", "name": "sleep", "input": {"for": "1h"}}]}
 TASK = {"id": "t1", "name": "Agent", "input": {"agent": "scribe", "task": "write", "run_in_background": True}}
 
 
-@pytest.mark.parametrize(("scripts", "number"), [(True, 7171.25), (False, 7172.25)])
+@pytest.fixture
+def mark() -> str:
+    return a_while()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
 async def test_a_command_and_a_sub_agent_are_stopped_by_their_buttons(
-    served: Address, signed_in: SignedIn, tmp_path: Path, scripts: bool, number: float
+    served: Address, signed_in: SignedIn, tmp_path: Path, scripts: bool, mark: str
 ) -> None:
     scribe = f'[agents.scribe]\nmodel = "{script(tmp_path / "scribe.jsonl", NAPS)}"\ntools = ["sleep"]'
-    said = {"tool_calls": [stubborn(number), TASK]}, {"text": "I wait."}
+    said = {"tool_calls": [stubborn(mark), TASK]}, {"text": "I wait."}
     path = agent(tmp_path, *said, more=f'tools = ["Bash"]\n{BYPASS}\n{scribe}')
     async with served.client() as ana:
         await ana.post(f"{path}/messages?wait=30", json={"messages": "Go"})
-    await runs(number)
+    await runs(mark)
     page = await signed_in("ana", scripts=scripts)
     await page.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
     told, works = page.locator("[role=status]").first, page.locator(".at-work li")
@@ -46,7 +51,7 @@ async def test_a_command_and_a_sub_agent_are_stopped_by_their_buttons(
     await expect(works.get_by_role("button")).to_have_count(2)
     await page.get_by_role("button", name="Stop b1").click()
     await expect(told).to_have_text("It is over: stopped.")
-    left = running_with(str(number))
+    left = running_with(mark)
     await expect(works).to_have_count(1)
     await page.get_by_role("button", name="Stop t1").click()
     await expect(told).to_have_text("It is over: interrupted.")
@@ -94,14 +99,14 @@ async def test_what_has_ended_meanwhile_is_told_as_refused_and_a_task_that_is_wa
 
 
 async def test_all_of_it_is_stopped_by_one_button_where_there_is_more_than_one(
-    served: Address, signed_in: SignedIn, tmp_path: Path, people: dict[str, str], axe: str
+    served: Address, signed_in: SignedIn, tmp_path: Path, people: dict[str, str], axe: str, mark: str
 ) -> None:
     scribe = f'[agents.scribe]\nmodel = "{script(tmp_path / "scribe.jsonl", NAPS)}"\ntools = ["sleep"]'
-    said = {"tool_calls": [stubborn(7173.25), TASK]}, {"text": "I wait."}
+    said = {"tool_calls": [stubborn(mark), TASK]}, {"text": "I wait."}
     path = agent(tmp_path, *said, more=f'tools = ["Bash"]\n{BYPASS}\n{scribe}')
     async with served.client() as ana:
         await ana.post(f"{path}/messages?wait=30", json={"messages": "Go"})
-    await runs(7173.25)
+    await runs(mark)
     page = await signed_in("ana", scripts=False)
     await page.goto(f"{served.url}/console/s/lamp/{path.rpartition('/')[2]}")
     whole = page.get_by_role("button", name="Stop all in the background")
@@ -117,7 +122,7 @@ async def test_all_of_it_is_stopped_by_one_button_where_there_is_more_than_one(
     await whole.click()
     await expect(page.locator("[role=status]").first).to_have_text("Nothing works in the background any more.")
 
-    left = running_with("7173.25")
+    left = running_with(mark)
     async with served.client() as ana:
         status = (await ana.get(f"{path}/status")).json()
     assert (hers, kept_out, left) == (0, [], [])

@@ -13,11 +13,12 @@ from longhaul.agent.values.permission import PermissionContext
 from longhaul.agent.values.spec.agent_spec import ReActConfig
 from tests.e2e.crash.crash_stage import bash, call, says
 from tests.e2e.crash.test_compression import ANSWERS, COMPRESS, SLOW, SMALL, summary
+from tests.e2e.processes import a_while
 from tests.workflows.letters import WORDY
 
 UNKNOWN, SUCCESS = ToolResultState.UNKNOWN, ToolResultState.SUCCESS
 DONE = says("all done")
-SLEEP = "91.031"
+SLEEP = a_while(91)
 """Of commands: no other process says so."""
 STUBBORN = f"trap '' TERM; (trap '' TERM; setsid sleep {SLEEP} & wait) & sleep {SLEEP}"
 

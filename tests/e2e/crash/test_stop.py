@@ -11,7 +11,7 @@ from temporalio.client import WorkflowExecutionStatus
 from longhaul.agent.values.conversation.messages import FinishedReason, ToolResultState
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
-from tests.e2e.processes import running_with, worker
+from tests.e2e.processes import a_while, running_with, worker
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 
@@ -82,14 +82,15 @@ async def test_an_interrupt_stops_running_calls_and_keeps_finished_ones(stage: S
 
 
 async def test_an_interrupt_kills_a_shell_command(stage: Stage) -> None:
-    job = stage.job("shell", [says("", bash("sleep 60.0421; touch X")), says("why")])
+    mark = a_while(60)
+    job = stage.job("shell", [says("", bash(f"sleep {mark}; touch X")), says("why")])
     await job.start()
-    await until(lambda: is_running("sleep 60.0421"), "the command runs")
+    await until(lambda: is_running(f"sleep {mark}"), "the command runs")
 
     ended = await interrupted(job, within_seconds=5)
 
     assert ended["Bash"][0] is ToolResultState.INTERRUPTED
-    assert running_with("60.0421") == []
+    assert running_with(mark) == []
     assert not (job.root / "X").exists()
 
 
@@ -118,14 +119,15 @@ async def test_an_interrupt_ends_a_reply_that_waits_for_its_workspace(stage: Sta
 
 @pytest.mark.parametrize("moment", ["thinking", "acting", "parked", "idle"])
 async def test_a_cancelled_session_ends_as_cancelled(stage: Stage, moment: str) -> None:
-    first = {"thinking": call("look"), "acting": bash("sleep 60.0422")}.get(moment, call("sign"))
+    mark = a_while(60)
+    first = {"thinking": call("look"), "acting": bash(f"sleep {mark}")}.get(moment, call("sign"))
     job = stage.job(moment, [says("", first), says("done")], ["look.examine"])
     await job.start()
     match moment:
         case "thinking":
             await job.is_held("look.examine")
         case "acting":
-            await until(lambda: is_running("sleep 60.0422"), "the command runs")
+            await until(lambda: is_running(f"sleep {mark}"), "the command runs")
         case "parked":
             await job.is_waiting()
         case _:
@@ -134,17 +136,18 @@ async def test_a_cancelled_session_ends_as_cancelled(stage: Stage, moment: str) 
     await job.handle.cancel()
 
     await until(lambda: has_status(job, WorkflowExecutionStatus.CANCELED), "the session is cancelled", seconds=5)
-    await until(lambda: is_gone("60.0422"), "the command is dead", seconds=5)
+    await until(lambda: is_gone(mark), "the command is dead", seconds=5)
 
 
 async def test_a_terminated_session_leaves_no_process(stage: Stage) -> None:
-    job = stage.job("shell", [says("", bash("sleep 60.0423; touch X")), says("done")])
+    mark = a_while(60)
+    job = stage.job("shell", [says("", bash(f"sleep {mark}; touch X")), says("done")])
     await job.start()
-    await until(lambda: is_running("sleep 60.0423"), "the command runs")
+    await until(lambda: is_running(f"sleep {mark}"), "the command runs")
 
     await job.handle.terminate("somebody pulled the plug")
 
-    await until(lambda: is_gone("60.0423"), "the command is dead", seconds=20)
+    await until(lambda: is_gone(mark), "the command is dead", seconds=20)
     assert not (job.root / "X").exists()
 
 

@@ -4,6 +4,7 @@ each session goes on at the next worker, told truly, without anybody having wait
 import asyncio
 import json
 import re
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,7 +184,7 @@ async def ending(temporal_server: DevServer, tmp_path_factory: pytest.TempPathFa
         await until(commands_run, "the commands run")
         await asyncio.gather(*(bring(jobs[name], name) for name in FLEETING))
         status, seconds = await stopped(one)
-        log, still_there = one.log.read_text(), [*running_with(SLEEP), *running_with(SERVER)]
+        log, still_there = one.log.read_text(), [*running_with(SLEEP), *running_with(f"{sys.executable}\0-m\0{SERVER}")]
         still_there.remove(served.pid)
     hurry(jobs["compressing"])
     script_of(jobs["streaming"]).write_text(json.dumps(DONE))

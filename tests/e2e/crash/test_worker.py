@@ -12,7 +12,7 @@ from longhaul.agent.values.conversation.messages import FinishedReason, Msg, Too
 from longhaul.agent.views.event_types import AgentEvent
 from longhaul.starter.provision.dev_server import DevServer
 from tests.e2e.crash.crash_stage import Job, Stage, assert_well_formed, bash, call, says, until
-from tests.e2e.processes import WorkerProcess, running_with, worker
+from tests.e2e.processes import WorkerProcess, a_while, running_with, worker
 
 pytestmark = pytest.mark.server
 
@@ -82,15 +82,16 @@ async def tell(job: Job, *, asked_again: bool = False) -> Told:
 
 async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
     """One worker with a job at each point, and one with a command in the shell, is killed; another one takes over."""
+    mark = a_while(60)
     jobs = {point: stage.job(point, SLOW_END if point == "last model call" else SCRIPT, [point]) for point in POINTS}
-    jobs["shell"] = stage.job("shell", [says("wait", bash("sleep 60.0417; touch X")), says("all done")])
+    jobs["shell"] = stage.job("shell", [says("wait", bash(f"sleep {mark}; touch X")), says("all done")])
     absent = jobs["prepare"].root.rename(stage.directory / "not-there-yet")
     async with worker(stage.worker()) as first:
         await jobs["shell"].start()
         await asyncio.gather(*(bring_to(point, jobs[point]) for point in POINTS))
-        await until(lambda: exists("sleep 60.0417"), "the command runs")
+        await until(lambda: exists(f"sleep {mark}"), "the command runs")
         await first.kill()
-    await until(lambda: gone("60.0417"), "the command died with its worker")
+    await until(lambda: gone(mark), "the command died with its worker")
     absent.rename(jobs["prepare"].root)
     for job in jobs.values():
         job.release()
@@ -102,10 +103,11 @@ async def all_survive_a_kill(stage: Stage) -> dict[str, Told]:
 
 async def all_survive_a_stop(stage: Stage) -> dict[str, Told]:
     """A worker is asked to stop while it is at five things, and gives them two seconds; the next one stands ready."""
+    mark = a_while(90)
     jobs = {
         "send": stage.job("send", [says("", call("send")), says("all done")], ["send.before"]),
         "look": stage.job("look", [says("", call("look")), says("all done")], ["look.before"]),
-        "shell": stage.job("shell", [says("", bash("echo so far; sleep 90.0418; touch X")), says("all done")]),
+        "shell": stage.job("shell", [says("", bash(f"echo so far; sleep {mark}; touch X")), says("all done")]),
         "model": stage.job("model", [says("", call("look")), says("all done")], ["look.examine"]),
         "walk": stage.job("walk", [says("", call("walk")), says("all done")], ["walk.before"]),
     }
@@ -113,12 +115,12 @@ async def all_survive_a_stop(stage: Stage) -> dict[str, Told]:
         await asyncio.gather(*(job.start() for job in jobs.values()))
         held = {"send": "send.before", "look": "look.before", "model": "look.examine", "walk": "walk.before"}
         await asyncio.gather(*(jobs[name].is_held(point) for name, point in held.items()))
-        await until(lambda: exists("sleep 90.0418"), "the command runs")
+        await until(lambda: exists(f"sleep {mark}"), "the command runs")
         first.ask_to_stop()
         jobs["send"].release()
         async with worker(stage.worker()):
             assert await first.wait() == 0
-            assert await gone("90.0418")
+            assert await gone(mark)
             cut_short = ("look", "model", "walk")
             left = [await jobs[name].session.status() for name in cut_short]
             assert all(status.shutdown_interrupted for status in left)
@@ -283,11 +285,12 @@ def test_a_long_call_goes_on_from_what_it_had_noted(stopped: dict[str, Told]) ->
 
 
 async def test_the_second_signal_ends_a_worker_at_once(temporal_server: DevServer, tmp_path: Path) -> None:
+    mark = a_while(60)
     stage = await Stage.on(temporal_server.address, tmp_path)
-    job = stage.job("shell", [says("", bash("sleep 60.0419; touch X")), says("all done")])
+    job = stage.job("shell", [says("", bash(f"sleep {mark}; touch X")), says("all done")])
     async with worker(stage.worker()) as hurried:
         await job.start()
-        await until(lambda: exists("sleep 60.0419"), "the command runs")
+        await until(lambda: exists(f"sleep {mark}"), "the command runs")
         hurried.ask_to_stop()
         await until(lambda: hurried.has_said("stopping: calls that run get 20 s"), "it says that it stops")
 
@@ -296,5 +299,5 @@ async def test_the_second_signal_ends_a_worker_at_once(temporal_server: DevServe
             status = await hurried.wait()
 
     assert status == 128 + signal.SIGTERM
-    await until(lambda: gone("60.0419"), "the command died with its worker")
+    await until(lambda: gone(mark), "the command died with its worker")
     await job.handle.terminate("seen enough")

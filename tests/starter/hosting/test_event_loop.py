@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.processes import a_while, running_with
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
 
 ROOT = Path(__file__).parents[3]
@@ -141,30 +143,20 @@ async def _whole() -> None:
 
 
 async def test_one_that_is_given_up_while_it_starts_is_ended() -> None:
-    starting = asyncio.ensure_future(asyncio.create_subprocess_exec("sleep", "987654", stdin=PIPE, stdout=PIPE))
+    mark = a_while()
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec("sleep", mark, stdin=PIPE, stdout=PIPE))
     await asyncio.sleep(0)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
 
     async with asyncio.timeout(20):
-        while _runs("sleep\x00987654"):  # noqa: ASYNC110  nobody tells
+        while running_with(f"sleep\0{mark}"):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.05)
 
 
 def _open() -> int:
     return sum(1 for _ in Path("/dev/fd").iterdir())
-
-
-def _runs(words: str) -> bool:
-    return any(words.encode() in line for line in map(_line, Path("/proc").glob("[0-9]*/cmdline")))
-
-
-def _line(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
 
 
 def test_nothing_else_of_the_product_makes_a_loop_of_uvloop() -> None:

@@ -8,7 +8,7 @@ import pytest
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.agent.values.conversation.wellformed import problem
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import running_with, worker
+from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, tasks
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import calls, push_over, recorded, results, until
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server
 
 SECONDS = 2.5
 OVER = f"did not complete its task (interrupted: its time was over: `task_seconds` of its agent is {SECONDS:g})"
-MARK = "7161.25"
+MARK = a_while()
 BYPASS: dict[str, Any] = {"permission": {"mode": "bypass"}}
 NEVER: Line = {"text": "Never."}
 

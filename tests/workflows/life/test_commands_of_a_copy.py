@@ -4,7 +4,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import running_with
+from tests.e2e.processes import a_while, running_with
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import recorded, until
 from tests.workflows.roomy import failure_of_replay
@@ -12,7 +12,7 @@ from tests.workflows.steering.test_background_commands import STUBBORN, begun, c
 
 pytestmark = pytest.mark.server
 
-FIRST, OWN = "7151.25", "7152.25"
+FIRST, OWN = a_while(), a_while()
 
 
 async def at_work(mark: str) -> None:

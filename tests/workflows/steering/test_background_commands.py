@@ -13,7 +13,7 @@ from longhaul.activities.tools.bash_output import Outputs
 from longhaul.agent.decisions import rollover as keeping
 from longhaul.agent.values.permission import PermissionContext, PermissionMode
 from longhaul.starter.client.session import Session
-from tests.e2e.processes import running_with, worker
+from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.conftest import Line, Stage
 from tests.workflows.letters import recorded, until
 from tests.workflows.roomy import failure_of_replay
@@ -74,9 +74,10 @@ async def test_its_end_wakes_the_idle_session_once_with_what_it_printed(stage: S
 
 
 async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stage: Stage) -> None:
+    mark = a_while()
     session = session_of(
         stage,
-        begun("b1", f"echo up; {STUBBORN.format(7117.25)}"),
+        begun("b1", f"echo up; {STUBBORN.format(mark)}"),
         call("k1", "KillShell", shell_id="b1"),
         call("k2", "KillShell", shell_id="b1"),
         call("o1", "BashOutput", bash_id="b9"),
@@ -88,7 +89,7 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
         return await fates(session) == ["stopped"]
 
     await until(stopped)
-    assert running_with("7117.25") == []
+    assert running_with(mark) == []
     told = [result.get_text() for result in done.get_tool_results()]
     assert "'b1' is told to stop" in told[1]
     assert "does not run any more" in told[2]
@@ -104,11 +105,12 @@ async def test_one_that_ignores_its_end_is_stopped_with_all_that_it_started(stag
 
 
 async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
-    session = session_of(stage, begun("b1", STUBBORN.format(7118.25)), {"text": "Never.", "delay_ms": 20_000})
+    mark = a_while()
+    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "Never.", "delay_ms": 20_000})
     reply = await session.submit("Go")
 
     async def runs() -> bool:
-        return bool(running_with("7118.25"))
+        return bool(running_with(mark))
 
     await until(runs)
     await session.interrupt()
@@ -118,25 +120,26 @@ async def test_an_interrupt_ends_them_and_begins_no_reply(stage: Stage) -> None:
         return await fates(session) == ["stopped"]
 
     await until(stopped)
-    assert running_with("7118.25") == []
+    assert running_with(mark) == []
     assert len([entry for entry in await recorded(stage, session) if entry.kind == "started"]) == 1
 
 
 async def test_a_worker_that_is_killed_takes_it_along_and_that_is_said(unserved: Stage) -> None:
+    mark = a_while()
     stage = unserved
     settings = stage.worker_settings
-    session = session_of(stage, begun("b1", STUBBORN.format(7119.25)), {"text": "I wait."}, {"text": "Heard."})
+    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "I wait."}, {"text": "Heard."})
     async with worker(settings) as first:
         assert (await session.reply("Go")).get_text_content() == "I wait."
 
         async def runs() -> bool:
-            return bool(running_with("7119.25"))
+            return bool(running_with(mark))
 
         await until(runs)
         await first.kill()
 
         async def gone() -> bool:
-            return not running_with("7119.25")
+            return not running_with(mark)
 
         await until(gone)
     async with stage.another_worker():
@@ -154,12 +157,13 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So many letters come that the run has to end, as with the two thousand updates that the server allows in one."""
+    mark = a_while()
     monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
     go, said = stage.workspace / "go", stage.workspace / "said"
     session = session_of(
         stage,
         begun("b1", "echo ready; touch said; while [ ! -e go ]; do sleep 0.05; done; echo gone"),
-        begun("b2", f"echo up; {STUBBORN.format(7120.25)}"),
+        begun("b2", f"echo up; {STUBBORN.format(mark)}"),
         {"text": "I wait."},
         call("o1", "BashOutput", bash_id="b1"),
         call("k1", "KillShell", shell_id="b2"),
@@ -181,14 +185,14 @@ async def test_it_outlives_the_run_that_began_it_and_its_end_is_heard_once(
     later = await session.reply("And now?")
     told = {result.name: result.get_text() for result in later.get_tool_results()}
     assert told["BashOutput"] == "ready\n"
-    assert running_with("7120.25") == [] or "told to stop" in told["KillShell"]
+    assert running_with(mark) == [] or "told to stop" in told["KillShell"]
     go.touch()
 
     async def both_over() -> bool:
         return sorted(await fates(session)) == ["ended", "stopped"] and (await session.status()).status == "idle"
 
     await until(both_over)
-    assert running_with("7120.25") == []
+    assert running_with(mark) == []
     hints_told = await hints(session)
     (ended,) = [hint for hint in hints_told if "'b1' is over" in hint]
     (stopped,) = [hint for hint in hints_told if "'b2' is over" in hint]
@@ -202,6 +206,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next run asks workers that do not have it, between attempts, when the command is to stop."""
+    mark = a_while()
     monkeypatch.setattr(keeping, "ROLL_OVER_EVENTS", 60)
     reached, found = Outputs.end_of, asyncio.Event()
     asked: list[bool] = []
@@ -215,7 +220,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
     monkeypatch.setattr(Outputs, "end_of", end_of)
     session = session_of(
         stage,
-        begun("b1", f"echo up; {STUBBORN.format(7121.25)}"),
+        begun("b1", f"echo up; {STUBBORN.format(mark)}"),
         {"text": "I wait."},
         call("k1", "KillShell", shell_id="b1"),
         {"text": "Told."},
@@ -245,7 +250,7 @@ async def test_one_that_is_to_stop_before_its_worker_was_asked_is_said_to_be_sto
         return await fates(session) == ["stopped"]
 
     await until(stopped)
-    assert running_with("7121.25") == []
+    assert running_with(mark) == []
     assert "stopped, with all that it had started" in (await hints(session))[0]
     assert await failure_of_replay(stage, session) is None
 

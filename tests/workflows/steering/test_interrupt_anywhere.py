@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from itertools import count
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
 from tests.activities.models.rules import assert_taken_by_all
 from tests.activities.models.wire import chat_chunk, chunks
-from tests.e2e.processes import running_with
+from tests.e2e.processes import a_while, running_with
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import until
 
@@ -28,8 +27,6 @@ pytestmark = pytest.mark.server
 
 AT_ONCE = 6
 STOP, STOPPED = "stop, and tell me why", "I have stopped."
-MINUTES = count(60_000)
-"""A number of its own for each command: by it its processes are found."""
 TRUSTED = PermissionContext(rules=(PermissionRule(tool_name="Bash"),))
 
 
@@ -71,7 +68,7 @@ class Attentive:
 @asynccontextmanager
 async def job(stage: Stage) -> AsyncIterator[tuple[Session, str]]:
     """A session that was not written to, and a text by which its command's processes are known."""
-    mark = f"60.{next(MINUTES)}"
+    mark = a_while(60)
     model = Attentive(f"trap '' TERM; sleep {mark} & sleep {mark} & wait; wait")
     server = await asyncio.start_server(model.serve, "127.0.0.1", 0)
     url = "http://{}:{}/v1".format(*server.sockets[0].getsockname())

@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.starter.client.session import Session
 from longhaul.starter.client.wire import Refused
-from tests.e2e.processes import running_with, worker
+from tests.e2e.processes import a_while, running_with, worker
 from tests.workflows.children.trees import agent, asked, child_of, lead, outcomes
 from tests.workflows.conftest import Stage
 from tests.workflows.letters import push_over, recorded, until
@@ -35,17 +35,18 @@ async def replies(stage: Stage, session: Session) -> int:
 
 
 async def test_a_command_that_ignores_its_end_is_dead_with_all_that_it_started(stage: Stage) -> None:
+    mark = a_while()
     session = session_of(
-        stage, begun("b1", f"echo up; {STUBBORN.format(7131.25)}"), {"text": "I wait."}, {"text": "So be it."}
+        stage, begun("b1", f"echo up; {STUBBORN.format(mark)}"), {"text": "I wait."}, {"text": "So be it."}
     )
     await session.reply("Go")
-    await at_work("7131.25")
+    await at_work(mark)
     with pytest.raises(Refused, match="has the id 'b9'; at work there: 'b1'"):
         await session.stop_background("b9")
 
     first, second = await asyncio.gather(*(session.stop_background("b1", by=who) for who in ("ana", "ben")))
 
-    assert running_with("7131.25") == []
+    assert running_with(mark) == []
     assert first == second == await session.stop_background("b1", by="eve") == {"b1": "stopped"}
     assert await session.stop_background() == {}
     asks = [entry for entry in await recorded(stage, session) if entry.kind == "stop_asked"]
@@ -77,8 +78,9 @@ async def test_a_sub_agent_stops_where_it_waits_and_its_lead_reads_how_far_it_ca
 
 
 async def test_it_reaches_what_an_earlier_run_has_begun(stage: Stage) -> None:
+    mark = a_while()
     session = stage.session(
-        {"tool_calls": [*begun("b1", STUBBORN.format(7132.25))["tool_calls"], *GIVEN["tool_calls"]]},
+        {"tool_calls": [*begun("b1", STUBBORN.format(mark))["tool_calls"], *GIVEN["tool_calls"]]},
         {"text": "I wait."},
         tools=("Bash",),
         agents={"scout": agent(stage, *ASKS, permission={"rules": [{"tool_name": "send", "behavior": "ask"}]})},
@@ -86,22 +88,23 @@ async def test_it_reaches_what_an_earlier_run_has_begun(stage: Stage) -> None:
     )
     await session.reply("Go")
     await asked(child_of(stage, session))
-    await at_work("7132.25")
+    await at_work(mark)
     await push_over(stage, session)
 
     assert await session.stop_background(by="ana") == {"b1": "stopped", "t1": "interrupted"}
 
-    assert running_with("7132.25") == []
+    assert running_with(mark) == []
     assert await failure_of_replay(stage, session) is None
 
 
 async def test_of_one_whose_worker_is_gone_it_says_unknown(unserved: Stage) -> None:
+    mark = a_while()
     stage = unserved
     settings = stage.worker_settings
-    session = session_of(stage, begun("b1", STUBBORN.format(7133.25)), {"text": "I wait."})
+    session = session_of(stage, begun("b1", STUBBORN.format(mark)), {"text": "I wait."})
     async with worker(settings) as first:
         await session.reply("Go")
-        await at_work("7133.25")
+        await at_work(mark)
         await first.kill()
     async with stage.another_worker():
         ends = await session.stop_background(by="ana")
