@@ -18,6 +18,7 @@ from longhaul.activities.mcp.servers import McpServers
 from longhaul.activities.middlewares.middleware import Stopped
 from longhaul.activities.middlewares.wrapping import Wrapping
 from longhaul.activities.models.failures.privacy import for_a_person
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.tool import NeedsDecision, Place, Tool
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.marked_arguments import checked
@@ -145,8 +146,10 @@ class Examination:
             return await tool.examine(arguments, place)
         except ArgumentsError as error:
             return CallFacts(cwd=str(place.cwd), arguments_error=str(error))
-        except Exception as error:  # noqa: BLE001
+        except BaseException as error:
             # A tool's examiner is somebody else's code, and a call that could not be looked at must ask, not run.
+            if is_cancelled_here(error):
+                raise
             why = f"looking at the call failed ({type(error).__name__})"
             return CallFacts(cwd=str(place.cwd), not_understood=why)
 

@@ -10,6 +10,7 @@ from longhaul.activities.attempt.secrets import WorkerSecrets, given
 from longhaul.activities.attempt.workspaces import Workspaces, not_here
 from longhaul.activities.contract import PROBE_CALL, PROBE_SECONDS, ProbeCall
 from longhaul.activities.masking.masker import Masker
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.tool import Found, Tool, ToolCall
 from longhaul.activities.tools.arguments import ArgumentsError
 from longhaul.activities.tools.as_recorded import tool_as_recorded
@@ -62,7 +63,9 @@ async def _look(tool: Tool, call: ToolCall) -> Found:
             found: object = await tool.probe(call)
     except TimeoutError:
         return Found("unknown", f"looking took longer than {PROBE_SECONDS:g} s")
-    except Exception as error:  # noqa: BLE001  a tool is somebody else's code, and what it can't tell stays unknown
+    except BaseException as error:  # a tool is somebody else's code, and what it can't tell stays unknown
+        if is_cancelled_here(error):
+            raise
         return Found("unknown", f"looking failed ({type(error).__name__}: {error})")
     if isinstance(found, Found) and found.finding in get_args(Finding) and isinstance(found.detail, str):
         return found

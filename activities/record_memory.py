@@ -8,6 +8,7 @@ from temporalio import activity
 from longhaul.activities.attempt.heartbeat import beating
 from longhaul.activities.attempt.secrets import WorkerSecrets
 from longhaul.activities.contract import RECORD_MEMORY, MemoryInput
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.process.output_truncation import words_of
 from longhaul.agent.entries.all_entries import MemoryRecorded
 from longhaul.agent.values.spec.memory import dialogue
@@ -31,8 +32,8 @@ class Memorising:
         try:
             async with beating(), asyncio.timeout(ANSWER_SECONDS):
                 await self._memories.record(MemoryOwner(ask.user_id, ask.agent), [new])
-        except Exception as error:  # A store may be the operator's own and raise anything: the reply has been made.
-            if activity.info().attempt < TRIES:
+        except BaseException as error:  # A store may be the operator's own and raise anything: the reply has been made.
+            if activity.info().attempt < TRIES or is_cancelled_here(error):
                 raise
             return MemoryRecorded(reply_id=ask.reply_id, error=self._masker.masked(words_of(error)))
         return MemoryRecorded(reply_id=ask.reply_id, memories=1)

@@ -13,6 +13,7 @@ from typing import TypedDict, cast
 
 from longhaul.activities.analysis.analyzer import Analyzer, Case, Finding
 from longhaul.activities.models.requests.said_once import MOST_NOTES
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.tools.setup_error import ToolSetupError
 from longhaul.agent.permission.confirmation_policy import RULES_ANALYZER, worse
 from longhaul.agent.permission.risk import risk_by_rules
@@ -74,7 +75,9 @@ class Analyzers:
                 finding = _sound(await analyzer.analyze(case))
         except TimeoutError:
             return _failed(name, f"it took more than {self._timeout_seconds:g} s")
-        except Exception as error:  # noqa: BLE001  somebody else's code: whatever it raises, the call must not run unasked
+        except BaseException as error:  # somebody else's code: whatever it raises, the call must not run unasked
+            if is_cancelled_here(error):
+                raise
             log.warning("the analyzer %r failed: %s", name, error)
             return _failed(name, f"it failed ({type(error).__name__})")
         self._found[key] = finding

@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.attempt import own_session
 from longhaul.activities.attempt.heartbeat_details import EarlierAttempts
 from longhaul.activities.models.failures.retry_errors import failed_for_good, pause_seconds
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.agent.letters.bodies import WORKER_LACKS
 
 log = logging.getLogger(__name__)
@@ -93,8 +94,8 @@ async def counted(retries: int, earlier: EarlierAttempts) -> AsyncIterator[None]
         if not over or error.non_retryable:
             raise
         raise ApplicationError(error.message, *error.details, type=error.type, non_retryable=True) from error
-    except Exception as error:
-        if not over:
+    except BaseException as error:
+        if not over or is_cancelled_here(error):
             raise
         raise ApplicationError(str(error), type=type(error).__name__, non_retryable=True) from error
 

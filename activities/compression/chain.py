@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 from longhaul.activities.compression.condensers import masked
 from longhaul.activities.compression.view import Condensation, Condenser, View
 from longhaul.activities.models.failures.retry_errors import failed_for_good
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.conversation.messages import Msg
 
@@ -49,7 +50,9 @@ async def _asked(view: View, name: str, condensers: Mapping[str, Condenser]) -> 
         made = await condenser.condense(view)
     except ApplicationError:
         raise
-    except Exception as error:  # A condenser may be anybody's; the next one in the chain may still do.
+    except BaseException as error:  # A condenser may be anybody's; the next one in the chain may still do.
+        if is_cancelled_here(error):
+            raise
         log.exception("condenser %s failed", name)
         raise failed_for_good("internal", f"The condenser {name!r} failed ({type(error).__name__}).") from None
     if made is None:

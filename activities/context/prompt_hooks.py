@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from longhaul.activities.models.failures.errors import SetupError
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.activities.process.threads import in_own_thread
 from longhaul.agent.plain.errors import BadSetup
 from longhaul.stores.loading import found_at, names_in
@@ -52,7 +53,9 @@ class PromptHooks:
             try:
                 async with asyncio.timeout(HOOK_SECONDS):
                     system_prompt = _text(await _run(hook, system_prompt, context))
-            except Exception as error:  # hooks are anybody's; a prompt without what one adds is not what was wanted
+            except BaseException as error:  # hooks are anybody's; a prompt without what one adds is not what was wanted
+                if is_cancelled_here(error):
+                    raise
                 log.warning("the prompt hook %r failed", name, exc_info=error)
                 raise SetupError(f"The prompt hook {name!r} on the worker failed: {_why(error)}.") from None
         return system_prompt
@@ -79,7 +82,7 @@ def _text(answer: object) -> str:
     return answer
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     """Its own words go to the worker's log alone: they may quote what is not for whoever asks."""
     match error:
         case TimeoutError():

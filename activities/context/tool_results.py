@@ -115,7 +115,7 @@ class Returning:
                 if offloader is None:
                     return None
                 reference: object = await offloader.offload_tool_result(ask.place.session_id, whole)
-        except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001
             # An offloader is somebody else's code, and its store somebody else's machine: the call ran all the same.
             log.warning(
                 "the whole result of %s was not kept by the offloader %r, only its beginning (%s: %s)",

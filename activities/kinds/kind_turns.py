@@ -7,9 +7,11 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 from longhaul.activities.contract import CallModel, KindStep
+from longhaul.activities.kinds import next_step
 from longhaul.activities.kinds.kind import Asked, CallResult, KindSession, KindWords, Thought
 from longhaul.activities.kinds.next_step import ANSWERED, Done, KindAnswer, KindFailed, digest, next_of, parting, told
 from longhaul.activities.kinds.registry import Kinds
@@ -179,7 +181,9 @@ async def _bounded(name: str, work: Callable[[], Any]) -> Any:
     def run(_: object) -> Any:
         try:
             return work()
-        except (SystemExit, KeyboardInterrupt) as error:
+        except Exception:
+            raise
+        except BaseException as error:
             raise KindFailed(f"its code raised {type(error).__name__}") from error
 
     try:
@@ -198,7 +202,14 @@ def _failed(name: str, error: Exception) -> Exception:
         case TimeoutError():
             why = f"its code took longer than {OWN_SECONDS:.0f} s for one step"
         case _:
-            last = traceback.extract_tb(error.__traceback__)[-1:]
-            place = f" in {last[0].filename.rpartition('/')[2]}, line {last[0].lineno}" if last else ""
-            why = f"{type(error).__name__}{place}; the worker's log says more"
+            why = f"{type(error).__name__}{_place(error)}; the worker's log says more"
     return failed_for_good("kind", f"The agent kind {name!r} failed: {why}.")
+
+
+def _place(error: Exception) -> str:
+    """The innermost line in the folder of the kind's own code, whose line it is also where a library raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    called = [at for at, frame in enumerate(frames) if frame.filename == next_step.__file__]
+    lines = [(PurePath(frame.filename), frame.lineno) for frame in frames[called[-1] + 1 if called else 0 :]]
+    own = [line for line in lines if line[0].parent == lines[0][0].parent]
+    return f" in {own[-1][0].name}, line {own[-1][1]}" if own else ""

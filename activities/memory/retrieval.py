@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from longhaul.activities.attempt.workspaces import not_here
 from longhaul.activities.contract import PrepareReply
+from longhaul.activities.process.cancelled_here import is_cancelled_here
 from longhaul.agent.plain.nearest import did_you_mean
 from longhaul.agent.values.conversation.hints import hint_message
 from longhaul.agent.values.conversation.messages import Msg
@@ -62,7 +63,9 @@ async def _or_said(what: str, look: Awaitable[Msg | None]) -> Msg | None:
             return await look
     except ApplicationError:
         raise
-    except Exception:  # A store may be the operator's own and raise anything: the reply is made without it.
+    except BaseException as error:  # A store may be the operator's own and raise anything: the reply is made without.
+        if is_cancelled_here(error):
+            raise
         log.exception("%s can't be read", what)
         return hint_message(f"{what} can't be read now: do without it.", "unavailable")
 

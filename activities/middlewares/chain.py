@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 from longhaul.activities.middlewares.middleware import Middleware, Stopped, defines
 from longhaul.activities.middlewares.runtime import RuntimeContext
+from longhaul.activities.models.model import ModelReply
+from longhaul.activities.process.cancelled_here import is_cancelled_here
+from longhaul.agent.values.conversation.messages import TextBlock, ThinkingBlock, ToolCallBlock, Usage
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +56,13 @@ class _Layer:
         try:
             async with asyncio.timeout(OWN_SECONDS) as limit:
                 answer = await getattr(self._middleware, self._method)(
-                    given, self._context, lambda other: self._inside(other, limit, from_inside)
+                    given, self._context, lambda other: self._inside(_alike(other, given), limit, from_inside)
                 )
-        except Exception as error:  # a middleware is anybody's; what is not done as it wants is not done
-            if any(error is each for each in from_inside):
+            _check(answer, self._kind)
+        except BaseException as error:  # a middleware is anybody's; what is not done as it wants is not done
+            if any(error is each for each in from_inside) or is_cancelled_here(error):
                 raise
             raise self._failed(error) from None
-        if not isinstance(answer, self._kind):
-            raise self._failed(TypeError(f"it gave back {type(answer).__name__}, not {self._kind.__name__}"))
         return answer
 
     async def _inside(self, given: Any, limit: asyncio.Timeout, from_inside: list[BaseException]) -> Any:
@@ -74,11 +76,11 @@ class _Layer:
             if not limit.expired():
                 limit.reschedule(asyncio.get_running_loop().time() + OWN_SECONDS)
 
-    def _failed(self, error: Exception) -> MiddlewareFailed:
+    def _failed(self, error: BaseException) -> MiddlewareFailed:
         return failed(self._middleware, error)
 
 
-def failed(middleware: Middleware, error: Exception) -> MiddlewareFailed:
+def failed(middleware: Middleware, error: BaseException) -> MiddlewareFailed:
     """Its own words go to the worker's log alone, unless it stopped something on purpose."""
     named = f"The middleware {middleware.name!r}"
     match error:
@@ -97,8 +99,28 @@ async def bounded(middleware: Middleware, work: Awaitable[Answer], kind: type[An
     try:
         async with asyncio.timeout(OWN_SECONDS):
             answer = await work
-    except Exception as error:  # noqa: BLE001  as above: it is anybody's
+            _check(answer, kind)
+    except BaseException as error:  # as above: it is anybody's
+        if is_cancelled_here(error):
+            raise
         raise failed(middleware, error) from None
-    if not isinstance(answer, kind):
-        raise failed(middleware, TypeError(f"it gave back {type(answer).__name__}, not {kind.__name__}"))
     return answer
+
+
+def _alike(other: Any, given: Any) -> Any:
+    """What goes on to the next. Raises TypeError: further in nobody would know whose it is."""
+    if not isinstance(other, type(given)):
+        raise TypeError(f"it hands on {type(other).__name__}, not {type(given).__name__}")
+    return other
+
+
+def _check(answer: object, kind: type) -> None:
+    """Raises TypeError for what could not be recorded."""
+    if not isinstance(answer, kind):
+        raise TypeError(f"it gave back {type(answer).__name__}, not {kind.__name__}")
+    if not isinstance(answer, ModelReply):
+        return
+    words = all(isinstance(each, str) for each in (answer.model, answer.stop_reason, answer.refusal))
+    blocks = all(isinstance(each, TextBlock | ThinkingBlock | ToolCallBlock) for each in answer.content)
+    if not (words and blocks and isinstance(answer.usage, Usage)):
+        raise TypeError("it gave back a ModelReply with a field of another type")

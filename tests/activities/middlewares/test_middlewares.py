@@ -15,8 +15,10 @@ from longhaul.activities.middlewares.middleware import Middleware, RunTool, Stop
 from longhaul.activities.middlewares.registry import Middlewares, MiddlewareSetupError, load_middlewares
 from longhaul.activities.middlewares.runtime import RuntimeContext, as_current, runtime_context
 from longhaul.activities.middlewares.wrapping import Wrapped
+from longhaul.activities.models.model import ModelReply
 from longhaul.activities.tool import NeedsDecision, ToolError, ToolOutput
 from longhaul.agent.permission.facts import CallFacts
+from longhaul.agent.values.conversation.messages import TextBlock, Usage
 from longhaul.agent.values.conversation.tools import Effect
 
 CONTEXT = RuntimeContext(agent="lamp", user_id="ana", session_id="s1", attempt=1, given={"ticket": [4711]})
@@ -201,6 +203,40 @@ async def test_what_gives_back_something_else_has_failed() -> None:
 
     with pytest.raises(MiddlewareFailed, match="'odd' on the worker failed: TypeError"):
         await around(middlewares, "on_acting", USE, CONTEXT, innermost, ToolOutput)
+
+
+SAID = ModelReply((TextBlock(text="said"),), Usage(), "fake:m")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        replace(SAID, content=None),  # type: ignore[arg-type]
+        replace(SAID, content=("said",)),  # type: ignore[arg-type]
+        replace(SAID, usage=None),  # type: ignore[arg-type]
+        replace(SAID, stop_reason=7),  # type: ignore[arg-type]
+    ],
+)
+async def test_an_answer_that_could_not_be_recorded_is_whose_it_is(answer: ModelReply) -> None:
+    class Odd(Middleware):
+        name = "odd"
+
+        async def on_model_call(self, request: Any, context: Any, call_next: Any) -> ModelReply:
+            return answer
+
+    with pytest.raises(MiddlewareFailed, match="'odd' on the worker failed: TypeError"):
+        await around([Odd()], "on_model_call", "ask", CONTEXT, innermost=said("x"), kind=ModelReply)  # type: ignore[arg-type]
+
+
+async def test_what_hands_on_something_else_has_failed() -> None:
+    async def garbles(_use: ToolUse, call_next: RunTool) -> ToolOutput:
+        return await call_next("send")  # type: ignore[arg-type]
+
+    ran = Ran()
+
+    output = (await acted(ran, garbles, said("b"))).output
+
+    assert (output, ran.times) == ("The middleware 'm0' on the worker failed: TypeError. The tool did not run.", 0)
 
 
 def test_the_workers_own_come_first_and_an_unknown_one_is_refused_with_the_nearest() -> None:

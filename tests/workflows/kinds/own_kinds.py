@@ -19,6 +19,8 @@ class Teller(AgentKind):
         match msg.get_text_content().split():
             case ["fail"]:
                 raise LookupError("the words are for the log alone")
+            case ["fail", "elsewhere"]:
+                return (await session.call("send", to=object())).text
             case ["leave"]:
                 raise SystemExit(7)
             case ["say", *words]:

@@ -151,11 +151,14 @@ async def test_code_that_raises_ends_the_reply_with_its_place_and_not_with_its_w
     session = of_kind(kinds, "teller")
 
     failed = await session.reply("fail")
+    elsewhere = await session.reply("fail elsewhere")
     left = await session.reply("leave")
     again = await session.reply("form ana")
 
     assert left.error
     assert left.error.message == "The agent kind 'teller' failed: its code raised SystemExit."
+    assert elsewhere.error
+    assert elsewhere.error.message.startswith("The agent kind 'teller' failed: TypeError in own_kinds.py, line ")
     assert failed.finished_reason is FinishedReason.ERROR
     assert failed.error
     assert failed.error.type == "kind"

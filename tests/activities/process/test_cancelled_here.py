@@ -1,0 +1,150 @@
+"""Code of the operator's that raises what is no `Exception`: named as any other failure, wherever it is called; and
+whoever waits for it may cancel it."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from longhaul.activities.analysis.chain import Analyzers
+from longhaul.activities.compression.chain import run_chain
+from longhaul.activities.context.prompt_hooks import PromptHooks
+from longhaul.activities.kinds.kind import AgentKind
+from longhaul.activities.kinds.kind_turns import KindTurns
+from longhaul.activities.kinds.registry import Kinds
+from longhaul.activities.memory.retrieval import _or_said
+from longhaul.activities.middlewares.chain import around, bounded
+from longhaul.activities.middlewares.middleware import Middleware
+from longhaul.activities.probe_call import _look
+from tests.activities.analysis.test_chain import case
+from tests.activities.context.test_prompt_hooks import CONTEXT as PROMPT
+from tests.activities.middlewares.test_middlewares import CONTEXT
+
+Act = Callable[[], Awaitable[Any]]
+
+
+class Panic(BaseException):
+    """As those of libraries in Rust."""
+
+
+ENDS = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    Panic(),
+    BaseExceptionGroup("all", [Panic()]),
+]
+
+
+class Foreign:
+    """Anything that a worker's operator may give it: it does what it is told."""
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+        self.name = "foreign"
+
+    async def analyze(self, case: object) -> Any:
+        return await self.act()
+
+    condense = probe = analyze
+
+
+class ForeignMiddleware(Middleware):
+    name = "foreign"
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+
+    async def on_model_call(self, request: Any, context: Any, call_next: Any) -> Any:
+        return await self.act()
+
+
+class ForeignKind(AgentKind):
+    error: BaseException = Panic()
+
+    async def reply(self, msg: Any, session: Any) -> str:
+        raise self.error
+
+    async def handle_interrupt(self, message: str, tools: tuple[str, ...]) -> str:
+        raise self.error
+
+
+async def middleware(act: Act) -> Any:
+    async def innermost(_: str) -> str:
+        return "said"
+
+    return await around([ForeignMiddleware(act)], "on_model_call", "ask", CONTEXT, innermost, str)
+
+
+async def middleware_around_nothing(act: Act) -> Any:
+    return await bounded(ForeignMiddleware(act), act(), str)
+
+
+async def prompt_hook(act: Act) -> Any:
+    async def hook(*_: object) -> str:
+        return str(await act())
+
+    return await PromptHooks({"foreign": hook}).apply("Lay.", PROMPT)
+
+
+async def analyzer(act: Act) -> Any:
+    return await Analyzers({"foreign": Foreign(act)}).analyze(case(), ["foreign"], "d")
+
+
+async def condenser(act: Act) -> Any:
+    return await run_chain(None, ["foreign"], {"foreign": Foreign(act)})  # type: ignore[arg-type]
+
+
+async def store(act: Act) -> Any:
+    return await _or_said("The memory", act())
+
+
+async def probe(act: Act) -> Any:
+    return await _look(Foreign(act), None)  # type: ignore[arg-type]
+
+
+TOLD = [analyzer, store, probe]
+"""What they come to says it."""
+PLACES = [middleware, middleware_around_nothing, prompt_hook, condenser, *TOLD]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+@pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
+async def test_whatever_is_raised_is_a_failure(place: Callable[[Act], Awaitable[Any]], error: BaseException) -> None:
+    async def act() -> None:
+        raise error
+
+    ended: object = (await asyncio.gather(place(act), return_exceptions=True))[0]
+
+    if place in TOLD:
+        assert not isinstance(ended, BaseException)
+    else:
+        assert isinstance(ended, Exception)
+        assert re.search(rf"'foreign'.*{type(error).__name__}", str(ended))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+async def test_who_waits_may_cancel(place: Callable[[Act], Awaitable[Any]]) -> None:
+    begun = asyncio.Event()
+
+    async def act() -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    waiting = asyncio.create_task(place(act))  # type: ignore[arg-type,var-annotated]
+    await asyncio.wait_for(begun.wait(), 5)
+    waiting.cancel()
+    await asyncio.wait({waiting}, timeout=5)
+
+    assert waiting.cancelled()
+
+
+@pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
+async def test_the_code_of_a_kind_may_raise_it_too(error: BaseException) -> None:
+    kind = type("Raising", (ForeignKind,), {"error": error})
+
+    with pytest.raises(Exception, match=rf"kind 'foreign' failed: its code raised {type(error).__name__}\."):
+        await KindTurns(Kinds({"foreign": kind})).parting("foreign", "", ())
