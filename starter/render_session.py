@@ -184,7 +184,7 @@ def keeping(status: Status) -> Iterator[Text]:
     if status.note:
         yield Text(f"note: {one_line(status.note)}")
     if status.notify_error:
-        yield Text(f"nobody could be notified: {one_line(status.notify_error)}", "yellow")
+        yield Text(f"not everybody could be notified: {one_line(status.notify_error)}", "yellow")
     if status.checkpoint_error:
         yield Text(f"not written down since entry {status.saved_seq}: {one_line(status.checkpoint_error)}", "yellow")
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from longhaul.activities.masking.masker import Masker
 from longhaul.activities.notify.channel import Channel, NoticeMessage, NotTold
@@ -34,36 +34,48 @@ class Notifying:
         self._masker = masker
 
     async def tell(self, ledger: Ledger, session_key: str) -> Told:
-        """Never raises. `session_key` is unique among all sessions."""
-        given: dict[str, Given] = {}
-        trouble: list[str] = []
-        try:
-            async with asyncio.timeout(SECONDS):
-                for key, notice in list(ledger.notices.unsent.items()):
-                    given[key] = await self._told(ledger, key, notice, f"{session_key}\n{key}", trouble)
-        except TimeoutError:
-            trouble.append(f"there was no time to tell all of it within {SECONDS:g} s")
-        return Told(tuple(given.values()), "; ".join(dict.fromkeys(trouble))[:500])
+        """Never raises. `session_key` is unique among all sessions. Side by side: no channel waits for another."""
+        told = _Telling()
+        for key, notice in ledger.notices.unsent.items():
+            told.given[key] = list(notice.given)
+            if self._channels and (left := still_true(ledger, notice)) is not None:
+                told.messages[key] = message_of(ledger, left, f"{session_key}\n{key}", self._masker)
+        await asyncio.gather(*(_told_by(channel, told) for channel in self._channels))
+        given = (
+            Given(key=key, channels=tuple(names), done=key not in told.messages or not self._missing(names))
+            for key, names in told.given.items()
+        )
+        return Told(tuple(given), "; ".join(dict.fromkeys(told.trouble))[:500])
 
-    async def _told(self, ledger: Ledger, key: str, notice: Notice, whole_key: str, trouble: list[str]) -> Given:
-        left = still_true(ledger, notice)
-        if not self._channels or left is None:
-            return Given(key=key, done=True)
-        message = message_of(ledger, left, whole_key, self._masker)
-        have = list(notice.given)
-        for channel in self._channels:
-            if channel.name in have:
-                continue
-            try:
-                await channel.tell(message)
-            except NotTold as error:
-                trouble.append(str(error))
-            except Exception as error:  # noqa: BLE001  a checkpoint must not be lost for want of a listener
-                trouble.append(f"{channel.name} failed: {type(error).__name__}")
-            else:
-                have.append(channel.name)
-        missing = [channel for channel in self._channels if channel.name not in have]
-        return Given(key=key, channels=tuple(have), done=not missing)
+    def _missing(self, names: Sequence[str]) -> bool:
+        return any(channel.name not in names for channel in self._channels)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """By the keys of notices: what is to be told, and by whom it has been told, also where time runs out."""
+
+    messages: dict[str, NoticeMessage] = field(default_factory=dict[str, NoticeMessage])
+    given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    trouble: list[str] = field(default_factory=list[str])
+
+
+async def _told_by(channel: Channel, told: _Telling) -> None:
+    try:
+        async with asyncio.timeout(SECONDS):
+            for key, message in told.messages.items():
+                if channel.name in told.given[key]:
+                    continue
+                try:
+                    await channel.tell(message)
+                except NotTold as error:
+                    told.trouble.append(str(error))
+                except Exception as error:  # noqa: BLE001  a checkpoint must not be lost for want of a listener
+                    told.trouble.append(f"{channel.name} failed: {type(error).__name__}")
+                else:
+                    told.given[key].append(channel.name)
+    except TimeoutError:
+        told.trouble.append(f"{channel.name} had not been told of all within {SECONDS:g} s")
 
 
 def message_of(ledger: Ledger, notice: Notice, key: str, masker: Masker, chars: int = SHOWN_CHARS) -> NoticeMessage:

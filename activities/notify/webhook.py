@@ -31,18 +31,23 @@ class Webhook:
         async with httpx.AsyncClient(follow_redirects=False, timeout=SECONDS, trust_env=False) as client:
             for pause in PAUSES_SECONDS:
                 try:
-                    answer = await client.post(self._url, content=body, headers=self._headers(message, body))
-                except httpx.HTTPError as error:
+                    async with asyncio.timeout(SECONDS):  # httpx bounds each piece, and an answer may come in many
+                        status = await self._posted(client, message, body)
+                except (httpx.HTTPError, TimeoutError) as error:
                     trouble = f"the webhook at {self._host} could not be reached: {type(error).__name__}"
                 else:
-                    status = answer.status_code
-                    if answer.is_success:
+                    if httpx.codes.is_success(status):
                         return
                     trouble = f"the webhook at {self._host} answered {status}"
                     if status < 500 and status != TOO_MANY:
                         break
                 await asyncio.sleep(pause)
         raise NotTold(trouble)
+
+    async def _posted(self, client: httpx.AsyncClient, message: NoticeMessage, body: bytes) -> int:
+        """The status alone counts: what stands behind it is not read, however long it is."""
+        async with client.stream("POST", self._url, content=body, headers=self._headers(message, body)) as answer:
+            return answer.status_code
 
     def _headers(self, message: NoticeMessage, body: bytes) -> dict[str, str]:
         now = str(int(time.time()))

@@ -1,10 +1,12 @@
 """Telling people of calls that wait: by a real server, real programs and real files, once, whatever fails."""
 
+import asyncio
 import email
 import json
 import shlex
 import stat
 import sys
+from contextlib import nullcontext, suppress
 from email.policy import default
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,13 @@ from typing import Any
 import pytest
 
 from longhaul.activities.masking.masker import NO_SECRETS, Masker
+from longhaul.activities.notify import notifying, webhook
 from longhaul.activities.notify.channel import NoticeMessage, NotTold
 from longhaul.activities.notify.command import Command
 from longhaul.activities.notify.maildir import Maildir
 from longhaul.activities.notify.notifying import Notifying, message_of
 from longhaul.activities.notify.opening import KEY, BadNotifySetting, open_channels
-from longhaul.activities.notify.webhook import Webhook, signature
+from longhaul.activities.notify.webhook import PAUSES_SECONDS, Webhook, signature
 from longhaul.agent.record import Record
 from longhaul.agent.values.deadlines import Deadlines
 from longhaul.agent.values.permission import PermissionContext
@@ -166,6 +169,54 @@ async def test_each_channel_is_told_once_however_often_another_fails() -> None:
     assert second.notified[0].done
     assert [each.key for each in good.heard] == [each.key for each in bad.heard]
     assert len(good.heard) == 1
+
+
+async def test_a_channel_that_hangs_holds_up_no_other_and_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifying, "SECONDS", 0.2)
+
+    class Hanging(Deaf):
+        name = "hanging:1"
+
+        async def tell(self, message: NoticeMessage) -> None:
+            await asyncio.sleep(60)
+
+    before, after = Deaf(0), Deaf(0)
+    before.name, after.name = "before:1", "after:1"
+
+    told = await Notifying([before, Hanging(0), after], NO_SECRETS).tell(waiting_record(), "ns/wall")
+
+    (given,) = told.notified
+    assert (sorted(given.channels), given.done) == (["after:1", "before:1"], False)
+    assert told.error == "hanging:1 had not been told of all within 0.2 s"
+
+
+@pytest.mark.parametrize(
+    ("status", "begins"), [(b"HTTP/1.1 200 OK\r\n", True), (b"HTTP/1.1 500 No\r\n", False), (b"", False)]
+)
+async def test_a_webhook_whose_answer_does_not_end_counts_by_its_status(
+    status: bytes, monkeypatch: pytest.MonkeyPatch, *, begins: bool
+) -> None:
+    monkeypatch.setattr(webhook, "SECONDS", 0.3)
+    over = asyncio.Queue[None]()
+    tries = 1 if begins else len(PAUSES_SECONDS)
+
+    async def answered(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(status + b"Content-Length: 1000\r\n\r\n" if status else b"HTTP/1.1 ")
+        with suppress(OSError, RuntimeError):
+            while True:  # until the client has gone
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+        over.put_nowait(None)
+
+    async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        telling = Webhook(f"http://127.0.0.1:{port}/calls", SECRET).tell(message())
+        with nullcontext() if begins else pytest.raises(NotTold):
+            await asyncio.wait_for(telling, 9)
+        for _ in range(tries):
+            await asyncio.wait_for(over.get(), 5)
 
 
 async def test_the_key_is_of_one_event_of_one_wait_of_one_session() -> None:
