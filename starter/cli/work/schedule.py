@@ -143,7 +143,9 @@ def _row(card: ScheduleCard) -> dict[str, object]:
 
 
 def _shown(card: ScheduleCard) -> list[Text]:
-    state = "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "over"
+    state = (
+        "paused" if card.paused else f"next {render_session.until(card.next_at)}" if card.next_at else "no firing ahead"
+    )
     head = Text(f"{one_line(card.name)}, {state}", style="bold")
     head.append(f": {one_line(visible(card.note))}" if card.note else "", "yellow")
     whom = card.terms.agent + (f" for {card.terms.user}" if card.terms.user else "")

@@ -2,9 +2,11 @@
 
 import re
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
 
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.agent_files.agents import find_sections, load_agent
@@ -107,6 +109,23 @@ async def test_a_schedule_is_added_shown_triggered_and_removed(cli: Cli, app: Lo
     assert done.get_text_content() == "High."
     assert past.document["firings"][0]["session"] == "tide-log"
     assert removed.code == 0
+
+
+async def test_of_a_day_that_summer_time_begins_or_ends_on_the_page_says_what_fires(app: Longhaul, cli: Cli) -> None:
+    model = cli.script({"text": "Low."})
+    await app.schedules.add(
+        "dawn", "How low?", agent=AgentSpec(model=model), cron="30 2 * * *", zone="Europe/Berlin", paused=True
+    )
+    fires = dict[int, list[int]]()
+    for month, first in ((3, 27), (10, 30)):
+        begin, end = (datetime(2027, month, first, tzinfo=UTC) + timedelta(days=days) for days in (0, 3))
+        asked = ListScheduleMatchingTimesRequest(namespace=app.client.namespace, schedule_id="longhaul.schedule.dawn")
+        asked.start_time.FromDatetime(begin)
+        asked.end_time.FromDatetime(end)
+        found = await app.client.workflow_service.list_schedule_matching_times(asked)
+        fires[month] = [time.ToDatetime().day for time in found.start_time]
+
+    assert fires == {3: [27, 29], 10: [30, 31, 1]}
 
 
 def test_the_agent_of_the_page_is_one_and_each_of_its_settings_is_explained() -> None:
