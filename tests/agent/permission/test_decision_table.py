@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501 - the table is read by columns
 
+import re
+from pathlib import Path
+
 import pytest
 
 from longhaul.agent.permission.decision_table import decide_call
@@ -62,6 +65,18 @@ ROWS = [
     ("unusable arguments",     READ,  CallFacts(arguments_error="not JSON", read_only=True), ["allow"], "deny deny deny deny deny"),
     ("no facts of Bash",       BASH,  CallFacts(),                            [],                   "ask ask deny allow deny"),
 ]  # fmt: skip
+
+
+def test_the_page_has_the_modes_as_they_decide() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "agents" / "permission.md").read_text(encoding="utf-8")
+    told = [
+        line.replace("`", "").strip("| ").split(" | ") for line in re.findall(r"^\| `[a-z_]+` \|.*", page, re.MULTILINE)
+    ]
+    expected = {row[0]: row[-1].split() for row in ROWS}
+    columns = [expected[what] for what in ("read inside", "edit inside", "allow rule", "nothing")]
+
+    known = {mode: [column[MODES.index(mode)] for column in columns] for mode in MODES}
+    assert {mode: words for mode, *words in told if mode in MODES} == known
 
 
 @pytest.mark.parametrize(("what", "tool", "facts", "rules", "expected"), ROWS, ids=[row[0] for row in ROWS])
