@@ -47,6 +47,17 @@ ENDS = {
 }
 """The SDK's words: of what a run begins, and of the news that it is over."""
 
+LAST = frozenset(
+    (
+        "complete_workflow_execution",
+        "fail_workflow_execution",
+        "cancel_workflow_execution",
+        "continue_as_new_workflow_execution",
+        "remove_from_cache",
+    )
+)
+"""The SDK's words for the end of a run, and for that of its stay in the worker's memory."""
+
 Forget = Callable[[str], None]
 """Drops the run of this id from the worker's memory, once the activation under way is done."""
 
@@ -153,13 +164,17 @@ class _Instance(WorkflowInstance):
         return done
 
     def _count(self, act: WorkflowActivation, done: WorkflowActivationCompletion) -> None:
+        over = False
         for job in act.jobs:
             if (kind := str(job.WhichOneof("variant"))) in ENDS.values():
                 self._under_way.discard((kind, getattr(job, kind).seq))
+            over = over or kind in LAST
         for command in done.successful.commands:
             if (kind := str(command.WhichOneof("variant"))) in ENDS:
                 self._under_way.add((ENDS[kind], getattr(command, kind).seq))
-        self._parked(not self._under_way)
+            over = over or kind in LAST
+        # Each of a hundred runs that are over would put one that waits out of the memory.
+        self._parked(not self._under_way and not over)
 
     def _is_of_no_task(self, act: WorkflowActivation) -> bool:
         """Events of a task that has begun come with its time. Only where the clocks of servers differ can two tasks

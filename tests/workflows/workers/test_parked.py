@@ -7,6 +7,7 @@ from temporalio.worker import Worker
 
 from longhaul import worker
 from longhaul.starter.hosting.workflow_cache import ParkedRuns
+from tests.workflows.children.trees import SUMMED_UP, agent, lead, tasks
 from tests.workflows.conftest import Stage
 
 
@@ -30,16 +31,37 @@ def test_runs_that_have_something_under_way_are_kept_whatever_their_number() -> 
     assert forgotten == []
 
 
-@pytest.mark.server
-async def test_a_session_that_was_forgotten_goes_on(unserved: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    forgotten: list[str] = []
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of the runs that workers have forgotten."""
+    runs: list[str] = []
     forget = worker.forget
 
     def noting(own: Worker, run_id: str) -> None:
-        forgotten.append(run_id)
+        runs.append(run_id)
         forget(own, run_id)
 
     monkeypatch.setattr(worker, "forget", noting)
+    return runs
+
+
+@pytest.mark.server
+async def test_runs_that_are_over_put_none_out_that_waits(
+    unserved: Stage, monkeypatch: pytest.MonkeyPatch, forgotten: list[str]
+) -> None:
+    monkeypatch.setattr(worker, "ParkedRuns", partial(ParkedRuns, kept=2))
+    async with unserved.another_worker():
+        await unserved.session({"text": "Here."}).reply("Wait")
+        given = tasks("t1 scout", "t2 scout", "t3 scout")
+        await lead(unserved, {"scout": agent(unserved, {"text": "Seen."})}, given, SUMMED_UP).reply("Go")
+
+    assert forgotten == []
+
+
+@pytest.mark.server
+async def test_a_session_that_was_forgotten_goes_on(
+    unserved: Stage, monkeypatch: pytest.MonkeyPatch, forgotten: list[str]
+) -> None:
     monkeypatch.setattr(worker, "ParkedRuns", partial(ParkedRuns, kept=1))
     async with unserved.another_worker():
         sessions = [unserved.session(*({"text": f"{turn}."} for turn in ("One", "Two", "Three"))) for _ in range(3)]
