@@ -1,4 +1,6 @@
-"""checkpoint: what a session has recorded goes into segments, and its state into the store, beside all that it does.
+"""checkpoint: what a session has recorded goes into segments, and its state into the store, beside all that it does. Of
+one that closes with little to say the entries stay with the state: they may never be read, and a session that is opened
+again holds them, as after a history that was read.
 
 It may be killed at any point, and run twice or late: segments are named by what is in them, and the store takes nothing
 that is older than what it holds.
@@ -16,9 +18,9 @@ from longhaul.activities.contract import CHECKPOINT, CheckpointInput
 from longhaul.activities.notify.notifying import Notifying
 from longhaul.activities.recovery import readout
 from longhaul.activities.recovery.stored_lives import Life, spelt
-from longhaul.agent.entries.all_entries import Checkpointed
+from longhaul.agent.entries.all_entries import AnyEntry, Checkpointed
 from longhaul.agent.life.history import seam_of
-from longhaul.agent.life.rollover_state import once_saved
+from longhaul.agent.life.rollover_state import Carried, once_saved
 from longhaul.stores.segments.segments import Segments
 from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore, StoreError, StoreUnavailable
 
@@ -41,19 +43,14 @@ class Checkpointing:
     async def checkpoint(self, ask: CheckpointInput) -> Checkpointed:
         """Raises what the blob store raises: without segments nothing is saved, and all is tried again."""
         async with while_polling(), beating():
-            whole = readout.parted(ask.whole) if ask.whole else readout.since(own_session.handle(), ask.saved)
-            new, carried = await whole
-            prefix = own_session.blobs_prefix()
             few = 0 < len(ask.whole) < readout.QUICK_CHARS
-            keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam, few=few)
-            saved = Checkpointed(
-                through=carried.ledger.seq,
-                messages=carried.ledger.messages_total,
-                seam=seam_of(carried.ledger),
-                keep=ask.segments_before + keep,
-                segments=written,
-                closing=ask.closing,
-            )
+            if ask.whole and ask.closing:
+                carried = await readout.read(ask.whole)
+                new = carried.ledger.log
+                keep = ask.segments_before + len(ask.segments)
+                saved = Checkpointed(through=carried.ledger.seq, with_state=True, keep=keep, closing=True)
+            else:
+                new, carried, saved = await self._sealed(ask, few=few)
             measures.written(new, carried.ledger)
             life = Life(ask.user_id, ask.agent, ask.session_id, ask.generation, own_run())
             after = once_saved(carried, saved)
@@ -65,6 +62,22 @@ class Checkpointing:
             told = await self._notifying.tell(carried.ledger, own_session.blobs_prefix())
             update = {"store_error": trouble, "notified": told.notified, "notify_error": told.error}
             return saved.model_copy(update=update)
+
+    async def _sealed(self, ask: CheckpointInput, *, few: bool) -> tuple[list[AnyEntry], Carried, Checkpointed]:
+        """What is new, which is in segments now, and the rest."""
+        whole = readout.parted(ask.whole) if ask.whole else readout.since(own_session.handle(), ask.saved)
+        new, carried = await whole
+        prefix = own_session.blobs_prefix()
+        keep, written = await self._segments.extend(prefix, ask.segments, new, ask.saved_seam, few=few)
+        saved = Checkpointed(
+            through=carried.ledger.seq,
+            messages=carried.ledger.messages_total,
+            seam=seam_of(carried.ledger),
+            keep=ask.segments_before + keep,
+            segments=written,
+            closing=ask.closing,
+        )
+        return new, carried, saved
 
     async def _save(self, record: SessionRecord) -> str:
         """Empty, or why the state could not be stored: the segments are written, and that must not be lost."""

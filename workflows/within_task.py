@@ -39,7 +39,9 @@ def to_write(
         return None  # while a store is away, each reply would wait for it once more
     if record.context.tokens * FEWEST_CHARS > LONGEST_CHARS:
         return None  # and so nothing is spelt that is thrown away
-    whole = carry(record, before, ask.saved, world.NO_MESSAGES).model_dump_json()
+    # Of a session that ends the entries stay with its state, and so must the messages that they brought.
+    messages = record.keeping.saved_messages if ask.closing else world.NO_MESSAGES
+    whole = carry(record, before, ask.saved, messages).model_dump_json()
     return None if len(whole) > LONGEST_CHARS else ask.model_copy(update={"whole": whole})
 
 

@@ -59,8 +59,14 @@ async def since(session: WorkflowHandle[Any, Any], seq: int) -> tuple[list[AnyEn
     return await parted(await _text(session, seq, NO_MESSAGES))
 
 
+async def read(text: str) -> Carried:
+    """All of what the session answers."""
+    whole = Carried.model_validate_json
+    return whole(text) if len(text) <= QUICK_CHARS else await asyncio.to_thread(whole, text)
+
+
 async def parted(text: str) -> tuple[list[AnyEntry], Carried]:
-    """The same of the text that the session answers."""
+    """The same, its entries by themselves."""
     return _parted(text) if len(text) <= QUICK_CHARS else await asyncio.to_thread(_parted, text)
 
 

@@ -63,6 +63,8 @@ class Checkpointed(Entry):
 
     kind: Literal["checkpointed"] = "checkpointed"
     through: int
+    with_state: bool = sparse(False)
+    """The entries that no segment had before stand in the store with the state, and not in a new one."""
     messages: int = sparse(0)
     """Messages that the session had then."""
     seam: Any = sparse(None)
@@ -71,7 +73,7 @@ class Checkpointed(Entry):
     """Of the segments that there were: so many from the oldest stay; the rest is contained in the new ones."""
     segments: tuple[Segment, ...] = sparse(())
     store_error: str = sparse("")
-    """Why the state could not be written; the segments were."""
+    """Why the state could not be written; segments were, if there are new ones."""
     notified: tuple[Given, ...] = sparse(())
     notify_error: str = sparse("")
     """Why something could not be told."""

@@ -109,11 +109,9 @@ def _restored(ledger: Ledger, entry: e.Restored) -> None:
 
 
 def _checkpointed(ledger: Ledger, entry: e.Checkpointed) -> None:
-    ledger.keeping.saved, ledger.keeping.saved_messages, ledger.keeping.saved_seam = (
-        entry.through,
-        entry.messages,
-        entry.seam,
-    )
+    if not entry.with_state:
+        ledger.keeping.saved, ledger.keeping.saved_messages = entry.through, entry.messages
+        ledger.keeping.saved_seam = entry.seam
     ledger.keeping.segments = [*ledger.keeping.segments[: entry.keep], *entry.segments]
     ledger.keeping.failed = None
     notices.checkpointed(ledger, entry)

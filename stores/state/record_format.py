@@ -1,7 +1,7 @@
 """The format of a record in a store, and the checks before it is believed again.
 
-A body is one JSON object in two parts: all that is small on the first line, segments and state on the second. So a
-listing reads one line of a file of megabytes.
+A body is one JSON object in two parts: all that is small on the first line, segments, state and what is carried on the
+second. So a listing reads one line of a file of megabytes.
 """
 
 import json
@@ -16,7 +16,7 @@ from longhaul.agent.life.migrations import CURRENT, NewerRecord, NoRecord, upgra
 from longhaul.stores.state.session_names import Slot
 from longhaul.stores.state.store import DamagedRecord, NewerStored, SessionRecord, SessionRow
 
-_LARGE = {"segments", "state"}
+_LARGE = {"segments", "state", "carried"}
 
 
 def stamped(record: SessionRecord) -> SessionRecord:

@@ -47,6 +47,18 @@ def test_what_a_checkpoint_will_say_changes_nothing_of_what_it_was_made_from() -
     assert carried.ledger == before
 
 
+def test_entries_that_were_left_with_the_state_are_still_to_go_into_a_segment() -> None:
+    play = _played()
+    carried = carried_over(play.record, play.events_before, all_of_it=True)
+    segment = Segment(key="wall/1", first_seq=1, last_seq=2, size=70, messages=0)
+    sealed = once_saved(carried, Checkpointed(through=2, messages=1, segments=(segment,)))
+
+    kept = once_saved(sealed, Checkpointed(through=4, with_state=True, keep=1, closing=True)).ledger.keeping
+
+    assert (kept.saved, kept.saved_messages, kept.segments) == (2, 1, [segment])
+    assert (kept.mirrored, kept.closing) == (4, True)
+
+
 def test_a_record_over_a_ledger_leaves_that_ledger_as_it_was() -> None:
     play = _played()
     left = carried_over(play.record, play.events_before, all_of_it=True).ledger

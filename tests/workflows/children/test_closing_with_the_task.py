@@ -6,9 +6,12 @@ from temporalio.client import WorkflowExecutionStatus
 
 from longhaul.agent.values.conversation.messages import ToolResultState
 from longhaul.starter.client.session import Session
+from longhaul.stores.blobs.blobs import session_prefix
+from longhaul.stores.blobs.opening import open_blobs
 from tests.workflows.children.trees import SUMMED_UP, agent, asked, child_of, lead, outcomes, runs, tasks
-from tests.workflows.conftest import Stage
+from tests.workflows.conftest import Stage, TypeTemporal
 from tests.workflows.letters import calls, push_over, results, until
+from tests.workflows.life.test_lives import forget
 from tests.workflows.roomy import failure_of_replay
 
 pytestmark = pytest.mark.server
@@ -51,6 +54,36 @@ async def test_it_is_read_and_spoken_to_as_before(stage: Stage) -> None:
     assert again.get_text_content() == "Still here."
     assert await outcomes(session) == [("t1", "scout", "success")]
     assert await runs(stage, child) == 2
+
+
+async def test_few_entries_stand_with_its_state_alone_and_outlive_its_history(
+    stage: Stage, type_temporal: TypeTemporal
+) -> None:
+    scout = agent(stage, calls("fetch", page=7), {"text": "Read."}, {"text": "Still here."}, {"text": "Always."})
+    session = lead(stage, {"scout": scout})
+    await session.reply("Go")
+    child = child_of(stage, session)
+    prefix = session_prefix("default", child.workflow_id)
+    said, told = [message async for message in child.transcript()], (await child.events()).events
+    sealed = await open_blobs("", data_dir=stage.settings.data_dir).keys(prefix)
+    await forget(child, stage, type_temporal, (await stage.handle(child).describe()).run_id)
+
+    await child.reply("Are you there?")
+    await push_over(stage, child)
+    await child.reply("And now?")
+
+    heard = [message.get_text_content() for message in said]
+    assert sealed == []
+    assert [message.get_text_content() async for message in child.transcript()] == [
+        *heard,
+        "Are you there?",
+        "Still here.",
+        "And now?",
+        "Always.",
+    ]
+    assert (await child.events()).events[: len(told)] == told
+    assert ((await child.status()).generation, (await child.status()).hold) == (2, "")
+    assert await failure_of_replay(stage, child) is None
 
 
 async def test_one_whose_agent_says_when_to_close_stays_open_and_reports_by_letter(stage: Stage) -> None:

@@ -280,6 +280,7 @@ async def test_a_sub_agent_shares_the_key_of_who_started_it(locked: Stage) -> No
     told = start.workflow_execution_started_event_attributes.input.payloads[0]
 
     assert (child.outcome, done.get_tool_results()[0].get_text()) == ("success", WORD)
+    assert [name for name, content in raw_files(locked).items() if WORD.encode() in content] == []
     assert told.metadata["key"] == (await first_input(locked, session)).metadata["key"]
 
 
