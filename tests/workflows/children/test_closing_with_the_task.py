@@ -86,6 +86,29 @@ async def test_few_entries_stand_with_its_state_alone_and_outlive_its_history(
     assert await failure_of_replay(stage, child) is None
 
 
+async def test_one_that_no_store_takes_at_its_end_stays_open_and_loses_nothing(stage: Stage) -> None:
+    session = lead(stage, {"scout": agent(stage, calls("send", to="Ana"), {"text": "Sent."}, {"text": "Still here."})})
+    reply = await session.submit("Go")
+    child = child_of(stage, session)
+    call = await asked(child)
+    folder = stage.settings.data_dir / "sessions"
+    folder.rename(folder.with_name("away"))
+    folder.write_text("no directory")
+    await child.confirm(call, allow=True)
+    done = await session.wait(reply)
+    how, said = await how_it_ended(stage, child), [message async for message in child.transcript()]
+    folder.unlink()
+    folder.with_name("away").rename(folder)
+
+    again = await child.reply("Are you there?")
+
+    assert results(done) == [(SUCCESS, "Sent.")]
+    assert how is WorkflowExecutionStatus.RUNNING
+    assert again.get_text_content() == "Still here."
+    assert [message async for message in child.transcript()][: len(said)] == said
+    assert await failure_of_replay(stage, child) is None
+
+
 async def test_one_whose_agent_says_when_to_close_stays_open_and_reports_by_letter(stage: Stage) -> None:
     session = lead(stage, {"scout": agent(stage, {"text": "Seen."}, idle_close_seconds=600)})
 
