@@ -5,6 +5,7 @@ fails where CI=true. All tests and async fixtures share one event loop (pyprojec
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from longhaul.activities.process.sandbox import bwrap_problem
 from longhaul.activities.process.threads import NotingPool
-from longhaul.starter.hosting.own_process import new_event_loop
+from longhaul.starter.hosting.own_process import collect_rarely, new_event_loop
 from longhaul.starter.provision.dev_server import DevServer, DevServerSettings
 from longhaul.starter.provision.temporal_cli import Say, TemporalCliMissing, find_temporal
 from longhaul.workflows.contract import SEARCH_ATTRIBUTES
@@ -66,6 +67,8 @@ def found(name: str, find: Callable[[Say], Found]) -> Found:
 
 
 def pytest_sessionstart() -> None:
+    # What is read and collected stays until the end: to look through it again and again costs more than to read it.
+    gc.disable()
     # Settings of whoever runs the tests are none of theirs: neither their own file, nor one in this folder.
     os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-settings")
     os.environ["LONGHAUL_TRUST"] = "0"
@@ -76,6 +79,10 @@ def pytest_sessionstart() -> None:
     # A shell starts what runs in its background deaf to SIGINT, and children inherit that: some here are to hear it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    collect_rarely()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
