@@ -41,6 +41,7 @@ class DevServerSettings:
     """Of the Web UI; 0 = a free one, None = no UI."""
     search_attributes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Name to type as the CLI spells it (Keyword, KeywordList, Datetime, Int, Double, Bool, Text)."""
+    dynamic_config: Mapping[str, int | bool | str] = field(default_factory=lambda: DYNAMIC_CONFIG)
     die_with_parent: bool = True
     """Also when we are killed outright; False leaves the server running then."""
     start_seconds: float = 30.0
@@ -178,7 +179,7 @@ def _arguments(server: DevServer) -> Iterator[str]:
     yield from ("--ui-port", str(server.ui_port)) if server.ui_port else ("--headless",)
     for pragma, setting in SQLITE_PRAGMAS.items():
         yield from ("--sqlite-pragma", f"{pragma}={setting}")
-    for key, value in DYNAMIC_CONFIG.items():
+    for key, value in server.settings.dynamic_config.items():
         # The server reads JSON, so a string needs quotes of its own: json.dumps adds them.
         yield from ("--dynamic-config-value", f"{key}={json.dumps(value)}")
     for name, kind in server.settings.search_attributes.items():
@@ -195,7 +196,7 @@ async def _serves(address: str, search_attributes: Mapping[str, str]) -> bool:
     return set(search_attributes) <= set(known.custom_attributes)
 
 
-_HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR")
+_HANDED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "GOGC")
 
 
 def _environment() -> dict[str, str]:
