@@ -31,7 +31,7 @@ from longhaul.starter.reach import query_retries
 from longhaul.starter.reach.connection import connect, let_go
 from longhaul.starter.settings import Settings
 from longhaul.worker import build
-from tests.activities.models.conftest import calling
+from tests.activities.models.conftest import calling, few_authorities, one_authority
 from tests.activities.models.sample_requests import KEYS, WEATHER, keys_for
 from tests.activities.models.wire import (
     BEGINNINGS,
@@ -43,6 +43,8 @@ from tests.activities.models.wire import (
     response_says,
 )
 from tests.e2e.processes import WorkerSettings, worker
+
+__all__ = ["few_authorities", "one_authority"]
 
 TOOLS = "tests.workflows.tools"
 CLAUDE, RESPONSES, CHAT = BEGINNINGS
