@@ -152,7 +152,8 @@ async def notify(screen: Screen, name: Name, told: EventTold) -> int:
     """Tell of an event."""
     async with opened(name) as session:
         woken = await session.notify(told.name, told.payload, request_id=told.request_id, by=whoami())
-    what = "has woken up" if woken else "is not waiting for it just now, and is told when it does"
+    kept = "is not waiting for it just now; it is told when it does, once for each request id"
+    what = "has woken up" if woken else kept
     screen.show(Text(one_line(f"{session.id} {what}")))
     screen.document({"session": session.id, "event": told.name, "woken": woken})
     return 0

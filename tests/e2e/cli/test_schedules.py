@@ -38,7 +38,7 @@ async def test_a_sleep_is_shown_and_ended_by_a_notification(cli: Cli, app: Longh
     row = next(row for row in rows.document if row["session"] == "belfry")
     assert (row["waits_for"], row["event"], row["tool"]) == ("wake-up", "bell", "wait_for")
     assert rung.document == {"session": "belfry", "event": "bell", "woken": True}
-    assert again.out == "belfry is not waiting for it just now, and is told when it does\n"
+    assert again.out == "belfry is not waiting for it just now; it is told when it does, once for each request id\n"
     assert (refused.code, "was used before for another notification" in refused.err) == (2, True)
     assert done.get_text_content() == "It rang."
     assert '"twelve times"' in done.get_tool_results()[0].get_text()
