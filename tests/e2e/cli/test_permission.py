@@ -6,22 +6,41 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.activities.corpora.stage import build, corpus
+from tests.e2e.warm_cli import WarmCli
 
 CLI = [sys.executable, "-m", "longhaul.starter.cli.main"]
 ROOT = Path(__file__).parents[3]
 
 
+def environment() -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("LONGHAUL_", "TEMPORAL_"))}
+    return ours | {"TEMPORAL_ADDRESS": "127.0.0.1:1", "PYTHONPATH": str(ROOT)}
+
+
 def check(lines: bytes, *flags: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LONGHAUL_", "TEMPORAL_"))}
-    environment |= {"TEMPORAL_ADDRESS": "127.0.0.1:1", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [*CLI, "permission", "check", *flags], input=lines, cwd=cwd, env=environment, capture_output=True, check=False
+        [*CLI, "permission", "check", *flags], input=lines, cwd=cwd, env=environment(), capture_output=True, check=False
     )
+
+
+@pytest.fixture(scope="module")
+def read_already() -> Iterator[WarmCli]:
+    """For tests of what is said, not of how a process starts: that takes a second of the processor."""
+    warm = WarmCli.start(environment())
+    yield warm
+    warm.close()
+
+
+def checked(warm: WarmCli, lines: bytes, *flags: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
+    arguments = ["permission", "check", *flags]
+    code, out, err = warm.run(arguments, environment(), cwd, lines.decode())
+    return subprocess.CompletedProcess(arguments, code, out.encode(), err.encode())
 
 
 def decided(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, object]]:
@@ -93,10 +112,11 @@ def test_arguments_that_can_not_be_used_are_denied_as_in_a_session(tmp_path: Pat
         ("list.json", '[{"tool_name": "Bash", "rule_content": "make:*", "behavior": "allow"}]'),
     ],
 )  # fmt: skip
-def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path: Path) -> None:
+def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path: Path, read_already: WarmCli) -> None:
     (tmp_path / name).write_text(text)
+    call = lines_of({"id": 1, "command": "make test"})
 
-    done = check(lines_of({"id": 1, "command": "make test"}), "--rules", name, "--mode", "dont_ask", cwd=tmp_path)
+    done = checked(read_already, call, "--rules", name, "--mode", "dont_ask", cwd=tmp_path)
 
     assert [answer["behavior"] for answer in decided(done)] == ["allow"]
 
@@ -113,10 +133,12 @@ def test_rules_are_read_as_agent_files_write_them(name: str, text: str, tmp_path
         (["--rules", "r"], "7", "r is neither TOML nor JSON"),
     ],
 )
-def test_flags_that_can_not_be_meant_so_are_refused(flags: list[str], text: str, sentence: str, tmp_path: Path) -> None:
+def test_flags_that_can_not_be_meant_so_are_refused(
+    flags: list[str], text: str, sentence: str, tmp_path: Path, read_already: WarmCli
+) -> None:
     (tmp_path / "r").write_text(text)
 
-    done = check(b"", *flags, cwd=tmp_path)
+    done = checked(read_already, b"", *flags, cwd=tmp_path)
 
     assert done.returncode == 2
     assert sentence in done.stderr.decode()
