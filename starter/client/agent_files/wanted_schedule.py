@@ -19,6 +19,8 @@ SHORTEST_CATCH_UP_SECONDS = 10.0
 LONGEST_SHOWN_CHARS = 200
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_NO_PLACES = ("local", "localtime", "factory", "posixrules")
+"""The server takes them as time zones."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FRESH: tuple[Overlap, ...] = ("skip", "beside")
 _LASTING: tuple[Overlap, ...] = ("skip", "queue", "now", "interrupt")
@@ -71,8 +73,7 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
         raise BadSchedule("prompt: it is empty; say what the agent should do at each firing")
     if bool(terms.cron) == (terms.every_seconds != 0):
         raise BadSchedule("give a cron line or `every`, one of both")
-    if terms.zone and not terms.cron:
-        raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
+    _check_zone(terms)
     if not terms.cron and terms.every_seconds < 1:
         raise BadSchedule(f"every: {terms.every_seconds:g} seconds is too often; once a second is the most")
     if terms.cron:
@@ -87,6 +88,13 @@ def _check(name: str, prompt: str, terms: ScheduleTerms) -> None:
     if terms.overlap not in allowed:
         kind = "that all go to one session" if terms.session else "that begin sessions of their own"
         raise BadSchedule(f"overlap: {terms.overlap!r} is not for firings {kind}; there are: {', '.join(allowed)}")
+
+
+def _check_zone(terms: ScheduleTerms) -> None:
+    if terms.zone and not terms.cron:
+        raise BadSchedule("zone: it is for a cron line; `every` counts from midnight UTC, 1970")
+    if terms.zone.lower() in _NO_PLACES:
+        raise BadSchedule(f"zone: {terms.zone!r} is what each machine makes of it; name a place, as Europe/Berlin")
 
 
 def _check_cron(line: str) -> None:

@@ -199,6 +199,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"cron": "TZ=UTC * * * *"}, "a time zone is said by itself"),
     ({"cron": "0 7 * * 1-5 # mornings"}, "has to be five fields"),
     *(({"cron": f"0 0 {odd}"}, f"cron: '0 0 {odd}' never comes: no month") for odd in NO_DAYS),
+    *(({"cron": "0 7 * * *", "zone": zone}, "name a place") for zone in ("Local", "localtime", "Factory")),
     ({"cron": "0 7 * * 8"}, "the server says: "),
     ({"cron": "@hourlyish"}, "the server says: "),
     ({"every": timedelta(days=100_000)}, "3650 days are the most"),
