@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import mcp_types as types
-from anyio import create_memory_object_stream
+from anyio.abc import ObjectReceiveStream
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -91,17 +93,27 @@ def _version() -> str:
 
 async def serve_lines(server: "Server[dict[str, object]]") -> None:
     """Over stdin and stdout, until the client closes them."""
-    taken, messages = create_memory_object_stream[SessionMessage | Exception](0)
+    async with stdio_server() as (heard, said):
+        readable = _Readable(heard.receive, said.send, heard.aclose)
+        await server.run(readable, said, server.create_initialization_options())
 
-    async with stdio_server() as (heard, said), asyncio.TaskGroup() as group:
 
-        async def take() -> None:
-            async with taken:
-                async for one in heard:
-                    await (said.send(_unreadable(one)) if isinstance(one, Exception) else taken.send(one))
+@dataclass(frozen=True)
+class _Readable(ObjectReceiveStream[SessionMessage | Exception]):
+    """What can be read of a client's lines; the rest is answered as it is come upon. Taken in by a task of its own, the
+    end would be heard before the last answer is given, and the package cancels what is under way then."""
 
-        group.create_task(take())
-        await server.run(messages, said, server.create_initialization_options())
+    hear: Callable[[], Awaitable[SessionMessage | Exception]]
+    say: Callable[[SessionMessage], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+
+    async def receive(self) -> SessionMessage | Exception:
+        while isinstance(one := await self.hear(), Exception):
+            await self.say(_unreadable(one))
+        return one
+
+    async def aclose(self) -> None:
+        await self.close()
 
 
 def _unreadable(error: Exception) -> SessionMessage:
