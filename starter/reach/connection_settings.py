@@ -49,7 +49,8 @@ def why_not_reached(error: Exception, *, tls: bool) -> str:
         return "TEMPORAL_TLS_CLIENT_CERT_PATH holds no certificate in PEM form; name the file that does"
     if not tls and re.search(r"closed|reset|broken pipe", told, re.IGNORECASE):
         return "it hangs up; set TEMPORAL_TLS=true if it wants TLS, or TEMPORAL_ADDRESS to a Temporal server"
-    if tls and re.search(r"CertificateRequired|HandshakeFailure|UnexpectedEof|BrokenPipe|ConnectionReset", told):
+    hung_up = r"CertificateRequired|HandshakeFailure|UnexpectedEof|BrokenPipe|ConnectionReset|connection closed"
+    if tls and re.search(hung_up, told):
         return (
             "it hangs up once it knows us; set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH if it "
             "wants a certificate, or TEMPORAL_API_KEY"

@@ -147,5 +147,10 @@ async def test_what_is_wrong_with_certificates_is_told(
             await connect(f"localhost:{server.sockets[0].getsockname()[1]}")
 
 
+def test_a_server_that_closes_before_its_reason_is_read_is_told_like_one_that_says_it() -> None:
+    told = 'Transport, hyper::Error(Io, Custom { kind: Other, error: "connection closed" })'
+    assert "if it wants a certificate" in why_not_reached(RuntimeError(told), tls=True)
+
+
 def test_a_file_without_a_certificate_is_told() -> None:
     assert "PEM" in why_not_reached(RuntimeError("error::Error(Transport, NoCertificatesPresented)"), tls=True)
