@@ -62,7 +62,8 @@ SHOWS: dict[str, list[tuple[str, int, str]]] = {
         ("memory delete 12 15", 1, "no memories of the user 'ana'"),
         ("memory delete --all", 0, "deleted: 0"),
         ("knowledge add handbook", 0, "added: 3"),
-        ("knowledge list", 0, "docs/tides.md"),
+        ("knowledge add handbook ../pilot/docs --as pilot", 0, "added: 1"),
+        ("knowledge list", 0, "pilot/tides.md"),
         ("knowledge search handbook", 0, "High water is at six"),
         ("knowledge delete handbook", 0, "deleted: 1"),
     ],
@@ -92,7 +93,8 @@ async def desk(temporal_cli: Path, tmp_path: Path, warm_cli: WarmCli) -> AsyncIt
             "LONGHAUL_MODEL": f"scripted:{tmp_path}/shop/script.jsonl",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
-        (tmp_path / "shop" / "docs").mkdir(parents=True)
+        for shop in ("shop", "pilot"):
+            (tmp_path / shop / "docs").mkdir(parents=True)
         async with worker(crew):
             yield Cli(environment(crew) | further, tmp_path / "shop", warm_cli)
 
@@ -103,6 +105,7 @@ def lay_out(folder: Path, text: str) -> None:
     for name, said in {
         "docs/tides.md": "High water is at six.",
         "docs/old.md": "Ebb.",
+        "../pilot/docs/tides.md": "Slack.",
         "CONTRIBUTING.md": "Do.",
     }.items():
         (folder / name).write_text(said)
