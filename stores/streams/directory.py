@@ -25,6 +25,9 @@ KEPT_SECONDS = 24 * 3600.0
 """A session that has written nothing for so long loses its stream."""
 SWEEP_SECONDS = 600.0
 ANSWER_SECONDS = 2.0
+UNIT_NS = 100_000
+"""Of a file's first number. In a whole millisecond a stream could be begun, deleted and begun anew, and nobody would
+see that it is another; a finer one would not fit into a name's digits."""
 MARK = ".id"
 """The file that tells this directory from another machine's of the same path."""
 
@@ -96,7 +99,7 @@ class DirectoryStreams:
     def _begin(self, folder: Path) -> list[int]:
         """Make the folder with its first file, which no stream of this session has had before: whoever reads the one
         that was deleted sees that this is another. Returns the numbers of its files."""
-        new, number = self._root / f".{secrets.token_hex(8)}", time.time_ns() // 1_000_000
+        new, number = self._root / f".{secrets.token_hex(8)}", time.time_ns() // UNIT_NS
         new.mkdir(mode=0o700, parents=True)
         os.close(_opened(file_of(new, number)))
         try:
