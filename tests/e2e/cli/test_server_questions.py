@@ -57,8 +57,8 @@ async def test_a_narrow_terminal_breaks_no_word_of_what_a_server_asks_and_of_wha
 
     with Terminal(cli, "result", "quay-by-narrow-hand", "moor-1", columns=38) as terminal:
         terminal.steps(
-            ("", "accept, decline or cancel?"),
-            ("what do you mean by that, I wonder\r", "\n  is none of accept, decline, cancel"),
+            ("", asked := "accept, decline or cancel?"),
+            ("what do you mean by that, I wonder\r", f"\n  is none of accept, decline, cancel\n{asked}"),
             ("a\r", "name (text):"),
             ("north\r", "it out):"),
             ("many\r", "type it\n  as in JSON"),
