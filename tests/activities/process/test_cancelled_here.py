@@ -4,13 +4,18 @@ whoever waits for it may cancel it."""
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhaul.activities.analysis.chain import Analyzers
+from longhaul.activities.attempt.secrets import WorkerSecrets
+from longhaul.activities.attempt.workspaces import Workspaces
 from longhaul.activities.compression.chain import run_chain
+from longhaul.activities.context.context_cache import Contexts
 from longhaul.activities.context.prompt_hooks import PromptHooks
+from longhaul.activities.examine_calls import Examination
 from longhaul.activities.kinds.kind import AgentKind
 from longhaul.activities.kinds.kind_turns import KindTurns
 from longhaul.activities.kinds.registry import Kinds
@@ -18,6 +23,10 @@ from longhaul.activities.memory.retrieval import _or_said
 from longhaul.activities.middlewares.chain import around, bounded
 from longhaul.activities.middlewares.middleware import Middleware
 from longhaul.activities.probe_call import _look
+from longhaul.activities.tool import Place
+from longhaul.activities.tools.read import Read
+from longhaul.activities.tools.registry import Toolbox
+from longhaul.agent.permission.facts import CallFacts
 from tests.activities.analysis.test_chain import case
 from tests.activities.context.test_prompt_hooks import CONTEXT as PROMPT
 from tests.activities.middlewares.test_middlewares import CONTEXT
@@ -106,7 +115,17 @@ async def probe(act: Act) -> Any:
     return await _look(Foreign(act), None)  # type: ignore[arg-type]
 
 
-TOLD = [analyzer, store, probe]
+async def examiner(act: Act) -> Any:
+    class ForeignRead(Read):
+        async def examine(self, arguments: dict[str, Any], place: Place) -> CallFacts:
+            return await act()  # type: ignore[no-any-return]
+
+    here = Path(__file__).parent
+    looking = Examination(Contexts(), Toolbox([ForeignRead()]), Workspaces(here), WorkerSecrets())
+    return await looking.look("Read", '{"file_path": "a"}', Place(root=here, cwd=here))
+
+
+TOLD = [analyzer, store, probe, examiner]
 """What they come to says it."""
 PLACES = [middleware, middleware_around_nothing, prompt_hook, condenser, *TOLD]
 
