@@ -67,8 +67,10 @@ async def add(screen: Screen, base: str, paths: list[Path], called: str | None =
 
 def _is_known(path: Path, known: str) -> bool:
     """Blocking. Raises NoDocument."""
-    digest = digest_of(path) if known else ""
-    return bool(known) and known in (digest, with_origin(digest, path))
+    if not known:
+        return False
+    digest = digest_of(path)
+    return known in (digest, with_origin(digest, path))
 
 
 def _tell_refused(screen: Screen, name: str, beginnings: list[str]) -> None:
