@@ -6,6 +6,7 @@ can be alive any more; a new behaviour gets a scenario of its own. CONTRIBUTING.
 
 import asyncio
 import json
+import lzma
 import os
 import re
 import shutil
@@ -50,7 +51,8 @@ async def record(name: str, scenario: Scenario) -> None:
         text = json.dumps({"workflow_id": _workflow_id(name, scenario), "events": _without_traces(events)}, indent=1)
         if any(mark in text for mark in (f"@{socket.gethostname()}", str(Path.home()), str(ROOT))):
             raise RuntimeError(f"{name}: the history names this machine")
-        (HISTORIES / f"{name}{suffix}.json").write_text(text + "\n", encoding="utf-8")
+        packed = lzma.compress(f"{text}\n".encode(), preset=9 | lzma.PRESET_EXTREME)
+        (HISTORIES / f"{name}{suffix}.json.xz").write_bytes(packed)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import lzma
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,8 @@ from longhaul.workflows.session import AgentSession
 from tests.replay.scenarios import SCENARIOS
 
 HISTORIES = Path(__file__).with_name("histories")
-NAMES = sorted(path.stem for path in HISTORIES.glob("*.json"))
-LARGEST = 120_000
+NAMES = sorted(path.name.removesuffix(".json.xz") for path in HISTORIES.iterdir())
+LARGEST_BYTES = 20_000
 _DATA = re.compile(r'"data": "([A-Za-z0-9+/=]+)"')
 _BEHAVIOUR = re.compile(rb'"behaviour":(\d+)')
 
@@ -30,7 +31,7 @@ Events = list[dict[str, Any]]
 
 def stored(name: str) -> tuple[str, Events]:
     """Workflow id and events."""
-    history = json.loads((HISTORIES / f"{name}.json").read_text(encoding="utf-8"))
+    history = json.loads(lzma.decompress((HISTORIES / f"{name}.json.xz").read_bytes()))
     return history["workflow_id"], history["events"]
 
 
@@ -118,4 +119,4 @@ def test_a_stored_history_is_small_and_was_written_by_a_live_worker(name: str) -
     metadata = [event.get("workflowTaskCompletedEventAttributes", {}).get("sdkMetadata", {}) for event in events]
 
     assert any(each.get("coreUsedFlags") for each in metadata)
-    assert (HISTORIES / f"{name}.json").stat().st_size <= LARGEST
+    assert (HISTORIES / f"{name}.json.xz").stat().st_size <= LARGEST_BYTES
