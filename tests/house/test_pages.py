@@ -123,10 +123,11 @@ def is_command(line: str) -> bool:
 
 def test_the_newest_changes_are_those_of_this_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    newest = re.search(r"(?m)^## \[(.+?)\] - \d{4}-\d{2}-\d{2}$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"(?m)^## \[(.+?)\](?: - \d{4}-\d{2}-\d{2})?$", changes)
 
     assert newest is not None
-    assert newest[1] == version
+    assert newest[1] in ("Unreleased", version)
 
 
 def test_the_readme_stays_a_page() -> None:
