@@ -6,10 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from longhaul.activities.repository.secret_trees import TooLarge
 from longhaul.activities.shell import tree as shell_tree
 from longhaul.activities.shell.dangerous_commands import danger_of
 from longhaul.activities.shell.files import folders_with, home_written_out, lies_in
-from longhaul.activities.shell.mentions import mentioned
+from longhaul.activities.shell.git_trust import repository_above
+from longhaul.activities.shell.mentions import carried, carries_repository, mentioned, ruled_below
 from longhaul.activities.shell.order import Leans, LinePart, PartEffect, undone
 from longhaul.activities.shell.path_names import Followed, followed, further_names
 from longhaul.activities.shell.paths import danger_of_name, path_fact, resolve
@@ -154,7 +156,7 @@ class Findings:
         self.add(words)
         self._look_for_danger(words)
         if self.closed:
-            self.mentioned.update(dict.fromkeys(mentioned(words, self.at or (self.cwd,), self.root, self.closed)))
+            self._hold_against_rules(words, self.at or (self.cwd,))
         unwrapped = unwrap(words)
         if depth >= MAX_SCRIPT_DEPTH and (unwrapped.inner or unwrapped.script):
             self.doubt("too deep nesting")
@@ -164,6 +166,26 @@ class Findings:
                 self.list_wrapped(inner, depth + 1)
         if unwrapped.script:
             self.list_loosely(shell_tree.parse(unwrapped.script[:MAX_PARSED_CHARACTERS]), depth + 1)
+
+    def _hold_against_rules(self, words: tuple[str, ...], at: Directories) -> None:
+        """Note what an unproven command may take for a path, or take along with one, as far as rules speak of it."""
+        self.mentioned.update(dict.fromkeys(mentioned(words, at, self.root, self.closed)))
+        for folder in dict.fromkeys(carried(words, at)):
+            self.takes_along(folder)
+        if carries_repository(words):
+            for folder in at:
+                repository = repository_above(os.path.realpath(folder))
+                self.touch(str(Path(repository).parent) if repository else folder, "read", ("/",), searched=True)
+
+    def takes_along(self, folder: str) -> None:
+        """Note what lies below a folder that gets another name, as far as rules speak of it: what they say of the old
+        names would say nothing of the new ones."""
+        if not self.closed or not os.path.isdir(folder):  # noqa: PTH112  it may be no path at all
+            return
+        try:
+            self.mentioned.update(dict.fromkeys(ruled_below(folder, self.root, self.closed, self._followed)))
+        except (TooLarge, OSError, ValueError):
+            self.touch(folder, "read", ("/",), searched=True)
 
     def _look_for_danger(self, words: tuple[str, ...]) -> None:
         """Any word of an unproven command that leads to a dangerous file: what the command does with it is unknown."""

@@ -28,8 +28,13 @@ def further_names(raw: str, resolved: Path, place: Place, ruled: Followed | None
     more than MAX_LINKS links.
     """
     spelt = list(_on_the_way(os.path.join(place.cwd, raw)))  # noqa: PTH118  Path would take out what links change
-    below = (_below(*pair, str(resolved)) for pair in (followed(place.ruled) if ruled is None else ruled))
+    below = spelt_below(followed(place.ruled) if ruled is None else ruled, str(resolved))
     return tuple(name for name in dict.fromkeys((*spelt, *below)) if name not in ("", str(resolved)))
+
+
+def spelt_below(ruled: Followed, resolved: str) -> Iterator[str]:
+    """The resolved path as the rules would spell it whose folders it lies in."""
+    yield from (name for pair in ruled if (name := _below(*pair, resolved)))
 
 
 def _on_the_way(path: str) -> Iterator[str]:

@@ -28,12 +28,20 @@ def _program(name: str, entry: dict[str, Any], operands: Operands) -> Program:
     )
 
 
+def _of_git(subcommands: str) -> tuple[str, ...]:
+    return tuple(f"git {subcommand}" for subcommand in subcommands.split())
+
+
 _LISTED: dict[str, dict[str, Any]] = tomllib.loads(LIST.read_text(encoding="utf-8"))
 PROGRAMS = _programs(_LISTED["programs"], "paths")
 EDITORS = _programs(_LISTED["editors"], "paths")
 """Programs whose only effect is on the paths that they name: what `accept_edits` may do unasked in the workspace."""
 GIT = _programs(_LISTED["git"], "git")
 """By one word, or by two with a blank between them."""
+CARRIERS = frozenset((*_LISTED["carriers"]["programs"].split(), *_of_git(_LISTED["carriers"]["git"])))
+"""Programs, and subcommands as `git mv`, that are not proven and give what lies below a folder another name."""
+REPOSITORY_CARRIERS = frozenset((*_LISTED["carriers"]["patching"].split(), *_of_git(_LISTED["carriers"]["repository"])))
+"""The same for files of the repository that no word names."""
 VERSIONS = {program: frozenset(words.split()) for program, words in _LISTED["versions"].items()}
 """Not here: programs that run what a file of the workspace names, also for their version (cargo and rustc by
 rust-toolchain.toml, go by go.mod, yarn by .yarnrc.yml, pnpm by package.json, pytest by conftest.py)."""

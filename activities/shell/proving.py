@@ -112,6 +112,8 @@ class Prover:
 
     def _touch_moved(self, proof: Proof, folder: str) -> bool:
         """Record what a moved folder would bring along to, or away from, a place where others run it."""
+        for path in proof.reads:
+            self.findings.takes_along(str(Path(folder, path)))
         try:
             along = moved_along([str(Path(folder, path)) for path in proof.writes], self.findings.root)
         except (TooLarge, OSError, ValueError):

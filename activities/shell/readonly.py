@@ -55,7 +55,8 @@ def _moved(program: str, operands: tuple[str, ...], into: tuple[str, ...]) -> Pr
     target, sources = (into[-1], operands) if into else (operands[-1], operands[:-1])
     landing = tuple(f"{target}/{source.rstrip('/').rsplit('/', 1)[-1]}" for source in sources)
     written = (target, *landing)
-    return Proof(sources, written) if program == "cp" else Proof((), sources + written)
+    # What is moved is read as well: a rule about the old name says nothing of the new one.
+    return Proof(sources, written if program == "cp" else sources + written)
 
 
 def _find(arguments: tuple[str, ...]) -> Proof | None:
@@ -77,9 +78,9 @@ def _sed(arguments: tuple[str, ...], program: Program = PROGRAMS["sed"]) -> Proo
     endings = [value for name, value in read.values if name in ("i", "in-place")]
     if any("/" in ending or "*" in ending for ending in endings) or (endings and any(map(is_mark, files))):
         return None
-    # With an ending the file's old content is written beside it.
+    # With an ending the file's old content is written beside it, and in the place of a link comes a copy of its file.
     copies = tuple(f"{file}{ending}" for file in files for ending in endings)
-    return Proof((), files + copies)
+    return Proof(files, files + copies)
 
 
 def _awk(arguments: tuple[str, ...]) -> Proof | None:

@@ -29,13 +29,16 @@ def _spoken(tool: str, facts: CallFacts) -> Iterator[tuple[tuple[str, ...], tupl
     """Names of each path, and the tools whose rules count for it."""
     searching = ("Grep",) if tool == "Bash" else ()
     for path in facts.paths:
-        yield path.names, (*_tools_of(path), *searching)
+        yield path.names, (*_tools_of(tool, path), *searching)
     for names in facts.mentioned:
         yield names, (*PATH_RULES, *searching)
 
 
-def _tools_of(path: PathFact) -> tuple[str, ...]:
-    return ("Write", "Edit") if path.access == "write" else ("Read",)
+def _tools_of(tool: str, path: PathFact) -> tuple[str, ...]:
+    if path.access == "read":
+        return ("Read",)
+    # Edit tells whether a text is in the file, so it reads what it writes.
+    return PATH_RULES if tool == "Edit" else ("Write", "Edit")
 
 
 def why_searched(rules: Sequence[PermissionRule], tool: str, facts: CallFacts, workspace_root: str) -> str:
