@@ -43,6 +43,8 @@ class RecordedPlace(OpenValue):
     """All tools work in a sandbox."""
     snapshots: bool = sparse(False)
     """The files are kept before a call that may change any."""
+    skills: tuple[str, ...] = sparse(())
+    """Folders and loaders of skills, as the agent names them."""
 
 
 class Runtime(OpenValue):

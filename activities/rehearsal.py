@@ -26,12 +26,15 @@ AGENT = "rehearsal"
 class Rehearsal:
     """Decides on calls as a session with these tools, this permission and this workspace would before its first call.
 
-    `root` is the workspace: a directory, absolute and resolved. It is not marked as a workspace, nor changed.
+    `root` is the workspace: a directory, absolute and resolved. It is not marked as a workspace, nor changed. `skills`
+    are the folders of skills, as the agent names them.
     """
 
-    def __init__(self, toolbox: Toolbox, permission: PermissionContext, root: Path) -> None:
+    def __init__(
+        self, toolbox: Toolbox, permission: PermissionContext, root: Path, skills: tuple[str, ...] = ()
+    ) -> None:
         folders, paths = ruled_folders(permission, str(root)), ruled_paths(permission)
-        self._place = Place(root=root, cwd=root, ruled=folders, closed=paths)
+        self._place = Place(root=root, cwd=root, ruled=folders, closed=paths, skills=skills)
         self._examination = Examination(Contexts(), toolbox, Workspaces(root), WorkerSecrets())
         self._record = Record(
             state=AgentState(

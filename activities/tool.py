@@ -40,6 +40,8 @@ class Place:
     """What the agent wants around commands; the worker may want more."""
     seal: Seal | None = None
     """The sandbox that all tools work in which say where they are found in it."""
+    skills: tuple[str, ...] = ()
+    """Folders and loaders of skills, as the agent names them."""
     owner: MemoryOwner = NOBODY
     """Whose memories its tools may read and write."""
     session_id: str = ""

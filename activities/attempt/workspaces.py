@@ -115,6 +115,7 @@ class Workspaces:
             sandbox=recorded.sandbox,
             sandbox_network=recorded.sandbox_network,
             seal=recorded.seal,
+            skills=recorded.skills,
             owner=MemoryOwner(recorded.user_id, recorded.agent),
             session_id=recorded.session_id,
         )

@@ -86,6 +86,7 @@ def place(record: Record) -> world.RecordedPlace:
         sandbox_network=record.spec.sandbox_network,
         seal=record.spec.seal,
         snapshots=record.spec.workspace is not None and record.spec.workspace.snapshots,
+        skills=record.spec.skills,
     )
 
 

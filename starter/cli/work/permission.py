@@ -74,7 +74,16 @@ def _rehearsal(question: CheckFlags) -> Rehearsal:
         toolbox = Toolbox([*default_tools(box=Box(settings.sandbox)), *load_modules(settings.tools)])
     except ToolSetupError as error:
         raise Misuse(str(error)) from None
-    return Rehearsal(toolbox, permission_of(question), _root(question.workspace or "."))
+    return Rehearsal(toolbox, permission_of(question), _root(question.workspace or "."), _skills_of(question))
+
+
+def _skills_of(question: CheckFlags) -> tuple[str, ...]:
+    """Of an agent file that is given for its rules: Skill reads what lies in these folders. Raises Misuse."""
+    table = {} if question.rules is None else _read(question.rules)
+    listed = cast(dict[str, object], table).get("skills", []) if isinstance(table, dict) else []
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in cast(list[object], listed)):
+        raise Misuse(f'--rules: {question.rules}: skills takes a list of folders, as in ["skills"]')
+    return tuple(cast(list[str], listed))
 
 
 def _root(given: str) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from longhaul.activities.rehearsal import Rehearsal
 from longhaul.activities.shell.programs import CARRIERS, EDITORS, GIT, PROGRAMS, REPOSITORY_CARRIERS
 from longhaul.activities.tools.registry import Toolbox, default_tools
+from longhaul.agent.plain.word_sets import names
 from longhaul.agent.values.permission import Behavior, PermissionContext, PermissionMode, PermissionRule
 from tests.activities.corpora.stage import git
 from tests.activities.tools.calls import RIPGREP
@@ -22,16 +23,17 @@ RULES = ("secret.txt", "private/**", "parent/private/*.txt", "**/deep/hidden.txt
 
 FILE = "secret.txt"
 READING = {
-    **{name: f"{name} {FILE}" for name in (
-        "ls cat head tail tac nl wc stat file du realpath readlink cut uniq sort comm join paste fold column rev tree"
-        " xxd find od hexdump base64 md5sum sha1sum sha256sum sha512sum cksum").split()},
+    **{name: f"{name} {FILE}" for name in sorted(names(
+        "ls cat head tail tac nl wc stat file du realpath readlink cut uniq sort comm join paste fold column"
+        " rev tree xxd find od hexdump base64 md5sum sha1sum sha256sum sha512sum cksum"
+    ))},
     "df": f"df {FILE}", "date": f"date -r {FILE}", "diff": f"diff {FILE} open/o.txt", "cmp": f"cmp open/o.txt {FILE}",
     "grep": f"grep x {FILE}", "egrep": f"egrep x {FILE}", "fgrep": f"fgrep x {FILE}", "rg": f"rg x {FILE}",
     "sed": f"sed -n p {FILE}", "jq": f"jq . {FILE}",
 }  # fmt: skip
-OF_NO_FILE = frozenset(
-    "pwd whoami id groups uname arch nproc hostname uptime free basename dirname tr true false : exit sleep seq printf"
-    " which type".split()
+OF_NO_FILE = names(
+    "pwd whoami id groups uname arch nproc hostname uptime free basename dirname tr true false : exit"
+    " sleep seq printf which type"
 )
 EDITING = {
     "mv": (f"mv {FILE} y", DENIED, ASKED),
@@ -49,9 +51,9 @@ GIT_OF_A_FILE = {
     "grep": f"git grep x {FILE}", "cat-file": f"git cat-file -p HEAD:{FILE}", "stash show": "git stash show -p",
     "stash list": "git stash list -p", "reflog show": "git reflog show -p",
 }  # fmt: skip
-GIT_OF_NAMES = frozenset(
+GIT_OF_NAMES = names(
     "status reflog shortlog rev-parse rev-list ls-files ls-tree branch tag remote describe show-ref for-each-ref"
-    " merge-base name-rev check-ignore count-objects version".split()
+    " merge-base name-rev check-ignore count-objects version"
 ) | {"worktree list", "remote get-url"}
 """They print names, messages and numbers."""
 
@@ -108,20 +110,22 @@ async def test_what_edits_is_held_against_rules_about_reading_if_content_goes_el
 MOVED = [
     "mv private public", "mv private/p.txt q", "mv -t open secret.txt", "mv -T private q", "mv ./private/ q",
     "mv -- secret.txt y", "cd private && mv p.txt ../q", "mkdir d && mv secret.txt d/", "mv open/o.txt secret.txt q",
-    "mv parent q", "mv parent/private q", "mv a q", "mv a/deep q", "cd a && mv deep ../q", "mv -t open a",
-    "mv p* q", "mv par?nt q", "mv par[e]nt q", "mv {open,parent} q", "mv -b parent q", "mv --backup=t secret.txt q",
-    "sed -i.bak s/x/y/ secret.txt", "sed -i s/x/y/ to_secret", "sed -i.bak s/x/y/ private/*.txt", "sed -n -i.b p secret.txt",
-    "sed --in-place=.o s/x/y/ secret.txt", "cp to_secret y", "cp -r parent q", "cp -a . ../q", "cp -rl a q", "cp -b secret.txt y",
-    "cp --backup open/o.txt secret.txt", "ln secret.txt y", "ln -s secret.txt y", "install secret.txt y", "ln -s private p",
-    "rename s/secret/open/ secret.txt", "rename secret open secr*", "tar cf x.tar parent", "tar -C parent -cf x.tar .",
-    "zip -r x.zip a", "rsync -a a/ q", "dd if=secret.txt of=y", "tee y < secret.txt", "split secret.txt y",
-    "csplit secret.txt 1", "truncate -r secret.txt y", "perl -i.bak -pe s/x/y/ secret.txt", "perl -i.bak -pe s/x/y/ s*.txt",
+    "mv parent q", "mv parent/private q", "mv a q", "mv a/deep q", "cd a && mv deep ../q", "mv -t open a", "mv p* q",
+    "mv par?nt q", "mv par[e]nt q", "mv {open,parent} q", "mv -b parent q", "mv --backup=t secret.txt q",
+    "sed -i.bak s/x/y/ secret.txt", "sed -i s/x/y/ to_secret", "sed -i.bak s/x/y/ private/*.txt",
+    "sed -n -i.b p secret.txt", "sed --in-place=.o s/x/y/ secret.txt", "cp to_secret y", "cp -r parent q",
+    "cp -a . ../q", "cp -rl a q", "cp -b secret.txt y", "cp --backup open/o.txt secret.txt", "ln secret.txt y",
+    "ln -s secret.txt y", "install secret.txt y", "ln -s private p", "rename s/secret/open/ secret.txt",
+    "rename secret open secr*", "tar cf x.tar parent", "tar -C parent -cf x.tar .", "zip -r x.zip a", "rsync -a a/ q",
+    "dd if=secret.txt of=y", "tee y < secret.txt", "split secret.txt y", "csplit secret.txt 1",
+    "truncate -r secret.txt y", "perl -i.bak -pe s/x/y/ secret.txt", "perl -i.bak -pe s/x/y/ s*.txt",
     "patch -b secret.txt x.diff", "patch --backup -i x.diff secret.txt", "sort -o y secret.txt", "uniq secret.txt y",
-    "git mv secret.txt y", "git mv parent q", "git -C . mv a q", "git stash push secret.txt", "git archive HEAD secret.txt",
-    "git clone . q", "shuf -o y secret.txt", "ruby -i.bak -pe 1 secret.txt", "awk -i inplace 1 secret.txt",
-    "xargs mv parent q", "nice mv parent q", "sudo mv parent q", "bash -c 'mv parent q'", "timeout 5 cp -r a q",
-    "find . -exec mv parent q ;", "cat secret.txt > y", "cp secret.txt /dev/stdout", "gzip secret.txt", "gzip -c secret.txt",
-    "shred secret.txt", "objcopy secret.txt y", "vim secret.txt", "ed secret.txt", "ex -c 'w y' secret.txt",
+    "git mv secret.txt y", "git mv parent q", "git -C . mv a q", "git stash push secret.txt",
+    "git archive HEAD secret.txt", "git clone . q", "shuf -o y secret.txt", "ruby -i.bak -pe 1 secret.txt",
+    "awk -i inplace 1 secret.txt", "xargs mv parent q", "nice mv parent q", "sudo mv parent q",
+    "bash -c 'mv parent q'", "timeout 5 cp -r a q", "find . -exec mv parent q ;", "cat secret.txt > y",
+    "cp secret.txt /dev/stdout", "gzip secret.txt", "gzip -c secret.txt", "shred secret.txt", "objcopy secret.txt y",
+    "vim secret.txt", "ed secret.txt", "ex -c 'w y' secret.txt",
 ]  # fmt: skip
 
 
@@ -163,5 +167,11 @@ async def test_secrets_are_moved_by_nobody_unasked(name: str, root: Path) -> Non
 
 
 async def test_other_files_are_moved_as_before(root: Path) -> None:
-    for line in ("mv open/o.txt q", "mv open q", "mv parent/open.txt q", "sed -i.bak s/x/y/ open/o.txt", "mv -t open q"):
+    for line in (
+        "mv open/o.txt q",
+        "mv open q",
+        "mv parent/open.txt q",
+        "sed -i.bak s/x/y/ open/o.txt",
+        "mv -t open q",
+    ):
         assert await _said(line, root, "deny") == EDITED

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longhaul.activities.tool import ToolError
-from longhaul.activities.tools.skills.skill import LoadSkill, loaded
+from longhaul.activities.tools.skills.skill import LoadSkill, text_of, wanted
 from longhaul.agent.values.conversation.tools import Effect
 
 
@@ -27,7 +27,7 @@ def write(path: Path, text: str) -> None:
 
 
 def load(root: Path, **arguments: Any) -> str:
-    return loaded(("skills", str(root.parent / "srv")), root, arguments)
+    return text_of(wanted(("skills", str(root.parent / "srv")), root, arguments))
 
 
 def test_a_skill_is_its_text_and_the_names_of_its_files(root: Path) -> None:
@@ -44,7 +44,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(root: Path) -> None:
     with pytest.raises(ToolError, match=r"no skill 'mortal'; the nearest is 'mortar', and all are: mortar, roof"):
         load(root, skill="mortal")
     with pytest.raises(ToolError, match="this agent has no skills"):
-        loaded((), root, {"skill": "mortar"})
+        wanted((), root, {"skill": "mortar"})
 
 
 @pytest.mark.parametrize(

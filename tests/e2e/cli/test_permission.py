@@ -178,3 +178,41 @@ def test_a_thousand_lines_take_at_most_five_seconds(tmp_path: Path, capsys: pyte
     assert done.returncode == 0
     assert [answer["id"] for answer in decided(done)] == list(range(1000))
     assert seconds < 5.0
+
+
+def test_an_agent_file_says_what_its_skills_and_rules_come_to(tmp_path: Path, read_already: WarmCli) -> None:
+    for name, text in (
+        ("SKILL.md", "---\nname: a\ndescription: Mix.\n---\nSand."),
+        ("secret.txt", "x"),
+        ("id_rsa", "x"),
+    ):
+        (tmp_path / "skills" / "a").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "skills" / "a" / name).write_text(text)
+    (tmp_path / "agent.toml").write_text(
+        'skills = ["skills"]\n[permission]\nmode = "accept_edits"\n[[permission.rules]]\n'
+        'tool_name = "Read"\nrule_content = "skills/a/secret.txt"\nbehavior = "deny"\n'
+    )
+    calls = lines_of(
+        {"tool": "Skill", "input": {"skill": "a"}},
+        {"tool": "Skill", "input": {"skill": "a", "file": "secret.txt"}},
+        {"tool": "Skill", "input": {"skill": "a", "file": "id_rsa"}},
+        {"command": "mv skills/a/secret.txt y"},
+        {"command": "mv skills/a b"},
+        {"command": "sed -i.bak s/x/y/ skills/a/secret.txt"},
+        {"command": "cp -r skills b"},
+    )
+
+    done = checked(read_already, calls, "--rules", "agent.toml", cwd=tmp_path)
+
+    said = [answer["behavior"] for answer in decided(done)]
+    assert said == ["allow", "deny", "ask", "deny", "deny", "deny", "deny"]
+
+
+@pytest.mark.parametrize("skills", ["7", "[7]", '"skills"'])
+def test_skills_that_are_no_folders_are_refused(skills: str, tmp_path: Path, read_already: WarmCli) -> None:
+    (tmp_path / "agent.toml").write_text(f"skills = {skills}\n[permission]\n")
+
+    done = checked(read_already, b"", "--rules", "agent.toml", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert b"skills takes a list of folders" in done.stderr
