@@ -23,7 +23,7 @@ _CONFIGURATION_FILES = names(
     ".envrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
     " .zlogin .netrc .npmrc .pypirc .gitconfig .gitmodules .mcp.json .inputrc .vimrc .tmux.conf"
 )
-_PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".pnpm", ".venv", ".git"})
+PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".pnpm", ".venv", ".git"})
 """Folders in which package managers and git give one file many names."""
 
 
@@ -95,9 +95,21 @@ def danger_by_kind(path: Path) -> str:
         return ""
     if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
         return f"{path.name} is a pipe or a socket"
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and _PACKAGES.isdisjoint(path.parts):
+    if _is_second_name(path, status):
         return f"{path.name} has a second name (a hard link), which may lie outside of the workspace"
     return ""
+
+
+def has_second_name(path: Path) -> bool:
+    """Whether the file, which is none of a package, has a further name, which may lie anywhere."""
+    try:
+        return _is_second_name(path, os.lstat(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _is_second_name(path: Path, status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and PACKAGES.isdisjoint(path.parts)
 
 
 def danger_to_others(parts: tuple[str, ...]) -> str:

@@ -30,6 +30,12 @@ class Tracked:
     """Folders in which a submodule belongs."""
     folders: tuple[str, ...] = ()
     """That hold a file, or one that does."""
+    listing: str = ""
+    """All names, each behind a NUL: one text, for there may be hundreds of thousands."""
+
+    @property
+    def names(self) -> list[str]:
+        return self.listing.split("\0")[1:]
 
 
 def tracked_in(index: Path) -> Tracked:
@@ -58,6 +64,7 @@ def _parsed(data: bytes) -> Tracked:
     secrets: list[str] = []
     modules: list[str] = []
     folders: set[str] = set()
+    names = [""]
     at, name = _HEADER.size, b""
     for _ in range(count):
         mode = int.from_bytes(data[at + 24 : at + 28])
@@ -69,6 +76,7 @@ def _parsed(data: bytes) -> Tracked:
         if _OUT_OF_THE_TREE.search(name) and mode != _SPARSE_FOLDER:
             raise ValueError("a name that leads out of the working tree")
         folders.add(text.rpartition("/")[0])
+        names.append(text)
         if mode == _GITLINK:
             modules.append(text)
         elif is_secret(tuple(text.lower().split("/"))):
@@ -80,7 +88,7 @@ def _parsed(data: bytes) -> Tracked:
     if data[at : at + 4] == b"link":
         raise ValueError("it is split")
     above = {str(parent) for folder in folders for parent in (PurePosixPath(folder), *PurePosixPath(folder).parents)}
-    return Tracked(tuple(secrets), tuple(modules), tuple(sorted(above - {"", "."})))
+    return Tracked(tuple(secrets), tuple(modules), tuple(sorted(above - {"", "."})), "\0".join(names))
 
 
 def _kept_of_last(data: bytes, at: int, name: bytes) -> tuple[bytes, int]:

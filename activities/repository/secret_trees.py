@@ -1,13 +1,16 @@
-"""Finds the files with secrets that a search through a folder would come by, by their names."""
+"""Finds the files that a search through a folder would come by and that people are asked about: those with secrets, by
+their names, and those with a second name (a hard link) that may lie outside of the folder."""
 
 import os
 import re
+import stat
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from longhaul.activities.repository.dangerous_files import PACKAGES
 from longhaul.agent.permission.secret_files import KEYRINGS, is_secret
 from longhaul.stores.regular_files import read_regular
 
@@ -42,6 +45,8 @@ class Tree:
     secrets: list[str] = field(default_factory=list)
     """Absolute paths, links not resolved."""
     links: list[str] = field(default_factory=list)
+    second_names: list[str] = field(default_factory=list)
+    """Files, not of packages, that have a further name which is not in the folder."""
     ignores: list[str] = field(default_factory=list)
     """Files that say what ripgrep leaves out."""
     odd: bool = False
@@ -73,6 +78,7 @@ _remembered: OrderedDict[tuple[str, bool, int], tuple[float, Tree | None]] = Ord
 
 def _walked(start: str, most: int, *, with_links: bool) -> Tree:
     tree, seen = Tree(), 0
+    several = SeveralNames()
     waiting = [(start, Path(start).name.lower(), False)]
     while waiting:
         folder, folder_name, in_keyring = waiting.pop()
@@ -88,11 +94,47 @@ def _walked(start: str, most: int, *, with_links: bool) -> Tree:
             elif entry.is_dir(follow_symlinks=False):
                 if not _is_passed_by(folder_name, name, with_links=with_links):
                     waiting.append((entry.path, name, in_keyring or name in KEYRINGS))
-            elif (in_keyring or is_secret((folder_name, name))) and not is_harmless(entry.path):
-                tree.secrets.append(entry.path)
+            else:
+                several.look_at(entry)
+                if (in_keyring or is_secret((folder_name, name))) and not is_harmless(entry.path):
+                    tree.secrets.append(entry.path)
         if len(tree.secrets) > MAX_FOUND or len(tree.links) > MAX_FOUND:
             raise TooLarge
+    tree.second_names.extend(several.with_one_elsewhere())
+    if len(tree.second_names) > MAX_FOUND:
+        raise TooLarge
     return tree
+
+
+class SeveralNames:
+    """Files with several names, and which of their names were come by."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], tuple[int, list[str]]] = {}
+
+    def look_at(self, entry: os.DirEntry[str]) -> None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return
+        self._add(status, entry.path)
+
+    def look_at_all(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            try:
+                status = os.lstat(path)
+            except (OSError, ValueError):
+                continue
+            self._add(status, path)
+
+    def _add(self, status: os.stat_result, path: str) -> None:
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            self._found.setdefault((status.st_dev, status.st_ino), (status.st_nlink, []))[1].append(path)
+
+    def with_one_elsewhere(self) -> Iterator[str]:
+        """Those that have more names than were come by, and are none of packages, which share their files."""
+        elsewhere = (path for count, paths in self._found.values() if len(paths) < count for path in paths)
+        return (path for path in elsewhere if PACKAGES.isdisjoint(Path(path).parts))
 
 
 def _is_passed_by(folder: str, name: str, *, with_links: bool) -> bool:

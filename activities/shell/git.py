@@ -68,6 +68,7 @@ _VERBOSE = names("v verbose")
 """Of `git status`: with a patch."""
 _OF_WHAT_IS_THERE = frozenset({"grep", "blame", "diff"})
 """What prints the index and the files, unless a commit is named."""
+_OF_FILES = _OF_WHAT_IS_THERE | {"status"}
 _SHOW_ALWAYS = frozenset({"grep", "blame"})
 """What prints the content of files, and when."""
 _FILE_IN_COMMIT = re.compile(r"[^:/{]*:(?!/)[^:]+")
@@ -91,6 +92,8 @@ class Shown:
     """It prints what the limits name, also when none of them is there now."""
     history: bool = True
     """It prints commits, and what they hold may be gone from the index and the files."""
+    files: bool = False
+    """It prints what the files of the working tree hold."""
 
 
 def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
@@ -121,4 +124,5 @@ def shown_paths(arguments: tuple[str, ...]) -> Shown | None:
         commits = commits[1:]
     history = rest[0] not in _OF_WHAT_IS_THERE or bool(commits) or bool(read.given & {"cached", "staged"})
     untracked = rest[0] == "grep" and "untracked" in read.given
-    return Shown(folder, in_commits, named, all_limit, untracked, history=history)
+    files = rest[0] in _OF_FILES and not read.given & {"cached", "staged"}
+    return Shown(folder, in_commits, named, all_limit, untracked, history=history, files=files)

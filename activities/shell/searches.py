@@ -1,6 +1,7 @@
 """Commands that read files which they do not name: searches through folders, and what git shows of its own store.
 
-Each gives the files with secrets that it would come by; a person is asked about those as if they had been named.
+Each gives the files with secrets, and those with a second name, that it would come by; a person is asked about them as
+if they had been named.
 """
 
 import fnmatch
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longhaul.activities.repository.git_index import tracked_in
-from longhaul.activities.repository.secret_trees import IGNORES, TooLarge, is_harmless, tree_of
+from longhaul.activities.repository.secret_trees import IGNORES, SeveralNames, TooLarge, is_harmless, tree_of
 from longhaul.activities.shell.flags import Arguments, Proof, read_arguments
 from longhaul.activities.shell.git import parted, shown_paths, tells_addresses
 from longhaul.activities.shell.git_history import secrets_in_commits
@@ -50,9 +51,9 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def reached(words: tuple[str, ...], proof: Proof, at: Sequence[str]) -> list[tuple[str, bool]]:
-    """Absolute paths of what the proven command looks through (True), and of files with secrets and links that would be
-    followed, which it may read without naming them (False). Raises TooLarge, UnreadableIndex and OSError when that
-    can't be told."""
+    """Absolute paths of what the proven command looks through (True), and of files with secrets or a second name and of
+    links that would be followed, which it may read without naming them (False). Raises TooLarge, UnreadableIndex and
+    OSError when that can't be told."""
     if words[0] == "git" and tells_addresses(words[1:]):
         return [(path, False) for directory in at for path in _config_of(words[1:], directory)]
     if words[0] == "git" and any(_leaves_the_repository(words[1:], directory) for directory in at):
@@ -72,7 +73,7 @@ def _found(search: _Search, start: str) -> Iterator[str]:
     tree = tree_of(start, with_links=search.links)
     if tree.secrets and not search.hidden and _brings_back((*tree.ignores, *_ignores_above(start))):
         search = replace(search, hidden=True)
-    yield from (path for path in tree.secrets if search.comes_by(path, start))
+    yield from (path for path in (*tree.secrets, *tree.second_names) if search.comes_by(path, start))
     if search.links:
         if any(os.path.isdir(link) for link in tree.links):  # noqa: PTH112  a Path for each would take longer
             raise TooLarge
@@ -171,8 +172,14 @@ def _shown_by_git(arguments: tuple[str, ...], directory: str) -> Iterator[tuple[
         path = top / name
         if any(path.is_relative_to(limit) for limit in within) and not is_harmless(str(path)):
             yield str(path), False
+    if shown.files:
+        several = SeveralNames()
+        several.look_at_all(f"{top}/{name}" for name in tracked_in(folder / "index").names)
+        elsewhere = several.with_one_elsewhere()
+        yield from ((path, False) for path in elsewhere if any(Path(path).is_relative_to(limit) for limit in within))
     if shown.untracked:
-        yield from ((path, False) for path in tree_of(start, with_links=False).secrets)
+        tree = tree_of(start, with_links=False)
+        yield from ((path, False) for path in (*tree.secrets, *tree.second_names))
 
 
 def _leaves_the_repository(arguments: tuple[str, ...], directory: str) -> bool:

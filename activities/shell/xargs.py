@@ -36,7 +36,7 @@ class Fed:
     proof: Proof
     """What it reads beside the names that it is fed."""
     found: tuple[str, ...]
-    """Those of them that hold secrets or are links, as absolute paths."""
+    """Those of them that hold secrets, have a second name or are links, as absolute paths."""
 
 
 def feeder(node: Node) -> tuple[str, ...]:
@@ -91,9 +91,9 @@ def _found(find: tuple[str, ...], start: str) -> list[str]:
     if tree.odd or any(map(os.path.isdir, tree.links)):
         raise TooLarge
     if not _JOINS.isdisjoint(find):
-        return [*tree.secrets, *tree.links]
+        return [*tree.secrets, *tree.second_names, *tree.links]
     files_alone = "-type" in find and find[find.index("-type") + 1] == "f"
-    found = [*tree.secrets, *(() if files_alone else tree.links)]
+    found = [*tree.secrets, *tree.second_names, *(() if files_alone else tree.links)]
     wanted = find[find.index("-name") + 1] if find.count("-name") == 1 else ""
     if not _SIMPLE.fullmatch(wanted):
         return found

@@ -7,6 +7,7 @@ from typing import Any
 
 from longhaul.activities.process.program_run import Ending, run_supervised
 from longhaul.activities.process.threads import in_thread
+from longhaul.activities.repository.dangerous_files import has_second_name
 from longhaul.activities.shell.paths import in_kernel_room, is_as_decided, is_offloaded, reading_fact, resolve
 from longhaul.activities.shell.search_exclusions import anchored, as_search_globs, closed_patterns
 from longhaul.activities.tool import NeedsDecision, Place, Tool, ToolCall, ToolError, ToolOutput
@@ -27,8 +28,8 @@ Searches file contents for a regular expression (Rust syntax; escape braces to f
 - `output_mode`: `files_with_matches` (default) gives names, `content` gives lines, `count` gives lines per file.
 - `-A`, `-B`, `-C` add lines after, before, around each match (content mode only).
 - `glob` ("*.py", "src/**/*.ts") and `type` ("py", "rust") choose files. What .gitignore names, version control \
-folders, and files that hold secrets (.env, keys) are left out, unless `path` is that file; \
-so is what a rule forbids.
+folders, and files that hold secrets (.env, keys) or have a second name (a hard link) are left out, unless `path` is \
+that file; so is what a rule forbids.
 - The first {DEFAULT_HEAD_LIMIT} output lines are returned; `head_limit` and `offset` page through the others.
 - Lines are cut at {COLUMNS_CAP} characters.
 - Paths are shown relative to the working directory when they are below it."""
@@ -58,9 +59,10 @@ INPUT_SCHEMA: dict[str, Any] = {
 class LineWindow:
     """Output lines from `offset` on, at most `limit` (0 = all) and CHARACTER_CAP characters; the others are dropped."""
 
-    def __init__(self, offset: int, limit: int, below: str = "") -> None:
+    def __init__(self, offset: int, limit: int, below: str = "", shown: "Shown | None" = None) -> None:
         """`below`: how the paths begin that are shown without it."""
         self._skip, self._limit, self._below = offset, limit, below
+        self._shown = shown
         self._rest = b""
         self._room = CHARACTER_CAP
         self.lines: list[str] = []
@@ -79,15 +81,56 @@ class LineWindow:
     def _take(self, line: bytes) -> None:
         if self.names_files is None:
             self.names_files = line.startswith(b"/")
+        shown = line if self._shown is None else self._shown.line(line)
+        if shown is None:
+            return
         if self._skip:
             self._skip -= 1
             return
-        text = line.decode(errors="replace").replace("\0", "�").removeprefix(self._below)
+        text = shown.decode(errors="replace").replace("\0", "�").removeprefix(self._below)
         self._room -= len(text) + 1
         if self._room < 0 or (self._limit and len(self.lines) == self._limit):
             self.full = True
         if not self.full:
             self.lines.append(text)
+
+
+class Shown:
+    """Which of the program's lines are shown, and how: none of a file with a second name, which may lie elsewhere.
+
+    The program ends a path with NUL where more follows on its line. Of a file that it has just read its look at the
+    disk is over at once.
+    """
+
+    def __init__(self, *, paths_alone: bool, numbers: bool) -> None:
+        self._paths_alone, self._numbers = paths_alone, numbers
+        self._last = (b"", True)
+        self.left_out = 0
+        """Files."""
+
+    def line(self, line: bytes) -> bytes | None:
+        """As it is shown; None: it is not."""
+        path, nul, rest = line.partition(b"\0")
+        if not nul:
+            return line if not self._paths_alone or self._is_shown(path) else None
+        if not self._is_shown(path):
+            return None
+        numbered = _NUMBERED.match(rest)
+        if numbered is None:
+            return b"%b:%b" % (path, rest)
+        number = numbered[0] if self._numbers else b""
+        return b"%b%b%b%b" % (path, numbered[2], number, rest[numbered.end() :])
+
+    def _is_shown(self, path: bytes) -> bool:
+        if path != self._last[0]:
+            # What is no whole path is the end of a name with a line's end in it.
+            whole = path.startswith(b"/") or self._paths_alone
+            self._last = path, whole and not has_second_name(Path(os.fsdecode(path)))
+            self.left_out += not self._last[1]
+        return self._last[1]
+
+
+_NUMBERED = re.compile(rb"([0-9]+)([:-])")
 
 
 class Grep(Tool):
@@ -110,9 +153,11 @@ class Grep(Tool):
         return await in_thread(lambda _: _facts(arguments, place))
 
     async def run(self, call: ToolCall) -> ToolOutput:
-        cwd, words = await in_thread(lambda _: _asked(call))
+        cwd, words, in_folder = await in_thread(lambda _: _asked(call))
         offset, limit = call.arguments.get("offset", 0), call.arguments.get("head_limit", DEFAULT_HEAD_LIMIT)
-        window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "")
+        paths_alone = call.arguments.get("output_mode", "files_with_matches") == "files_with_matches"
+        shown = Shown(paths_alone=paths_alone, numbers=call.arguments.get("-n", True)) if in_folder else None
+        window = LineWindow(offset, limit, f"{cwd}/" if cwd != Path("/") else "", shown)
         command = [self._program, *words]
         # It stands in `/`, from where globs count: what is left out is so wherever the search begins.
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
@@ -120,17 +165,19 @@ class Grep(Tool):
             ending = await run_supervised(command, Path("/"), environment, TIMEOUT_SECONDS, window)
         except OSError as error:
             raise ToolError(f"the search could not be started in {str(cwd)!r}: {error.strerror}") from None
-        return _tool_output(ending, window, offset)
+        return _tool_output(ending, window, offset, shown.left_out if shown else 0)
 
 
-def _asked(call: ToolCall) -> tuple[Path, list[str]]:
-    """Where it searches from, and what the program is told. Looks at files, which may take for ever."""
+def _asked(call: ToolCall) -> tuple[Path, list[str], bool]:
+    """Where it searches from, what the program is told, and whether it goes through a folder. Looks at files, which may
+    take for ever."""
     target = _target(call)
     cwd = call.place.cwd if call.place.cwd.is_dir() else call.place.root
     # A .gitignore above the worker's data directory speaks of a project's files, not of what was offloaded.
     all_files = ("--no-ignore",) if is_offloaded(target, call.place) else ()
     closed = as_search_globs(closed_patterns(call.place, target))
-    return cwd, [*options(call.arguments, target, cwd, closed), *all_files, "--", str(target)]
+    words = [*options(call.arguments, target, cwd, closed), *all_files, "--", str(target)]
+    return cwd, words, target.is_dir()
 
 
 def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str]) -> list[str]:
@@ -140,8 +187,11 @@ def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str
     mode = arguments.get("output_mode", "files_with_matches")
     chosen = ["--no-config", "--no-messages", "--hidden", "--color=never", "--no-heading", "--with-filename"]
     chosen += ["--sort=path", f"--max-columns={COLUMNS_CAP}", "--max-columns-preview"]
+    in_folder = target.is_dir()
+    if in_folder and mode != "files_with_matches":
+        chosen.append("--null")  # as `Shown` reads it, and in content mode with the numbers of lines
     if mode == "content":
-        chosen.append("--line-number" if arguments.get("-n", True) else "--no-line-number")
+        chosen.append("--line-number" if in_folder or arguments.get("-n", True) else "--no-line-number")
         chosen += [f"{option}{arguments[option]}" for option in ("-A", "-B", "-C") if option in arguments]
     else:
         chosen.append("--files-with-matches" if mode == "files_with_matches" else "--count")
@@ -153,10 +203,10 @@ def options(arguments: dict[str, Any], target: Path, cwd: Path, closed: list[str
         chosen.append(f"--type={arguments['type']}")
     if arguments.get("glob"):
         chosen.append(f"--glob={anchored(arguments['glob'], cwd)}")
-    if target.is_dir():
+    if in_folder:
         # After the model's own glob: of two that match the later one counts.
         chosen += [f"--glob=!{folder}" for folder in VERSION_CONTROL]
-        chosen += [f"--iglob=!{glob}" for glob in (*secret_globs(), *closed)]
+        chosen += [f"--iglob=!{glob}" for glob in (*secret_globs(), *closed, "*\n*")]
     return [*chosen, f"--regexp={pattern}"]
 
 
@@ -187,7 +237,7 @@ def _refuse_impossible(pattern: str, glob: str) -> None:
             raise ToolError(f"{name}: give at most {PATTERN_CAP_BYTES} bytes of Unicode text without NUL characters")
 
 
-def _tool_output(ending: Ending, window: LineWindow, offset: int) -> ToolOutput:
+def _tool_output(ending: Ending, window: LineWindow, offset: int, left_out: int) -> ToolOutput:
     text = "\n".join(window.lines)
     if ending.how == "exited" and ending.status not in (0, 1) and window.names_files is False:
         # With --no-messages all that is still said aloud is about the pattern, the glob or the type.
@@ -197,6 +247,10 @@ def _tool_output(ending: Ending, window: LineWindow, offset: int) -> ToolOutput:
         remarks.append(f"[stopped after {TIMEOUT_SECONDS:.0f} s: not everything was searched; choose a smaller path]")
     elif window.full:
         remarks.append(f"[more follows; go on with offset={offset + len(window.lines)}]")
+    if left_out:
+        remarks.append(
+            f"[left out: {left_out} file(s) with a second name (a hard link); name one in `path` to search it]"
+        )
     if not window.lines:
         remarks.insert(0, f"No matches after the first {offset} lines." if offset else "No matches.")
     return ToolOutput("\n".join([*window.lines, *remarks]), failed=ending.how == "timeout")

@@ -83,9 +83,10 @@ def test_where_everything_passes_a_deny_rule_still_holds(stage: Stage) -> None:
 
 def test_a_search_asks_only_where_it_comes_by_a_secret(stage: Stage) -> None:
     passing = [
-        "grep -rn TODO src", "grep -rn TODO . --include=*.py", "grep -r TODO --exclude='.env*' --exclude-dir=keys .",
-        "rg TODO src", "rg TODO -g '!keys'", "rg -t py TODO", "git show HEAD -- src", "git log --oneline -5",
-        "git diff -- src README.md", "git show HEAD:README.md", "git grep main -- src",
+        "grep -rn TODO src", "grep -rn TODO . --include=*.py",
+        "grep -r TODO --exclude='.env*' --exclude='hard-*' --exclude-dir=keys .",
+        "rg TODO src", "rg TODO -g '!keys' -g '!hard-*'", "rg -t py TODO", "git show HEAD -- src",
+        "git log --oneline -5", "git diff -- src README.md", "git show HEAD:README.md", "git grep main -- src",
         "git branch -a", "git diff --stat", "grep -rn x node_modules",
     ]  # fmt: skip
 
