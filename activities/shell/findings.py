@@ -9,7 +9,7 @@ from typing import Literal
 from longhaul.activities.repository.secret_trees import TooLarge
 from longhaul.activities.shell import tree as shell_tree
 from longhaul.activities.shell.dangerous_commands import danger_of
-from longhaul.activities.shell.files import folders_with, home_written_out, lies_in
+from longhaul.activities.shell.files import chooses_by_folder, folders_with, home_written_out, lies_in
 from longhaul.activities.shell.git_trust import repository_above
 from longhaul.activities.shell.mentions import carried, carries_repository, mentioned, ruled_below
 from longhaul.activities.shell.order import Leans, LinePart, PartEffect, undone
@@ -49,6 +49,8 @@ class Findings:
     _parts: list[LinePart] = field(default_factory=list)
     _inside: dict[str, bool] = field(default_factory=dict)
     """Folders of PATH, and whether they lie in the workspace."""
+    _choosing: dict[str, bool] = field(default_factory=dict)
+    """Programs, and whether what PATH leads to chooses another one by files of the workspace."""
 
     def doubt(self, construct: str) -> None:
         """Name what is not understood; the first one stays."""
@@ -100,14 +102,17 @@ class Findings:
         """A redirection that reads is no sub-command, but where it leads may be changed by one."""
         self._parts.append(LinePart(("<", target), PartEffect.NOTHING, Leans.PATHS, self.step))
 
-    def is_of_the_workspace(self, program: str) -> bool:
-        """Whether PATH leads to a program of that name in the workspace: only the system's are proven."""
+    def is_by_the_workspace(self, program: str) -> bool:
+        """Whether PATH leads to a program of that name in the workspace, or to one that the workspace may choose: only
+        the system's are proven."""
         for folder in folders_with(program):
             if folder not in self._inside:
                 self._inside[folder] = lies_in(folder, self.root)
             if self._inside[folder]:
                 return True
-        return False
+        if program not in self._choosing:
+            self._choosing[program] = chooses_by_folder(program)
+        return self._choosing[program]
 
     def touch(
         self, raw: str, access: Literal["read", "write"], directories: Directories, *, searched: bool = False

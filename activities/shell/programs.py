@@ -44,4 +44,5 @@ REPOSITORY_CARRIERS = frozenset((*_LISTED["carriers"]["patching"].split(), *_of_
 """The same for files of the repository that no word names."""
 VERSIONS = {program: frozenset(words.split()) for program, words in _LISTED["versions"].items()}
 """Not here: programs that run what a file of the workspace names, also for their version (cargo and rustc by
-rust-toolchain.toml, go by go.mod, yarn by .yarnrc.yml, pnpm by package.json, pytest by conftest.py)."""
+rust-toolchain.toml, go by go.mod, yarn by .yarnrc.yml, pnpm by package.json, pytest by conftest.py, pip by a
+project that is installed as it stands in the workspace)."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from longhaul.activities.repository.git_index import UnreadableIndex
 from longhaul.activities.repository.moved_trees import moved_along
 from longhaul.activities.repository.secret_trees import TooLarge
-from longhaul.activities.shell.files import at_home
+from longhaul.activities.shell.files import at_home, is_of_the_system
 from longhaul.activities.shell.findings import Directories, Findings
 from longhaul.activities.shell.flags import Proof
 from longhaul.activities.shell.git_trust import is_plain_repository
 from longhaul.activities.shell.order import Leans, PartEffect
 from longhaul.activities.shell.patterns import Marked, marked
-from longhaul.activities.shell.readonly import is_steered, prove_edit, prove_read_only
+from longhaul.activities.shell.readonly import asks_version, is_steered, prove_edit, prove_read_only
 from longhaul.activities.shell.scripts import find_operands
 from longhaul.activities.shell.searches import reached
 from longhaul.activities.shell.words import Unreadable, Word
@@ -38,7 +38,7 @@ class Prover:
         """Proven for each folder that the shell may be in, alone: names of one say nothing about another."""
         if any(word.brackets for word in words) or (any(word.status for word in words) and texts[0] not in _TAKE_TEXT):
             return False
-        if not is_literal(words[0]) or self.findings.is_of_the_workspace(texts[0]):
+        if not is_literal(words[0]) or self.findings.is_by_the_workspace(texts[0]):
             return False
         found = [self._proven_in(folder, words) for folder in at]
         known = [each for each in found if each is not None]
@@ -51,7 +51,7 @@ class Prover:
     def proven_fed(self, find: tuple[str, ...], words: Sequence[Word], at: Directories) -> bool:
         """The same for `xargs …` behind this `find`, which is proven by itself; empty where there is none."""
         texts = tuple(word.text for word in words)
-        if not find or texts[0] != "xargs" or self.findings.is_of_the_workspace(texts[0]):
+        if not find or texts[0] != "xargs" or self.findings.is_by_the_workspace(texts[0]):
             return False
         inner: tuple[str, ...] = ()
         for folder in at:
@@ -59,7 +59,7 @@ class Prover:
                 fed = fed_by(find, words, folder)
             except (TooLarge, OSError, ValueError):
                 return False
-            if fed is None or self.findings.is_of_the_workspace(fed.inner[0]):
+            if fed is None or self.findings.is_by_the_workspace(fed.inner[0]):
                 return False
             inner = fed.inner
             starts = find_operands(find[1:]) or ()
@@ -75,6 +75,8 @@ class Prover:
         try:
             seen = marked(words, [at_home(word) for word in words], folder)
         except (Unreadable, OSError, ValueError):
+            return None
+        if asks_version(seen.words) and not is_of_the_system(seen.words[0]):
             return None
         proof, effect = prove_read_only(seen.words), PartEffect.NOTHING
         if proof is None:

@@ -14,7 +14,7 @@ from longhaul.activities.shell.scripts import awk_program_is_plain, find_operand
 def prove_read_only(words: tuple[str, ...]) -> Proof | None:
     """What the command reads, when it is proven to change nothing; None when it is not. Words are after quoting."""
     program, arguments = words[0], words[1:]
-    if len(arguments) == 1 and arguments[0] in VERSIONS.get(program, ()):
+    if asks_version(words):
         return Proof()
     if program == "echo":
         return Proof()
@@ -25,9 +25,14 @@ def prove_read_only(words: tuple[str, ...]) -> Proof | None:
     return None if known is None else prove(known, arguments)
 
 
+def asks_version(words: tuple[str, ...]) -> bool:
+    """Whether it only prints a version, as far as the program is what its name says."""
+    return len(words) == 2 and words[1] in VERSIONS.get(words[0], ())
+
+
 def is_steered(words: tuple[str, ...]) -> bool:
     """Whether files or variables could make the proven command do something else: it needs the hardened environment."""
-    return words[0] in ("git", "pip", "pip3", "rg") or (words[0] in VERSIONS and words[0] not in PROGRAMS)
+    return words[0] in ("git", "rg") or (words[0] in VERSIONS and words[0] not in PROGRAMS)
 
 
 def prove_edit(words: tuple[str, ...]) -> Proof | None:
@@ -124,14 +129,6 @@ def _command(arguments: tuple[str, ...]) -> Proof | None:
     return Proof() if arguments[:1] in (("-v",), ("-V",)) else None
 
 
-def _pip(arguments: tuple[str, ...]) -> Proof | None:
-    return Proof() if arguments[:1] in (("list",), ("show",), ("freeze",)) and _bare(arguments[1:]) else None
-
-
-def _bare(arguments: tuple[str, ...]) -> bool:
-    return not any(argument.startswith("-") for argument in arguments)
-
-
 _SPECIAL: dict[str, Callable[[tuple[str, ...]], Proof | None]] = {
     "find": _find,
     "sed": _sed,
@@ -139,7 +136,5 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], Proof | None]] = {
     "printf": _printf,
     "test": _test,
     "command": _command,
-    "pip": _pip,
-    "pip3": _pip,
     "git": prove_git,
 }

@@ -219,7 +219,7 @@ class Walk:
         if self.prover.proven(words, texts, at) or self.prover.proven_fed(self._find, words, at):
             return
         unwrapped = unwrap(texts)
-        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH and not self.findings.is_of_the_workspace(texts[0]):
+        if unwrapped.clear and depth < MAX_SCRIPT_DEPTH and not self.findings.is_by_the_workspace(texts[0]):
             own = len(words) - len(unwrapped.inner[0])
             # Of a word that becomes several, the last may be the program.
             if all(map(is_literal, words[: own + 1])):

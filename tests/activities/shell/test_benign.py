@@ -17,6 +17,12 @@ BASH = ToolDescriptor(name="Bash")
 LINES = [line.text for line in corpus("benign.txt")]
 
 
+@pytest.fixture(autouse=True)
+def _programs_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine's version managers, which choose programs by the folder, are asked about."""
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     root = tmp_path.resolve()
