@@ -172,6 +172,8 @@ class RestoreInput(OpenValue):
     agent: str
     ahead: PrepareReply | None = sparse(None)
     """For the first reply of a session that has no earlier life: found out in the same activity, if that goes well."""
+    reset_run: str = sparse("")
+    """The run before this one, which began when somebody reset the session, and ended when it noticed."""
 
 
 class CheckpointInput(OpenValue):
@@ -465,6 +467,10 @@ class SamplingLeave(OpenValue):
     """Calls of models that the session's servers have had asked before."""
 
 
+RUN_CHARS = 8
+"""Of the id of a run: enough to tell a run from the one that it was reset from."""
+
+
 class RunTool(OpenValue):
     """One call of one tool; the activity's type is the tool's name. `secrets` are names."""
 
@@ -508,6 +514,9 @@ class RunTool(OpenValue):
     sampling: SamplingLeave | None = sparse(None)
     of_child: bool = sparse(False)
     """Its result is what a sub-agent says, and whether others wrote that is recorded with the sub-agent's end."""
+    run: str = sparse("")
+    """Of a `once` call: how the id of the run begins that asks for it. The server asks again for another run where
+    the session was reset meanwhile."""
 
 
 AWAIT_COMMAND = "longhaul.await_command"

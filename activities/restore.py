@@ -20,8 +20,16 @@ from longhaul.activities.checkpoint import own_run
 from longhaul.activities.contract import RESTORE, RestoreInput
 from longhaul.activities.prepare_reply import Preparation
 from longhaul.activities.recovery import readout
-from longhaul.activities.recovery.earlier_runs import Ended, earlier_runs, first_sentence, why_task_failed
-from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in
+from longhaul.activities.recovery.earlier_runs import (
+    Ended,
+    Gone,
+    base_of_reset,
+    earlier_runs,
+    ended_run,
+    first_sentence,
+    why_task_failed,
+)
+from longhaul.activities.recovery.newest_life import Past, StoredLife, found_in, place_of
 from longhaul.activities.recovery.stored_lives import Claim, Life, claim_of, spelt, spelt_empty, was_edited
 from longhaul.agent.entries.all_entries import Restored, SessionOpened
 from longhaul.agent.life.rollover_state import Carried, imported, slimmed, with_state
@@ -69,7 +77,7 @@ class Restoring:
         if activity.info().is_local:
             _check_first(past)
         else:
-            await _look_back(past, record)
+            await _look_back(past, record, ask.reset_run)
         # Of nothing it is found at once.
         found = found_in(past) if past == Past() else await asyncio.to_thread(found_in, past)
         await self._claim(ask, found, damaged=past.damage is not None)
@@ -154,10 +162,13 @@ async def _opening() -> SessionOpened:
     return entries[0]
 
 
-async def _look_back(past: Past, record: SessionRecord | None) -> None:
+async def _look_back(past: Past, record: SessionRecord | None, reset_run: str) -> None:
     """Run by run, from the newest one, until one tells all or can't be read. Raises what may pass."""
     known = record.run_id if record else ""
-    runs, past.gone = await earlier_runs(activity.client(), own_session.key(), own_run(), known)
+    client, key = activity.client(), own_session.key()
+    base = await base_of_reset(client, key, reset_run) if reset_run else ""
+    past.reset = bool(reset_run)
+    runs, past.gone = await earlier_runs(client, key, own_run(), known, base)
     for run in runs:
         if not run.began:
             continue
@@ -168,7 +179,7 @@ async def _look_back(past: Past, record: SessionRecord | None) -> None:
         if carried is None:
             return
         if carried.ledger.life.restored:
-            past.history = carried
+            past.history = await _furthest(run, carried, past)
             return
         past.begun.append(carried)
         past.claimed = past.claimed or run.run_id == known
@@ -177,6 +188,23 @@ async def _look_back(past: Past, record: SessionRecord | None) -> None:
 def _holds_all_of(record: SessionRecord, run: Ended) -> bool:
     closed = run.closed
     return closed is not None and record.generation == closed.generation and record.seq >= closed.seq
+
+
+async def _furthest(run: Ended, carried: Carried, past: Past) -> Carried | None:
+    """What that run had come to, or the one that it was reset from, if that had come further: a reset that no worker
+    has noticed leaves a run which knows nothing of what came behind its point. None: `past.lost` says why."""
+    while run.base:
+        try:
+            run = await ended_run(activity.client(), own_session.key(), run.base)
+        except Gone:
+            past.lost = "the history of the run that was reset has been deleted"
+            return None
+        before = await _read_out(run, past)
+        if before is None:
+            return None
+        if before.ledger.life.restored and place_of(before) > place_of(carried):
+            carried = before
+    return carried
 
 
 async def _read_out(run: Ended, past: Past) -> Carried | None:

@@ -86,7 +86,7 @@ class Acting:
         if ask.effect is not Effect.ONCE:
             start = await self._ready(name, ask)
             return await self._told(name, ask, start)
-        if lost := await once_calls.lost_before():
+        if lost := await once_calls.lost_before(ask.run):
             unknown = ToolOutput(once_calls.UNKNOWN_OUTCOME.format(lost))
             return await self._returned(name, ask, unknown, ToolResultState.UNKNOWN)
         with once_calls.beginning():

@@ -47,7 +47,7 @@ class Background:
     def begin(self, call: OpenCall) -> None:
         tool = self._record.provided.tools[call.block.name]
         effect = effect_of(call, tool)
-        ask = activity_inputs.run_tool(self._record, call)
+        ask = activity_inputs.run_tool(self._record, call, workflow.info().run_id)
         liveness, summary = self._record.provided.liveness, activity_inputs.summary_of(call)
         how = activity_options.run_in_background(effect, liveness, summary)
         if host := self._record.spec.host:

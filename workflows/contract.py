@@ -100,6 +100,10 @@ TASK_TIMEOUT = timedelta(seconds=5)
 AHEAD = "the session moved on while it was asked; ask again"
 """What a query fails with that came upon events of no task yet. Its session is well."""
 
+RESET = "longhaul.reset"
+"""The signal by which a session hears of its own worker that somebody has reset it. Of anybody else it is an unknown
+one."""
+
 PAGE_BYTES = 200_000
 """Query answers stay under it: above 256 KB each page would leave a blob behind."""
 

@@ -6,7 +6,7 @@ read the record.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never, cast
+from typing import Any, NoReturn, assert_never, cast
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -23,8 +23,9 @@ with workflow.unsafe.imports_passed_through():
     from longhaul.agent.letters.bodies import Unusable
     from longhaul.agent.letters.letter import Letter
     from longhaul.agent.letters.rules import listed
-    from longhaul.agent.life.rollover_state import carry
+    from longhaul.agent.life.rollover_state import Carried, carry
     from longhaul.agent.plain.ids import reply_id
+    from longhaul.agent.record import Record
     from longhaul.agent.steps import (
         Act,
         Answer,
@@ -57,12 +58,14 @@ with workflow.unsafe.imports_passed_through():
     )
     from longhaul.agent.values.conversation.messages import ToolResultBlock
     from longhaul.agent.values.permission import PermissionRule
+    from longhaul.agent.views.event_types import EventsSoFar
     from longhaul.agent.views.events import EventFold
     from longhaul.agent.views.subagents import report
     from longhaul.agent.views.would_pass import WouldPass, would_pass
     from longhaul.workflows import activity_failures, views
     from longhaul.workflows.contract import (
         REFUSED,
+        RESET,
         TASK_TIMEOUT,
         Closed,
         EventPage,
@@ -77,6 +80,7 @@ with workflow.unsafe.imports_passed_through():
         MAX_NAME,
         decode,
         open_record,
+        opening_of,
         read_start,
         weigh,
     )
@@ -109,6 +113,8 @@ class AgentSession:
         self._events = EventFold(self._start.carried.events if self._start.carried else None)
         self._snapshot = Snapshot()
         self._turns = Turns()
+        self._was_reset = False
+        workflow.register_random_seed_callback(self._note_reset)
 
     @workflow.run
     async def run(self, arguments: Sequence[RawValue]) -> Closed:
@@ -165,6 +171,9 @@ class AgentSession:
     @workflow.signal(dynamic=True)
     async def on_signal(self, name: str, arguments: Sequence[RawValue]) -> None:
         """Every signal, known or not; a bad one is recorded as refused and changes nothing."""
+        if name == RESET and self._was_reset:
+            self._look_back_anew()
+            return
         await self._turns.take(arguments)
         try:
             self._receive(name, arguments)
@@ -375,10 +384,29 @@ class AgentSession:
         told = report(self._record) if says_at_its_end(self._record) else None
         return Closed(seq=self._record.keeping.mirrored, generation=self._record.life.generation, report=told)
 
+    def _note_reset(self, _seed: int) -> None:
+        """The server gives a run another seed where it goes on with a part of an earlier run's history."""
+        self._was_reset = True
+
+    def _look_back_anew(self) -> None:
+        """What this run knows is what the session had come to where the history was cut, and it has gone further. A run
+        of its own finds out how far, as after any end from outside, and hears what this task has brought."""
+        self._was_reset = False
+        if not self._record.life.restored:
+            return  # whoever restores it looks for earlier runs
+        opened = Record.of([opening_of(self._record)])
+        for entry in self._record.log:
+            if isinstance(entry, e.RequestAccepted) and entry.at == workflow.time_ns() // 1_000_000:
+                opened.write(entry, entry.at)
+        self._go_on_with(carry(opened, EventsSoFar(), 0, 0))
+
     def _roll_over(self) -> None:
         carried = carry(
             self._record, self._events.before, self._record.keeping.saved, self._record.keeping.saved_messages
         )
+        self._go_on_with(carried)
+
+    def _go_on_with(self, carried: Carried) -> NoReturn:
         start = self._start.model_copy(update={"spec": None, "request": None, "carried": carried})
         workflow.continue_as_new(
             start,

@@ -66,7 +66,8 @@ class Doing:
 
     async def restore(self, now: int) -> EventsSoFar | None:
         """Returns the events of the earlier life that was found, if there was one."""
-        ask = life_inputs.restore(self._record, workflow.info().workflow_id)
+        # A run that went on from another one has been restored there, but for one that follows on a reset.
+        ask = life_inputs.restore(self._record, workflow.info().workflow_id, workflow.info().continued_run_id or "")
         asked_at = self._record.seq
         how = activity_options.restore(prepares=ask.ahead is not None)
         try:
@@ -254,7 +255,7 @@ class Doing:
         try:
             summary = activity_inputs.summary_of(call)
             how = activity_options.run_tool(tool, effect, self._record.provided.liveness, summary)
-            ask = activity_inputs.run_tool(self._record, call)
+            ask = activity_inputs.run_tool(self._record, call, workflow.info().run_id)
             holder, once = holder_of(ask.connection), effect is Effect.ONCE
             came = await self._at_files.run_at(holder, tool.name, ask, e.ToolOutcome, how, once=once)
             if came is None:

@@ -1,5 +1,5 @@
 """Runs workflows on a worker so that nothing is recorded of what the server has not begun: a guard against a defect of
-the SDK.
+the SDK. And so that a session hears that it was reset before anything else is begun in the run that came of it.
 
 **The invariant.** Each command that a session makes was made in a task that the server had begun, and after all
 events of the tasks before it. Then a replay, which goes from task to task, makes the same commands in the same order.
@@ -22,6 +22,11 @@ Two things hold it:
   is. Another worker may have completed it, since the history was read: it has seen what this one has not. No answer
   counts as no. What is a replay, up to the last task that was completed, is not asked for.
 
+**Of a reset** the SDK tells by another random seed, after the letters of the same task, which the server sends again.
+What these begin, such as a call that they approve, was perhaps begun in the run before. So the seed is told by itself
+when everything else was heard, and with it the signal `RESET`; where the session ends its run for it, whatever it has
+begun in the task is left out, and only the answers to letters stay. A replay comes to the same.
+
 What a reading of the SDK's source (managed_run.rs, history_update.rs of 1.35) says besides: while a query is under way
 no task of the run is applied, and a run that is asked to be forgotten takes none before it is.
 """
@@ -30,12 +35,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from temporalio.api.enums.v1 import CommandType
-from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_activation import SignalWorkflow, WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.workflow import Info
 
-from longhaul.workflows.contract import AHEAD
+from longhaul.workflows.contract import AHEAD, RESET, WORKFLOW
 
 DIRECT = "legacy_query"
 """The SDK's id of a query that came by itself; one that came with a task has an id of its own and does no harm."""
@@ -57,6 +63,9 @@ LAST = frozenset(
     )
 )
 """The SDK's words for the end of a run, and for that of its stay in the worker's memory."""
+
+STAYS = frozenset(("update_response", "continue_as_new_workflow_execution"))
+"""The SDK's words for what a run makes in the task in which it hears that it was reset, and ends for it."""
 
 Forget = Callable[[str], None]
 """Drops the run of this id from the worker's memory, once the activation under way is done."""
@@ -132,6 +141,7 @@ class _Instance(WorkflowInstance):
         cancelling: Callable[[], None],
         parked: Callable[[bool], None],
     ) -> None:
+        self._is_session = False
         self._inner = inner
         self._forget = forget
         self._decided = decided
@@ -157,10 +167,35 @@ class _Instance(WorkflowInstance):
             self._looked = not self._ahead and self._decided(self._length)
             if not self._looked:
                 self._forget()
-        done = self._inner.activate(act)
+        done = self._heard(act)
         if not act.is_replaying and any(one.HasField("request_cancel_activity") for one in done.successful.commands):
             self._cancelling()
         self._count(act, done)
+        return done
+
+    def _heard(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        """In two parts where it brings the news of a reset; `RESET` is for sessions alone."""
+        seeds: list[WorkflowActivationJob] = []
+        for job in act.jobs:
+            if job.HasField("initialize_workflow"):
+                self._is_session = job.initialize_workflow.workflow_type == WORKFLOW
+            elif job.HasField("update_random_seed"):
+                seeds.append(job)
+        if not seeds or not self._is_session:
+            return self._inner.activate(act)
+        told = SignalWorkflow(signal_name=RESET, originating_event_id=act.history_length)
+        # Each by itself: of what comes together signals are heard first.
+        parts = [job for job in act.jobs if job not in seeds], seeds, [WorkflowActivationJob(signal_workflow=told)]
+        made: list[WorkflowCommand] = []
+        for part in parts:
+            done = self._inner.activate(_with_jobs(act, part))
+            if done.HasField("failed"):
+                return done
+            made += done.successful.commands
+        if any(one.HasField("continue_as_new_workflow_execution") for one in made):
+            made = [one for one in made if one.WhichOneof("variant") in STAYS]
+        del done.successful.commands[:]
+        done.successful.commands.extend(made)
         return done
 
     def _count(self, act: WorkflowActivation, done: WorkflowActivationCompletion) -> None:
@@ -205,6 +240,14 @@ class _Instance(WorkflowInstance):
 
     def get_thread_id(self) -> int | None:
         return self._inner.get_thread_id()
+
+
+def _with_jobs(act: WorkflowActivation, jobs: Sequence[WorkflowActivationJob]) -> WorkflowActivation:
+    part = WorkflowActivation()
+    part.CopyFrom(act)
+    del part.jobs[:]
+    part.jobs.extend(jobs)
+    return part
 
 
 def _unheard(act: WorkflowActivation) -> WorkflowActivationCompletion:

@@ -23,7 +23,7 @@ FEWEST_CHARS = 2
 async def restored(record: Record, ask: world.RestoreInput) -> e.Restored | None:
     """None where an activity has to look."""
     closes_with_task = record.parent is not None and record.parent.by_result
-    if not closes_with_task or not is_found_soon(record):
+    if not closes_with_task or not is_found_soon(record) or ask.reset_run:
         return None
     return await at_once(
         world.RESTORE, ask, e.Restored, activity_options.at_once("begin, and find tools and workspace")

@@ -24,12 +24,16 @@ ENDED = "Ended"
 """Error type of an attempt that had begun and came to no outcome."""
 
 
-async def lost_before() -> str:
-    """Why the call that is about to begin may have run before, as the end of a sentence; empty when it has not.
+async def lost_before(run: str) -> str:
+    """Why the call that is about to begin may have run before, as the end of a sentence; empty when it has not. `run`:
+    how the id of the run begins that has asked for it.
 
     The server tries again after any failure that is not ruled out by name, also after those of the SDK around an
-    activity: what the attempt before this one ended in is asked, and only NotHere lets this one begin.
+    activity: what the attempt before this one ended in is asked, and only NotHere lets this one begin. And it gives out
+    what was under way when somebody resets the session, as a first attempt of the new run.
     """
+    if not (activity.info().workflow_run_id or "").startswith(run):
+        return "its session was then reset."
     if activity.info().attempt == 1:
         return ""
     try:

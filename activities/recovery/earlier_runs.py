@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
 from temporalio.client import Client, WorkflowHistoryEventFilterType
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -34,35 +37,69 @@ class Ended(NamedTuple):
     """None: something ended it from outside."""
     began: bool = True
     """False: it failed on its input before it was a session at all."""
+    base: str = ""
+    """The run that was reset to begin this one. Whether this one has noticed that, it does not say."""
 
 
 class Gone(Exception):
     """The server knows this run no more."""
 
 
-async def earlier_runs(client: Client, key: str, own: str, known: str) -> tuple[list[Ended], bool]:
+async def earlier_runs(client: Client, key: str, own: str, known: str, base: str = "") -> tuple[list[Ended], bool]:
     """The newest runs before `own`, newest first; those that went on in another run are left out.
 
-    `known`: the run that the state store names. It is looked up by itself, for the server's list may lag behind. The
-    second value tells whether that one is gone for ever. Raises RPCError.
+    `known`: the run that the state store names, `base`: the one that was reset to begin this one. They are looked up by
+    themselves, for the server's list may lag behind. The second value tells whether one is gone for ever. Raises
+    RPCError.
     """
     listed = await _listed(client, key, own)
     ended: list[Ended] = []
     gone = False
-    if known:
+    for named in filter(None, (known, base)):
         try:
-            last = await _end_of(client, key, known)
+            last = await ended_run(client, key, named)
         except Gone:
             gone = True
         else:
-            if last.run_id != own and last.run_id not in listed:
+            if last.run_id not in (own, *listed, *(each.run_id for each in ended)):
                 ended.append(last)
     for run_id in listed:
         try:
-            ended.append(await _end_of(client, key, run_id))
+            ended.append(await ended_run(client, key, run_id))
         except Gone:
             continue  # deleted; the list says so in a while
     return ended, gone
+
+
+async def ended_run(client: Client, key: str, run_id: str) -> Ended:
+    """How the run ended, or the one that it went on in at last. Raises Gone, RPCError."""
+    ended = await _end_of(client, key, run_id)
+    return ended._replace(base=await base_of_reset(client, key, ended.run_id))
+
+
+async def base_of_reset(client: Client, key: str, run_id: str) -> str:
+    """The run that was reset to begin this one; empty where it began otherwise, or the server knows it no more. Raises
+    RPCError."""
+    execution = WorkflowExecution(workflow_id=key, run_id=run_id)
+    first = GetWorkflowExecutionHistoryRequest(namespace=client.namespace, execution=execution, maximum_page_size=1)
+    pages = GetWorkflowExecutionHistoryReverseRequest(namespace=client.namespace, execution=execution)
+    try:
+        began = (await client.workflow_service.get_workflow_execution_history(first)).history.events
+        if not began or began[0].workflow_execution_started_event_attributes.original_execution_run_id == run_id:
+            return ""
+        while True:
+            page = await client.workflow_service.get_workflow_execution_history_reverse(pages)
+            for event in page.history.events:
+                failed = event.workflow_task_failed_event_attributes
+                if failed.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
+                    return str(failed.base_run_id)
+            pages.next_page_token = page.next_page_token
+            if not page.next_page_token:
+                return ""
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return ""
+        raise
 
 
 async def why_task_failed(client: Client, key: str, run_id: str) -> str:

@@ -43,6 +43,8 @@ class Past:
     """The newest run that had begun in earnest, as its history tells it."""
     begun: list[Carried] = field(default_factory=list[Carried])
     """Runs after that one that ended before they had found out about it, newest first."""
+    reset: bool = False
+    """Somebody has reset the session: there was a life before this one, whatever is left of it."""
     claimed: bool = False
     """The record was written by one of those: that it had begun, and with what."""
 
@@ -65,7 +67,7 @@ def _base(past: Past) -> tuple[Restored, Carried | None]:
     stored, history = past.stored, past.history
     kept = stored.carried if stored else None
     generation = 1 + max(stored.generation if stored else 0, history.ledger.life.generation if history else 0)
-    note = EDITED if stored is not None and stored.edited else ""
+    note = EDITED if stored is not None and stored.edited else RESET if past.reset else ""
     if past.closed and kept is not None:
         return Restored(generation=generation, source="store", note=note), kept
     if trouble := _trouble(past):
@@ -74,8 +76,8 @@ def _base(past: Past) -> tuple[Restored, Carried | None]:
         if kept is None:
             return Restored(generation=generation, source="nothing", hold=_nothing_left(trouble)), None
         return Restored(generation=generation, source="store", note=note, hold=_may_be_old(kept, trouble)), kept
-    if history is not None and (kept is None or stored is None or stored.place <= _place(history)):
-        return Restored(generation=generation, source="history", note=REBUILT), history
+    if history is not None and (kept is None or stored is None or stored.place <= place_of(history)):
+        return Restored(generation=generation, source="history", note=RESET if past.reset else REBUILT), history
     if past.damage is not None:
         raise past.damage
     if stored is None or kept is None:
@@ -90,19 +92,24 @@ def _trouble(past: Past) -> str:
     """Why nobody can say whether something came after what there is; empty when that is certain."""
     if past.lost:
         return past.lost
+    if past.reset and past.history is None:
+        return GONE
     stored = past.stored
     if stored is None or not past.gone or stored.closed:
         return ""
     # A life after the one that wrote the record may have failed to say so: its history is enough.
     newer = past.history is not None and past.history.ledger.life.generation >= stored.generation
-    return "" if newer else "its history is gone"
+    return "" if newer else GONE
 
 
+GONE = "its history is gone"
+RESET = "It was reset from outside, which takes nothing back: it goes on from what is known of the run before that."
 REBUILT = "It was rebuilt from the history of a run that was ended from outside."
 EDITED = "It goes on with the state that somebody put into the state store."
 
 
-def _place(carried: Carried) -> tuple[int, int]:
+def place_of(carried: Carried) -> tuple[int, int]:
+    """Later places have a higher one."""
     return carried.ledger.life.generation, carried.ledger.seq
 
 

@@ -48,6 +48,7 @@ LONGER_FILES: dict[str, str] = {
     "tests/replay/scenarios.py": "every story of which a history is kept, in one list",
     "agent/letters/all_letters.py": "every letter, one row each",
     "starter/render_session.py": "whole sessions as people read them",
+    "workflows/unbegun_task_guard.py": "a chapter: what a run may not hear of, or begin, and why",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",
 }
 """Path to the reason why the file is better in one piece."""

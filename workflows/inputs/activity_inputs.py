@@ -20,6 +20,7 @@ from longhaul.agent.steps import Think
 from longhaul.agent.values.conversation.messages import ToolCallBlock
 from longhaul.agent.values.conversation.prompt import summary_message
 from longhaul.agent.values.conversation.structured_output import GENERATE_RESPONSE
+from longhaul.agent.values.conversation.tools import Effect
 from longhaul.agent.values.spec.mcp import MCPClient, server_of
 from longhaul.agent.values.spec.memory import RETRIEVE_KNOWLEDGE
 from longhaul.agent.values.spec.skills import shown_skills
@@ -240,14 +241,17 @@ def _analysis(record: Record) -> world.Analysis | None:
     )
 
 
-def run_tool(record: Record, call: OpenCall) -> world.RunTool:
+def run_tool(record: Record, call: OpenCall, run_id: str = "") -> world.RunTool:
+    """`run_id`: of the run that asks for a call that may be `once`."""
     arguments = _inline(record, call)
+    effect = effect_of(call, record.provided.tools[call.block.name])
     return world.RunTool(
         call_id=call.block.id,
         arguments=arguments,
         said_in=_said_in(record, call) if arguments is None else None,
         tool_digest=record.provided.tools[call.block.name].digest,
-        effect=effect_of(call, record.provided.tools[call.block.name]),
+        effect=effect,
+        run=run_id[: world.RUN_CHARS] if effect is Effect.ONCE else "",
         agent=record.spec.name,
         facts=call.facts.as_run(),
         place=place(record),

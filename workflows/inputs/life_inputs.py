@@ -13,13 +13,15 @@ NEWEST_SEGMENTS = 12
 """Enough to write small ones again as one, and few enough to cross the history with each checkpoint."""
 
 
-def restore(record: Record, session_key: str) -> world.RestoreInput:
+def restore(record: Record, session_key: str, reset_run: str) -> world.RestoreInput:
+    """`reset_run`: as in the input; empty where nobody has reset the session."""
     state = record.state
     return world.RestoreInput(
         session_id=state.session_id,
         user_id=state.user_id,
         agent=record.spec.name,
-        ahead=_ahead(record, session_key),
+        ahead=None if reset_run else _ahead(record, session_key),
+        reset_run=reset_run,
     )
 
 

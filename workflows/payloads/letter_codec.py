@@ -120,6 +120,19 @@ def open_record(start: SessionStart, at: int) -> Record:
     return record
 
 
+def opening_of(record: Record) -> SessionOpened:
+    """The first entry of a session, as it would be written anew."""
+    return SessionOpened(
+        seq=1,
+        at=record.latest_at,
+        session_id=record.state.session_id,
+        user_id=record.state.user_id,
+        spec=record.spec,
+        search_attributes=record.search_attributes,
+        parent=record.parent,
+    )
+
+
 def _opening(start: SessionStart, at: int) -> SessionOpened:
     return SessionOpened(
         seq=1,
