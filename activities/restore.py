@@ -7,6 +7,7 @@ new life has begun.
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
 from temporalio.client import WorkflowQueryFailedError
@@ -39,6 +40,8 @@ from longhaul.stores.state.store import DamagedRecord, SessionRecord, StateStore
 
 QUERY_TRIES = 4
 """Attempts of this activity after which a history that can't be read counts as lost: a worker may just be starting."""
+DELETING_SECONDS = 30.0
+"""So long a new session waits for the deletion of the one before: whoever deletes it may have died in the midst."""
 EDITOR = "the state store"
 _NO_ANSWER = {RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED}
 """The server's words when a run's last tasks have failed, which stays so when it is over, and for want of a worker."""
@@ -71,16 +74,16 @@ class Restoring:
             if record is not None and record.run_id == own_run() and (claim := claim_of(record)):
                 # An earlier attempt of this activity has found it all.
                 return _as_claimed(record, claim)
-            past = Past(stored=await _stored(record) if record else None)
+            past = await _past(record)
         except DamagedRecord as damage:
             record, past = None, Past(damage=damage)
         if activity.info().is_local:
             _check_first(past)
-        else:
+        elif not past.deleted:
             await _look_back(past, record, ask.reset_run)
         # Of nothing it is found at once.
         found = found_in(past) if past == Past() else await asyncio.to_thread(found_in, past)
-        await self._claim(ask, found, damaged=past.damage is not None)
+        await self._claim(ask, found, past)
         return found
 
     async def _begun_first(self, ask: RestoreInput) -> Restored | None:
@@ -92,22 +95,23 @@ class Restoring:
                 return found
         return None
 
-    async def _claim(self, ask: RestoreInput, found: Restored, *, damaged: bool) -> None:
+    async def _claim(self, ask: RestoreInput, found: Restored, past: Past) -> None:
         """Say in the store that this life has begun, and with what: a later one must not go on from an older state
         although the server's list of runs is behind, nor may a late checkpoint of an earlier life replace this."""
         if found.carried is None:
-            record = _empty(ask, found)
+            record = _empty(ask, found, after_deletion=past.deleted > 0)
         else:
             life, claim = _life(ask, found), _claim_of(found)
             record = await asyncio.to_thread(lambda: spelt(life, Carried.model_validate(found.carried), claim=claim))
-        if damaged:
+        if past.damage is not None:
             await self._store.upsert_session(record)
         elif not await self._store.save_checkpoint(record):
             raise ApplicationError("the store was written to by another life of this session", type="StoreBusy")
 
 
-def _empty(ask: RestoreInput, found: Restored) -> SessionRecord:
-    return spelt_empty(_life(ask, found), _claim_of(found))
+def _empty(ask: RestoreInput, found: Restored, *, after_deletion: bool = False) -> SessionRecord:
+    claim = _claim_of(found).model_copy(update={"after_deletion": after_deletion})
+    return spelt_empty(_life(ask, found), claim)
 
 
 def _life(ask: RestoreInput, found: Restored) -> Life:
@@ -134,6 +138,21 @@ def _as_claimed(record: SessionRecord, claim: Claim) -> Restored:
         hold=claim.hold,
         note=claim.note,
     )
+
+
+async def _past(record: SessionRecord | None) -> Past:
+    """What the store says. Raises DamagedRecord, and ApplicationError while the session is being deleted: the new one
+    begins when nothing of the old one is left."""
+    if record is None:
+        return Past()
+    if not record.deleted_at:
+        return Past(stored=await _stored(record))
+    age = datetime.now(UTC) - datetime.fromisoformat(record.updated_at)
+    if record.deleting and age < timedelta(seconds=DELETING_SECONDS):
+        if activity.info().is_local:
+            raise unfused("what was there before it is being deleted")
+        raise ApplicationError("what was there before it is being deleted", type="BeingDeleted")
+    return Past(deleted=record.generation)
 
 
 async def _stored(record: SessionRecord) -> StoredLife:
@@ -169,6 +188,8 @@ async def _look_back(past: Past, record: SessionRecord | None, reset_run: str) -
     base = await base_of_reset(client, key, reset_run) if reset_run else ""
     past.reset = bool(reset_run)
     runs, past.gone = await earlier_runs(client, key, own_run(), known, base)
+    if record is not None and (claim := claim_of(record)) and claim.after_deletion:
+        runs = [run for run in runs if run.run_id == known]
     for run in runs:
         if not run.began:
             continue

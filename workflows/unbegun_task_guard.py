@@ -187,6 +187,7 @@ class _Instance(WorkflowInstance):
         # Each by itself: of what comes together signals are heard first.
         parts = [job for job in act.jobs if job not in seeds], seeds, [WorkflowActivationJob(signal_workflow=told)]
         made: list[WorkflowCommand] = []
+        done = WorkflowActivationCompletion()
         for part in parts:
             done = self._inner.activate(_with_jobs(act, part))
             if done.HasField("failed"):

@@ -43,6 +43,9 @@ class Past:
     """The newest run that had begun in earnest, as its history tells it."""
     begun: list[Carried] = field(default_factory=list[Carried])
     """Runs after that one that ended before they had found out about it, newest first."""
+    deleted: int = 0
+    """Generation of the mark that the session was deleted, where that lies in the record's place: nothing that was
+    before it counts, wherever it is still found."""
     reset: bool = False
     """Somebody has reset the session: there was a life before this one, whatever is left of it."""
     claimed: bool = False
@@ -64,6 +67,8 @@ def found_in(past: Past) -> Restored:
 
 
 def _base(past: Past) -> tuple[Restored, Carried | None]:
+    if past.deleted:
+        return Restored(generation=past.deleted + 1, source="nothing"), None
     stored, history = past.stored, past.history
     kept = stored.carried if stored else None
     generation = 1 + max(stored.generation if stored else 0, history.ledger.life.generation if history else 0)

@@ -17,6 +17,8 @@ class Claim(OpenValue):
     source: Literal["nothing", "store", "history"]
     hold: str = sparse("")
     note: str = sparse("")
+    after_deletion: bool = sparse(False)
+    """The session had been deleted: no run from before this one counts."""
 
 
 class Life(NamedTuple):

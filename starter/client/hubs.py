@@ -17,6 +17,7 @@ from longhaul.agent.values.hubs import NAME
 from longhaul.starter.client.hub_agents import HubAgent
 from longhaul.starter.client.hub_rows import beginning_of
 from longhaul.starter.client.session import Session
+from longhaul.starter.client.session_keys import look_again
 from longhaul.starter.client.states.deletion import delete_ended
 from longhaul.starter.client.wire import (
     Refused,
@@ -223,6 +224,7 @@ class Hub:
         async def send() -> dict[str, Any]:
             if begins:
                 start = beginning_of(self._settings, self.name, self.user)
+                look_again(self._client, self.workflow_id)
                 return await update_with_start(self._client, name, body, start)
             handle = self._client.get_workflow_handle(self.workflow_id)
             answer: dict[str, Any] = await handle.execute_update(name, body, result_type=dict)

@@ -9,6 +9,7 @@ from temporalio.service import RPCError
 
 from longhaul.starter.client.attachments import check_attachments
 from longhaul.starter.client.reading.asking import Asking
+from longhaul.starter.client.session_keys import look_again
 from longhaul.starter.client.wire import Refused, check_size, refusal_of, title_in, update_with_start
 from longhaul.starter.reach.query_retries import AT_ONCE, send_again
 from longhaul.stores.blobs.blobs import BlobsUnavailable
@@ -64,6 +65,7 @@ class Sending:
         title = title_in(body) if name == "submit" else ""
 
         async def send() -> dict[str, Any]:
+            look_again(self._asking.client, self._asking.workflow_id)
             return await update_with_start(self._asking.client, name, body, self._start(title))
 
         try:

@@ -1,4 +1,5 @@
-"""The key of one session, as its client has it: reads what was stored with it, and deletes it."""
+"""The key of one session, as its client has it: reads what was stored with it, deletes it, and looks whether
+another process has."""
 
 from temporalio.client import Client
 
@@ -23,3 +24,9 @@ async def delete_key(client: Client, workflow_id: str) -> bool:
         return keys is not None and await keys.delete(owner_of(client.namespace, workflow_id))
     except KeysUnavailable as error:
         raise Unreachable(f"{error}; nothing is deleted yet") from error
+
+
+def look_again(client: Client, workflow_id: str) -> None:
+    """Before something is sent that may begin the session: another process may just have deleted its key."""
+    if (keys := keyring_in(client)) is not None:
+        keys.look_again(owner_of(client.namespace, workflow_id))

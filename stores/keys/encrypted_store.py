@@ -44,6 +44,8 @@ class EncryptedStore(StateStore):
 
     async def get_session(self, user_id: str | None, agent_id: str, session_id: str) -> SessionRecord | None:
         record = await self._inside.get_session(user_id, agent_id, session_id)
+        if record is not None and record.deleted_at and self._keys is not None:
+            self._keys.look_again(self._whose())
         return None if record is None else await decrypted_record(self._keys, self._whose, record)
 
     async def upsert_session(self, record: SessionRecord) -> None:

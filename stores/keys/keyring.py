@@ -91,6 +91,12 @@ class Keyring:
         self._keys.pop(key.id, None)
         return deleted
 
+    def look_again(self, owner: str) -> None:
+        """Forget what is remembered of his key: it may have been deleted lately, and what is encrypted from now on must
+        be read when that is known here too. Nothing is read or written."""
+        if key_id := self._owned.pop(owner, None):
+            self._keys.pop(key_id, None)
+
     async def rewrap(self) -> tuple[int, int]:
         """Wrap all keys with the newest master key. How many were wrapped anew, and how many there are. Raises
         KeysUnavailable, when a master key that is still needed is not set: then run it again with that one."""

@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError
 from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.agent.life.migrations import CURRENT, NewerRecord, NoRecord, upgraded
 from longhaul.stores.state.session_names import Slot
-from longhaul.stores.state.store import DamagedRecord, NewerStored, SessionRecord, SessionRow
+from longhaul.stores.state.store import DamagedRecord, NewerStored, SessionRecord, SessionRow, no_such_session
 
 _LARGE = {"segments", "state", "carried"}
 
@@ -68,6 +68,9 @@ def read(body: str | bytes, slot: Slot, where: str) -> SessionRecord:
 
 
 def with_state(record: SessionRecord, state: AgentState) -> SessionRecord:
+    """Raises KeyError for the mark of a deletion."""
+    if record.deleted_at:
+        raise no_such_session(record.user_id, record.agent_id, record.session_id)
     return record.model_copy(update={"state": state})
 
 

@@ -183,7 +183,7 @@ def _columns(record: SessionRecord) -> Columns:
         "slot": slot.digest,
         "owner": slot.owner,
         "agent": digest_of(slot.agent_id),
-        "ids": json.dumps([slot.user_id, slot.agent_id, slot.session_id]),
+        "ids": json.dumps([slot.user_id, slot.agent_id, slot.session_id, *filter(None, [record.deleted_at])]),
         "generation": record.generation,
         "seq": record.seq,
         "closed": int(record.closed),
@@ -194,7 +194,12 @@ def _columns(record: SessionRecord) -> Columns:
 
 
 def _row(ids: str, updated_at: str, closed: int) -> SessionRow:
-    user_id, agent_id, session_id = json.loads(ids)
+    user_id, agent_id, session_id, *deleted_at = json.loads(ids)
     return SessionRow(
-        user_id=user_id, agent_id=agent_id, session_id=session_id, updated_at=updated_at, closed=bool(closed)
+        user_id=user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        updated_at=updated_at,
+        closed=bool(closed),
+        deleted_at="".join(deleted_at),
     )

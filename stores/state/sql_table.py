@@ -15,7 +15,9 @@ SESSIONS = Table(
     Column("slot", String(64), primary_key=True, comment="sha-256 of the session's workflow id"),
     Column("owner", String(64), nullable=False, comment="sha-256 of the user; ~ for the anonymous one"),
     Column("agent", String(64), nullable=False, comment="sha-256 of the agent's name"),
-    Column("ids", _LONG, nullable=False, comment="user, agent, session as JSON"),
+    Column(
+        "ids", _LONG, nullable=False, comment="user, agent, session as JSON; of the mark of a deletion its time too"
+    ),
     Column("generation", BigInteger, nullable=False),
     Column("seq", BigInteger, nullable=False),
     Column("closed", SmallInteger, nullable=False),

@@ -30,6 +30,11 @@ class SessionRecord(BaseModel):
     seq: int = Field(default=0, ge=0, lt=2**53)
     """Number of the last entry that the state contains."""
     closed: bool = False
+    deleted_at: str = ""
+    """ISO 8601 with zone. Not empty: the session was deleted, and this is no session but the mark of that, which holds
+    ids and times alone. What was there before it may not come back: whatever is written of it late is older."""
+    deleting: bool = False
+    """Of a mark: the rest of the session is being deleted, and a new one has to wait for that."""
     run_id: str = ""
     updated_at: str = ""
     """ISO 8601 with zone, set by the store when it writes."""
@@ -50,6 +55,8 @@ class SessionRow(OpenValue):
     agent_id: str
     updated_at: str = ""
     closed: bool = False
+    deleted_at: str = ""
+    """Not empty: there is no such session any more."""
 
 
 class StoreError(LonghaulError, RuntimeError):

@@ -49,6 +49,9 @@ LONGER_FILES: dict[str, str] = {
     "agent/letters/all_letters.py": "every letter, one row each",
     "starter/render_session.py": "whole sessions as people read them",
     "workflows/unbegun_task_guard.py": "a chapter: what a run may not hear of, or begin, and why",
+    "activities/restore.py": "a chapter: what a session begins with, from the store to the runs before it",
+    "starter/client/states/session_copies.py": "a chapter: what there is of a session beside its run, read and deleted",
+    "starter/client/hubs.py": "a chapter: all that a caller may ask of a hub",
     "agent/permission/decision_table.py": "the table, and what each row asks of a call, side by side",
 }
 """Path to the reason why the file is better in one piece."""

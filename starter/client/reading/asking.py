@@ -68,7 +68,7 @@ class Asking:
 
     def __init__(self, client: Client, workflow_id: str, named: str) -> None:
         self.client = client
-        self._workflow_id = workflow_id
+        self.workflow_id = workflow_id
         self._named = named
         """As in `session 'x' of agent 'y'`."""
         self.stream_address: str | None = None
@@ -80,7 +80,7 @@ class Asking:
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
-        return self.client.get_workflow_handle(self._workflow_id)
+        return self.client.get_workflow_handle(self.workflow_id)
 
     async def query(self, name: str, answer: type[Answer], *arguments: Any) -> Answer:
         """Ask until an answer comes; of a session that is over and has no worker, what it wrote down last answers.
@@ -198,7 +198,7 @@ class Asking:
         newest = await self.client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(
                 namespace=self.client.namespace,
-                execution=WorkflowExecution(workflow_id=self._workflow_id),
+                execution=WorkflowExecution(workflow_id=self.workflow_id),
                 maximum_page_size=LOOK_BACK_EVENTS,
             )
         )

@@ -2,17 +2,27 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
+from longhaul.agent.fold.ledger.agent_state import AgentState
 from longhaul.starter.client.session_keys import delete_key
 from longhaul.starter.reach.connection import opened_blobs
 from longhaul.starter.settings import Settings
 from longhaul.stores.blobs.blobs import delete_session_blobs
+from longhaul.stores.state.store import CantReplace, SessionRecord, StateStore
 from longhaul.workflows.contract import BlobGone
+
+MARK_TRIES = 50
+"""Of a session at work each checkpoint may come between."""
+MARKS_KEPT = timedelta(days=30)
+"""So long a mark is kept: longer than a server takes to delete a history, and anything that runs to end."""
+OVER_DAMAGE = 1_000
+"""Generation of a mark over a record that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +72,15 @@ async def delete_ended(client: Client, settings: Settings, workflow_id: str) -> 
 
 
 async def delete_histories(client: Client, workflow_id: str) -> int:
-    """How many there were on the server."""
+    """Those of runs that are over; how many there were on the server."""
     query = f"WorkflowId = '{workflow_id}'"  # ids are escaped: they hold no quote
     runs = {run.run_id async for run in client.list_workflows(query)}
-    with suppress(RPCError):  # the server's index may not know the newest one yet
-        runs.add((await client.get_workflow_handle(workflow_id).describe()).run_id)
+    with suppress(RPCError):  # the server's index may not know the newest one yet, or that it is over
+        newest = await client.get_workflow_handle(workflow_id).describe()
+        if newest.status is WorkflowExecutionStatus.RUNNING:
+            runs.discard(newest.run_id)  # somebody has begun it anew meanwhile
+        else:
+            runs.add(newest.run_id)
     for run_id in runs:
         execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
         try:
@@ -77,3 +91,35 @@ async def delete_histories(client: Client, workflow_id: str) -> int:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
     return len(runs)
+
+
+def mark_over(record: SessionRecord | None, user_id: str | None, agent: str, session_id: str) -> SessionRecord:
+    """That the session was deleted, and when. Its place is behind all that the lives so far may write: behind the one
+    that wrote the record, and one that is just beginning."""
+    generation = record.generation if record is not None else OVER_DAMAGE
+    return SessionRecord(
+        session_id=session_id,
+        user_id=user_id,
+        agent_id=agent,
+        generation=generation + 2,
+        closed=True,
+        deleted_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        deleting=True,
+        state=AgentState(session_id=session_id, user_id=user_id, agent=agent),
+    )
+
+
+async def written(store: StateStore, mark: SessionRecord, over: SessionRecord | None) -> bool:
+    """Whether that was what lay there. Raises StoreError."""
+    try:
+        return await store.replace_session(mark, over.position() if over is not None else None)
+    except CantReplace:
+        return await store.save_checkpoint(mark)
+
+
+async def forget_old_marks(store: StateStore, user_id: str | None) -> None:
+    """Of one user: whoever deletes many sessions leaves those of the last weeks. Raises StoreError."""
+    until = (datetime.now(UTC) - MARKS_KEPT).isoformat()
+    for row in await store.list_sessions(user_id):
+        if row.deleted_at and row.deleted_at < until:
+            await store.delete_session(row.user_id, row.agent_id, row.session_id)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from longhaul.agent.fold.ledger.agent_state import AgentState
@@ -15,8 +15,15 @@ from longhaul.agent.fold.ledger.ledger import Ledger
 from longhaul.agent.values.spec.agent_spec import AgentSpec
 from longhaul.starter.client.reading.asking import SILENCES, SILENT_SECONDS, NoSession, Stuck
 from longhaul.starter.client.reading.past import PastSession
-from longhaul.starter.client.session_keys import delete_key, readable
-from longhaul.starter.client.states.deletion import Deleted, delete_histories
+from longhaul.starter.client.session_keys import delete_key, look_again, readable
+from longhaul.starter.client.states.deletion import (
+    MARK_TRIES,
+    Deleted,
+    delete_histories,
+    forget_old_marks,
+    mark_over,
+    written,
+)
 from longhaul.starter.client.wire import Refused, start_of
 from longhaul.starter.reach.connection import Unreachable, keyring_in, opened_blobs
 from longhaul.starter.reach.query_retries import Pauses
@@ -28,7 +35,14 @@ from longhaul.stores.offload.deletion import forget_files, forget_keys
 from longhaul.stores.offload.session_blobs import SessionBlobs
 from longhaul.stores.state.opening import open_store
 from longhaul.stores.state.rollover_state import carried_of
-from longhaul.stores.state.store import BadStoreSetting, SessionRecord, SessionRow, StateStore, StoreError
+from longhaul.stores.state.store import (
+    BadStoreSetting,
+    DamagedRecord,
+    SessionRecord,
+    SessionRow,
+    StateStore,
+    StoreError,
+)
 from longhaul.stores.state.user_rules import NO_AGENT
 from longhaul.stores.streams.opening import open_streams
 from longhaul.stores.streams.streams import BadStreamsSetting, StreamsUnavailable, key_of
@@ -41,6 +55,14 @@ class FoundState(NamedTuple):
 
     state: AgentState
     note: str = ""
+
+
+class Found(NamedTuple):
+    """What there was of a session when its deletion was marked."""
+
+    open: WorkflowExecutionDescription | None
+    mark: SessionRecord | None
+    record: bool
 
 
 def _may_lack(seq: int) -> str:
@@ -64,7 +86,8 @@ class Kept:
     async def is_stored(self) -> bool:
         """Whether the store has it. Raises Unreachable."""
         async with self._store() as store:
-            return await store.get_session(self.user_id, self.agent, self.session_id) is not None
+            record = await store.get_session(self.user_id, self.agent, self.session_id)
+            return record is not None and not record.deleted_at
 
     async def bring_back(self, ask: Callable[[], Awaitable[Ledger]], *, was_there: bool) -> None:
         """Open the session again that has closed, and wait until it knows what it was. Raises NoSession when nothing
@@ -74,6 +97,7 @@ class Kept:
         # What it was set up with comes with what is restored.
         spec = AgentSpec(name=self.agent)
         start = start_of(self.settings, self.session_id, self.user_id, spec, self.workflow_id)
+        look_again(self.client, self.workflow_id)
         await self.client.start_workflow(WORKFLOW, **start)
         pauses = Pauses()
         while True:
@@ -86,6 +110,8 @@ class Kept:
         """What the session says; when it is gone, or over and nobody answers for it, what it wrote down last. Raises
         NoSession, Stuck, Unreachable."""
         over = await self.is_over()
+        if over and await self.is_deleted():
+            raise NoSession(f"there is no {self._named} any more: it was deleted")
         try:
             async with asyncio.timeout(SILENT_SECONDS if over else None):
                 return FoundState(await ask())
@@ -128,20 +154,51 @@ class Kept:
         async with self._store(), opened_blobs(self.client, self.settings) as blobs:
             if why := await why_other_blobs(self.client, self.settings, blobs):
                 raise Unreachable(why)
-        terminated = await self._ended(by, terminate=terminate)
-        # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
-        key = await delete_key(self.client, self.workflow_id)
-        # Histories first: a new life would rebuild the session from them, and miss the rest.
-        runs = await delete_histories(self.client, self.workflow_id)
         async with self._store() as store:
-            record = await store.delete_session(self.user_id, self.agent, self.session_id)
+            found = await self._marked(store, terminate=terminate)
+            terminated = found.open is not None and await self._ended(found.open, by)
+            # The key before all else: whatever fails on the way, or lies where nobody looks, is unreadable by then.
+            key = await delete_key(self.client, self.workflow_id)
+            if key and (begun := await self._open()):  # with what was encrypted before that: it could not go on
+                await self._ended(begun, by)
+            runs = await delete_histories(self.client, self.workflow_id)
             names = (self.agent, self.user_id, self.session_id)
             offloaded = await forget_files(self.settings.data_dir, *names)
             if self.settings.redis_url:
                 offloaded += await forget_keys(self.settings.redis_url, *names)
             files = await asyncio.to_thread(forget, self.settings.data_dir, self.workflow_id)
             large, stream = await self._without_blobs(), await self._without_stream()
-            return Deleted(terminated, runs, record, large, offloaded, stream, files, key)
+            if found.mark is not None:
+                await written(store, found.mark.model_copy(update={"deleting": False}), found.mark)
+                await forget_old_marks(store, self.user_id)
+            return Deleted(terminated, runs, found.record, large, offloaded, stream, files, key)
+
+    async def is_deleted(self) -> bool:
+        """Whether a mark of that is what there is of it, and nobody has begun it anew. Raises Unreachable."""
+        async with self._store() as store:
+            record = await store.get_session(self.user_id, self.agent, self.session_id)
+        return record is not None and record.deleted_at != "" and await self._open() is None
+
+    async def _marked(self, store: StateStore, *, terminate: bool) -> Found:
+        """Leave the mark of the deletion in the place of the record, in one step: a life that has begun before it is
+        among what is found and ended, and one that comes to its beginning after it finds the mark. Where nothing is
+        known of a session there is none. Raises Refused, Unreachable."""
+        for _ in range(MARK_TRIES):
+            try:
+                record = await store.get_session(self.user_id, self.agent, self.session_id)
+            except DamagedRecord:
+                await store.delete_session(self.user_id, self.agent, self.session_id)
+                record = None
+            run = await self._newest()
+            is_open = run is not None and run.status is WorkflowExecutionStatus.RUNNING
+            if is_open and not terminate:
+                raise Refused(f"{self._named} is open; terminate it to delete it")
+            if record is None and run is None:
+                return Found(None, None, record=False)
+            mark = mark_over(record, self.user_id, self.agent, self.session_id)
+            if await written(store, mark, record):
+                return Found(run if is_open else None, mark, record=record is not None and not record.deleted_at)
+        raise Unreachable(f"{self._named} was written by others again and again; nothing is deleted yet")
 
     @property
     def _named(self) -> str:
@@ -155,14 +212,23 @@ class Kept:
             return False  # unknown, which whoever asks it hears too
         return described.status is not WorkflowExecutionStatus.RUNNING
 
-    async def _ended(self, by: str, *, terminate: bool) -> bool:
-        handle = self.client.get_workflow_handle(self.workflow_id)
+    async def _newest(self) -> WorkflowExecutionDescription | None:
         try:
-            described = await handle.describe()
-            if described.status is not WorkflowExecutionStatus.RUNNING:
-                return False
-            if not terminate:
-                raise Refused(f"{self._named} is open; terminate it to delete it")
+            return await self.client.get_workflow_handle(self.workflow_id).describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return None
+
+    async def _open(self) -> WorkflowExecutionDescription | None:
+        newest = await self._newest()
+        return newest if newest is not None and newest.status is WorkflowExecutionStatus.RUNNING else None
+
+    async def _ended(self, run: WorkflowExecutionDescription, by: str) -> bool:
+        """And no run that somebody has begun since; that this one goes on in another makes no difference."""
+        first = run.raw_description.workflow_execution_info.first_run_id or None
+        handle = self.client.get_workflow_handle(self.workflow_id, first_execution_run_id=first)
+        try:
             await handle.terminate(f"deleted by {by}" if by else "deleted")
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
@@ -173,7 +239,7 @@ class Kept:
     async def _record(self) -> SessionRecord | None:
         async with self._store() as store:
             record = await store.get_session(self.user_id, self.agent, self.session_id)
-            return await readable(self.client, self.workflow_id, record)
+            return await readable(self.client, self.workflow_id, None if record and record.deleted_at else record)
 
     async def _without_blobs(self) -> int:
         async with opened_blobs(self.client, self.settings) as blobs:
@@ -193,7 +259,7 @@ class Kept:
 async def stored_sessions(client: Client, settings: Settings, user_id: str | None) -> list[SessionRow]:
     """What the store that these settings name holds of a user. Raises Unreachable."""
     async with _opened(client, settings) as store:
-        return [row for row in await store.list_sessions(user_id) if row.agent_id != NO_AGENT]
+        return [row for row in await store.list_sessions(user_id) if row.agent_id != NO_AGENT and not row.deleted_at]
 
 
 @asynccontextmanager

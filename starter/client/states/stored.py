@@ -67,7 +67,11 @@ class Stored:
 
     async def is_known(self) -> bool:
         """Whether there is or was such a session, for the server or in the store. Raises Unreachable."""
-        return await self._asking.was_there() or await self._kept.is_stored()
+        return await self._was_there() or await self._kept.is_stored()
+
+    async def _was_there(self) -> bool:
+        """Also the server knows one that was deleted for some seconds more."""
+        return await self._asking.was_there() and not await self._kept.is_deleted()
 
     async def delete(self, *, terminate: bool = False, by: str = "") -> Deleted:
         """Forget a closed session: histories, state, blobs, offloads. `terminate` ends an open one. Raises Refused."""
@@ -160,7 +164,7 @@ class Stored:
     async def begin_as(self, ledger: Ledger, first: Kept, *, by: str, why: str) -> None:
         """Begin with the state of another session, and with what outputs it keeps among its blobs, so that deleting it
         takes nothing away. Raises Refused when there is or was a session of this name."""
-        if await self._asking.was_there():
+        if await self._was_there():
             raise Refused(f"there is a {self._named} already; take another name")
         files = files_of_copy(ledger.spec, ledger.provided.workspace_root)
         state, lost = await with_own_outputs(copied(ledger), first, self._kept)
@@ -185,7 +189,7 @@ class Stored:
         try:
             return await do()
         except NoSession:
-            await self._kept.bring_back(self._reading.ledger, was_there=await self._asking.was_there())
+            await self._kept.bring_back(self._reading.ledger, was_there=await self._was_there())
             return await do()
 
     async def _state(self) -> AgentState:
