@@ -2,15 +2,18 @@
 
 import asyncio
 import fcntl
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import AsyncIterator, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
+import httpx
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from longhaul.starter.provision.dev_server import DevServer, DevServerFailed, DevServerSettings
@@ -98,6 +101,111 @@ async def test_the_web_interface_answers_where_it_was_asked_for(temporal_cli: Pa
 
     assert status_line.startswith(b"HTTP/1.0 200")
     assert server.ui_url == f"http://127.0.0.1:{server.ui_port}"
+
+
+BATCH = "/api/v1/namespaces/default/batch-operations/blind"
+BLIND = {
+    "namespace": "default",
+    "visibilityQuery": 'ExecutionStatus="Running"',
+    "jobId": "blind",
+    "reason": "x",
+    "signalOperation": {"signal": "confirm", "identity": "x"},
+}
+OWN, STRANGE = {"Host": "localhost"}, {"Host": "evil.test"}
+STRANGERS = {
+    "a name that leads here": STRANGE,
+    "its page's own": {**STRANGE, "Origin": "http://evil.test"},
+    "another page": {**OWN, "Origin": "http://evil.test"},
+    "a page of this machine": {**OWN, "Origin": "http://localhost:3000"},
+    "a page without an address": {**OWN, "Origin": "null"},
+    "a name that begins like ours": {"Host": "localhost.evil.test"},
+    "a user before our name": {"Host": "localhost@evil.test"},
+    "an address of the network": {"Host": "192.168.1.7:8233"},
+    "none": {"Host": ""},
+}
+
+
+@pytest.fixture(scope="module")
+async def with_ui(temporal_cli: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DevServer]:
+    directory = tmp_path_factory.mktemp("ui")
+    async with DevServer(DevServerSettings(temporal=temporal_cli, directory=directory, ui_port=0)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS)
+async def test_the_web_interface_answers_no_strangers(headers: dict[str, str], with_ui: DevServer) -> None:
+    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False) as client:
+        page = await client.get("/", headers=headers)
+        posted = await client.post(BATCH, headers={**headers, "Content-Type": "text/plain"}, content=json.dumps(BLIND))
+
+    assert (page.status_code, posted.status_code) == (403, 403)
+    assert "set-cookie" not in page.headers
+
+
+async def test_and_its_own_pages_still_act_by_it(with_ui: DevServer) -> None:
+    client = await Client.connect(with_ui.address)
+    parked = await client.start_workflow("Parked", id="w-lantern", task_queue="nobody-listens")
+    async with httpx.AsyncClient(base_url=with_ui.ui_url or "", trust_env=False) as browser:
+        page = await browser.get("/")
+        script = await browser.get(page.text.split('href="/_app/', 1)[1].split('"', 1)[0].join(("/_app/", "")))
+        async with asyncio.timeout(SURE_SECONDS):
+            while (await browser.get("/api/v1/namespaces")).status_code != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # it looks for its server again after a pause
+        headers = {"X-CSRF-Token": browser.cookies["_csrf"], "Origin": with_ui.ui_url or ""}
+        told = await browser.post(
+            f"/api/v1/namespaces/default/workflows/{parked.id}/signal/light", headers=headers, json={}
+        )
+
+    assert (page.status_code, script.status_code, told.status_code) == (200, 200, 200)
+    last = [event.event_type async for event in parked.fetch_history_events()][-1]
+    assert last == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+
+
+SPLIT = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+SMUGGLED = {
+    "a second request behind the first": b"GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n",
+    "one that two lengths split": SPLIT,
+    "two hosts": b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.test\r\n\r\n",
+    "a whole address": b"GET http://evil.test/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a folded line": b"GET / HTTP/1.1\r\nHost: localhost\r\n Host: evil.test\r\n\r\n",
+    "a bare line end": b"GET / HTTP/1.1\r\nX: y\nHost: evil.test\r\nHost: localhost\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("bytes_sent", SMUGGLED.values(), ids=SMUGGLED)
+async def test_no_request_reaches_it_hidden_in_another(bytes_sent: bytes, with_ui: DevServer) -> None:
+    assert with_ui.ui_port is not None
+    reader, writer = await asyncio.open_connection("127.0.0.1", with_ui.ui_port)
+    writer.write(bytes_sent + b"GET /healthz HTTP/1.1\r\nHost: evil.test\r\n\r\n")
+    async with asyncio.timeout(SURE_SECONDS):
+        answered = await reader.read()
+    writer.close()
+
+    assert answered.count(b"HTTP/1.1 ") == 1
+    assert b'{"status":"OK"}' not in answered
+
+
+async def test_its_http_interface_answers_nobody(with_ui: DevServer) -> None:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{with_ui.http_port}", trust_env=False) as client:
+        for headers in (*STRANGERS.values(), {}, OWN, {"Host": f"127.0.0.1:{with_ui.http_port}"}):
+            posted = await client.post(
+                BATCH, headers={**headers, "Content-Type": "text/plain"}, content=json.dumps(BLIND)
+            )
+            assert posted.status_code in (400, 403), headers
+
+
+async def test_a_command_that_leaves_its_http_interface_open_is_not_used(temporal_cli: Path, tmp_path: Path) -> None:
+    """One of before the setting: it passes over what it does not know."""
+    older = tmp_path / "temporal"
+    older.write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        "kept = [one.replace('frontend.httpAllowedHosts', 'frontend.unknown') for one in sys.argv[1:]]\n"
+        f"os.execv({str(temporal_cli)!r}, ['temporal', *kept])\n"
+    )
+    older.chmod(0o755)
+
+    with pytest.raises(DevServerFailed, match=r"leaves its HTTP API open.*install a newer Temporal CLI"):
+        await DevServer(DevServerSettings(temporal=older, directory=tmp_path / "server")).start()
 
 
 async def test_a_taken_port_is_refused_before_a_stranger_answers_in_our_place(

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +21,13 @@ from temporalio.service import RPCError
 from longhaul.agent.plain.errors import Unavailable
 from longhaul.starter.provision.dev_server_config import DYNAMIC_CONFIG, SQLITE_PRAGMAS
 from longhaul.starter.provision.processes import bound_to_parent, kill_group, start_in_own_group, tail
+from longhaul.starter.provision.web_ui import WebUi
 
 HOST = "127.0.0.1"
 """Anyone who reaches a development server owns it, so it is never bound to an address of the network."""
+NOBODYS_HOST = "no host"
+"""The only name under which the server's HTTP API answers. That API can't be turned off, and asks for nothing: any web
+page could signal all sessions by it. With a space in it, no request can bear the name."""
 
 
 class DevServerFailed(Unavailable, RuntimeError):
@@ -59,6 +64,11 @@ class DevServer:
         self.settings = settings
         self.port = settings.port or _free_port()
         self.ui_port = settings.ui_port if settings.ui_port != 0 else _free_port()
+        self.http_port = _free_port()
+        """Of the HTTP API, which is closed to everybody."""
+        self.hidden_ui = (_hidden_address(), _free_port())
+        """Where the Web UI itself listens, behind the port that checks who asks."""
+        self._web_ui: WebUi | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._alone: int | None = None
         """Held while our server writes to the database."""
@@ -102,10 +112,14 @@ class DevServer:
     async def _start_alone(self) -> None:
         for port in filter(None, (self.port, self.ui_port)):
             _refuse_taken(port)
+        if self.ui_port:
+            self._web_ui = WebUi(self.hidden_ui)
+            await self._web_ui.start(HOST, self.ui_port)
         self._process = await start_in_own_group(self._command(), self.log, _environment())
         try:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._answers(self._process)
+                await self._refuses_http()
             self._close_files()
         except TimeoutError as error:
             await self.kill()
@@ -134,6 +148,9 @@ class DevServer:
         self._let_go()
 
     def _let_go(self) -> None:
+        if self._web_ui is not None:
+            self._web_ui.stop()
+            self._web_ui = None
         if self._alone is not None:
             os.close(self._alone)
             self._alone = None
@@ -159,6 +176,18 @@ class DevServer:
                 raise DevServerFailed(self._complaint(f"ended with exit status {process.returncode}"))
             await asyncio.sleep(0.05)
 
+    async def _refuses_http(self) -> None:
+        """A server that does not know how to close its HTTP API must not run. Raises DevServerFailed."""
+        reader, writer = await asyncio.open_connection(HOST, self.http_port)
+        writer.write(b"GET /api/v1/namespaces HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        status = await reader.readline()
+        writer.close()
+        if status.split()[1:2] != [b"403"]:
+            raise DevServerFailed(
+                f"{str(self.settings.temporal)!r} leaves its HTTP API open, by which any web page could decide about "
+                f"calls (it answered {status.decode(errors='replace').strip()!r}); install a newer Temporal CLI"
+            )
+
     def _close_files(self) -> None:
         """Also where the folder was there before, and stands open to others."""
         for path in (self.log, *self.settings.directory.glob(f"{self.database.name}*")):
@@ -175,8 +204,12 @@ class DevServer:
 
 def _arguments(server: DevServer) -> Iterator[str]:
     yield from ("server", "start-dev", "--log-level", "warn", "--ip", HOST, "--port", str(server.port))
+    yield from ("--http-port", str(server.http_port))
+    yield from ("--dynamic-config-value", f"frontend.httpAllowedHosts={json.dumps([NOBODYS_HOST])}")
+    yield from ("--dynamic-config-value", "system.enableNexus=false")  # it answers by HTTP under any name
     yield from ("--db-filename", str(server.database))
-    yield from ("--ui-port", str(server.ui_port)) if server.ui_port else ("--headless",)
+    address, port = server.hidden_ui
+    yield from ("--ui-ip", address, "--ui-port", str(port)) if server.ui_port else ("--headless",)
     for pragma, setting in SQLITE_PRAGMAS.items():
         yield from ("--sqlite-pragma", f"{pragma}={setting}")
     for key, value in server.settings.dynamic_config.items():
@@ -203,6 +236,14 @@ def _environment() -> dict[str, str]:
     """What a program needs to run at all, and no key: commands of an agent can read what is in there. TEMPORAL_* would
     be read as flags, too, and names the server that clients should use."""
     return {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+
+
+def _hidden_address() -> str:
+    """One of the loopback's 16 million: a web page that has a name lead there would have to guess it. Systems other
+    than Linux have 127.0.0.1 alone."""
+    if sys.platform != "linux":
+        return HOST
+    return f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 
 def _free_port() -> int:
